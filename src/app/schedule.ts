@@ -39,12 +39,12 @@ const TRIAL_BEAT = 'heartbeat on trial';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
-/** Recurring work, which can be repeated without harm. `stopping` tells it to leave the rest for the next time. */
+/** Recurring work that may run twice without harm. `stopping` asks it to leave the rest for the next run. */
 type ScheduledTask = {
   name: string;
   everyMs: number;
   run(hub: Hub, stopping: AbortSignal): void | Promise<void>;
-  /** What a worker on trial does of it, in a transaction that is undone: SQL alone. */
+  /** The part that a worker on trial runs, in a transaction that is undone: only SQL. */
   rehearse?(hub: Hub): void;
 };
 
@@ -100,7 +100,7 @@ const WEB_SCHEDULE: ScheduledTask[] = [
   { name: 'note deliveries', everyMs: 2 * SECOND, run: noteDeliveries },
 ];
 
-/** After a clock that was ahead is set right, nothing waits for as long as it was wrong. */
+/** Repairs times that were stored while the clock was ahead (`createTimeRepair`). */
 function bringBackTimes(hub: Hub): void {
   const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, uploads, cachedFiles,
     sourceIcons];
@@ -127,8 +127,8 @@ function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
 }
 
 /**
- * What a worker on trial does before its first heartbeat: it runs the SQL of its schedule and claims a job of each
- * kind, and undoes all of it. Throws what any of that throws.
+ * For a worker on trial, before its first heartbeat: runs the SQL of the schedule, claims a job of each kind, and
+ * undoes all of it. Throws if any of it fails.
  */
 export function rehearseWorker(hub: Hub): void {
   rehearse(hub, () => {
@@ -153,7 +153,7 @@ function onceADay(task: ScheduledTask): ScheduledTask {
   };
 }
 
-/** The only task that runs on trial, and only then: it shows that the process lives and can write. */
+/** The only task that runs on trial, and only then: it shows that the process is alive and can write. */
 function trialBeat(): ScheduledTask {
   return { name: TRIAL_BEAT, everyMs: 2 * SECOND, run: beatOnTrial };
 }
@@ -163,8 +163,8 @@ function sqlTask(name: string, everyMs: number, run: (hub: Hub) => void): Schedu
 }
 
 /**
- * A task that does all there is in short transactions, so that others can write in between; `some` does up to `limit`
- * rows and returns how many. What it has done stands in the log.
+ * A task made of short transactions, between which others can write. `some` handles up to `limit` rows and returns how
+ * many. The log says how many rows there were.
  */
 function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
   return {

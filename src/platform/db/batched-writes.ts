@@ -1,26 +1,26 @@
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
- * A step holds the write lock for about this long. Another writer tries again after 1, 3, 8, 18, 33, 53 ms (the busy
- * handler of SQLite); one of these moments falls into the pause, which is never shorter than the step was.
+ * A step holds the write lock for about this long. SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. One of
+ * these retries falls into the pause, which is at least as long as the step.
  */
 const STEP_MS = 10;
 const PAUSE_MS = 25;
 
-/** A step begins nothing more after this, however slow the machine is; the rest of its time is for the commit. */
+/** A step starts no further portion after this time: the rest is for the commit. */
 const WORKING_MS = 6;
 
-/** Rows. Fewer would hardly hold the lock for less: a commit takes the same time, however little was changed. */
+/** Rows. Fewer would hardly shorten the lock: a commit takes the same time however few rows changed. */
 const PORTION = 100;
 const MAX_BATCH = 5_000;
 
-/** The same on a disk that is nearly full: all of a step lies in the log of the database before it is anywhere else. */
+/** Rows on a nearly full disk: the write-ahead log has to hold a whole step. */
 const SMALL_PORTION = 10;
 
 /**
- * Makes a large change in transactions so short that no other process waits long to write; a slow one is logged by
- * that name. `some` changes up to `limit` rows and returns how many; fewer mean that it is done. Resolves to false
- * where `isOver` ended it before.
+ * Makes a large change in short transactions, so that no other process waits long to write. Slow ones are logged under
+ * `name`. `some` changes up to `limit` rows and returns how many; fewer than `limit` mean that all is done. Resolves to
+ * false if `isOver` ended it earlier.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
@@ -30,8 +30,8 @@ type Write = (batch: number, portion: number) => { since: number; done: number; 
 type WriteStep = { took: number; isAll: boolean };
 
 /**
- * Changes that are asked for at the same time take turns, so that all of them pause together. While `isTight`, as on a
- * disk that is nearly full, a step is one small portion, and the log is emptied after it.
+ * Changes requested at the same time take turns, so that all of them pause together. While `isTight` (a nearly full
+ * disk), a step is one small portion, and the log is emptied after it.
  */
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
@@ -79,7 +79,7 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
   };
 }
 
-/** If others read, or the disk has no byte left, the log keeps its length and SQLite reuses it. */
+/** While others read, or on a full disk, the log keeps its length and SQLite reuses it. */
 function tryToEmptyLog(db: Db): void {
   try {
     emptyLog(db);
@@ -88,43 +88,43 @@ function tryToEmptyLog(db: Db): void {
   }
 }
 
-/** Batches grow and shrink with the time that one takes on this machine. */
+/** Sizes the next batch by the time that the last one took. */
 function adapted(batch: number, took: number): number {
   if (took > STEP_MS) return Math.max(PORTION, Math.floor((batch * STEP_MS) / took));
   return took < STEP_MS / 2 ? Math.min(batch * 2, MAX_BATCH) : batch;
 }
 
-/** All rows of a list that is read page by page; `next` returns those after the last one of the page before. */
+/** Yields all rows of a list that is read page by page; `next` returns the page after the given row. */
 export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generator<Row> {
   for (let rows = next(undefined); rows.length > 0; rows = next(rows.at(-1))) yield* rows;
 }
 
-/** Writes an item in a transaction that it may share with others; resolves once that is committed. */
+/** Writes an item in a transaction shared with others; resolves after the commit. */
 type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
 /** The work of one transaction. */
 export type Batch<Item> = {
-  /** Writes one. Where it throws it has undone what it wrote: a single statement, or a transaction of its own. */
+  /** Writes one item. If it throws, it has undone what it wrote: use one statement or a nested transaction. */
   write(item: Item): void;
-  /** The last step before the commit. Where it throws, nothing of the batch was written. */
+  /** The last step before the commit. If it throws, the whole batch is undone. */
   end(): void;
 };
 
 type Waiting<Item> = { item: Item; resolve(): void; reject(error: unknown): void };
 
-/** `error`: undefined where it went well. */
+/** `error` is undefined on success. */
 type Ending = { error: unknown };
 
-/** A batch is gathered for this long at most while every turn of the event loop brings more. */
+/** The longest time for which a batch is gathered, while each turn of the event loop adds items. */
 const GATHERING_MS = 5;
 
-/** After this a transaction ends, and what is left waits for the next: other processes want to write too. */
+/** A transaction ends after this time. The remaining items go into the next one, so that other processes can write. */
 const LONG_BATCH_MS = 25;
 
 /**
- * Lets what is asked for at the same time share one transaction, and so one fsync: it begins with the first turn of the
- * event loop that brings nothing more. One that throws is rejected, and the others are committed. When the transaction
- * itself cannot be committed (a full disk, a lock), all of it is rejected with that error, and nothing was written.
+ * Lets writes requested at the same time share one transaction, and so one fsync. It begins after the first turn of the
+ * event loop that adds no item. A write that throws is rejected alone; the others are committed. If the transaction
+ * itself cannot be committed (full disk, lock), all its writes are rejected and nothing is stored.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
   let waiting: Waiting<Item>[] = [];
@@ -152,7 +152,7 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
     }
   }
 
-  /** `known`: how many were waiting a turn ago. */
+  /** `known`: how many items waited one turn ago. */
   function gather(since: number, known: number): void {
     const isGrowing = waiting.length > known && performance.now() - since < GATHERING_MS;
     if (isGrowing) setImmediate(gather, since, waiting.length);

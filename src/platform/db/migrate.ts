@@ -4,19 +4,19 @@ import { type Db, isStorageTrouble, openInMemory } from './open-database.ts';
 
 type AppliedRow = { version: number; name: string; checksum: string };
 
-/** SHA-256 of the first migration of 0.1.0. Nothing leads from its schema to the present one. */
+/** SHA-256 of the first migration of 0.1.0: no migration leads from that schema to this one. */
 const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082';
 
 const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // the other process may be building an index over years of posts
 
 /**
- * Brings the schema up to date, each migration in its own transaction with its `schema_migrations` row.
- * Returns what was applied. Throws SchemaError before changing anything that it must not change.
+ * Brings the schema up to date, each migration in its own transaction with its `schema_migrations` row. Returns what
+ * was applied. Throws SchemaError if the history or an unsafe migration forbids it.
  */
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
-  // A table that is rebuilt would cascade its deletes; keys are checked before each commit instead.
+  // Rebuilding a table would cascade its deletes. Each migration checks the keys before its commit instead.
   db.pragma('foreign_keys = OFF');
   try {
     createHistory(db);
@@ -30,7 +30,7 @@ export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsa
   }
 }
 
-/** What has not been applied yet. Throws SchemaError when the history does not fit the migrations. */
+/** The migrations that are not applied yet. Throws SchemaError if the history does not fit them. */
 export function pendingMigrations(db: Db, migrations: Migration[]): Migration[] {
   const applied = history(db);
   for (const row of applied) assertKnown(row, migrations[row.version - 1], migrations.length);
@@ -44,7 +44,7 @@ export function schemaVersion(db: Db): number {
   return history(db).at(-1)?.version ?? 0;
 }
 
-/** As `schemaVersion`, to be asked often: of a database that has been migrated. */
+/** As `schemaVersion`, prepared for frequent calls on a migrated database. */
 export function createSchemaVersion(db: Db): () => number {
   const newest = db.prepare<[], { version: number | null }>('newest migration',
     'SELECT MAX(version) AS version FROM schema_migrations');
@@ -100,7 +100,7 @@ function assertForeignKeys(db: Db, { name }: Migration): void {
   throw new SchemaError(`migration ${name} leaves rows of ${broken.table} without a parent row; nothing was changed`);
 }
 
-/** A rebuilt table would number its rows from the highest that was copied: deleted ones above it would come again. */
+/** A rebuilt table would go on from the highest id that was copied, and reuse the ids of deleted rows above it. */
 function carryIds(db: Db, { name }: Migration, given: GivenIds): void {
   const numbered = numberedTables(db);
   const left = [...givenIds(db, [...given.keys()]).keys()];
@@ -156,8 +156,8 @@ function unsafeMessage({ version, name }: Migration): string {
 type SchemaObject = { type: string; name: string; table: string; sql: string };
 
 /**
- * Compares a database with the schema that these migrations make: what is missing or declared differently, in words for
- * the operator, without the indices and triggers of a missing table. Objects that no migration made are allowed.
+ * Names what a database lacks or declares differently than these migrations do, in words for the operator. Indices and
+ * triggers of a missing table are left out. Objects that no migration made are allowed.
  */
 export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   const found = new Map(schemaObjects(db).map((object) => [keyOf(object), object]));
@@ -184,8 +184,8 @@ function expectedObjects(migrations: Migration[]): SchemaObject[] {
 }
 
 /**
- * Without what SQLite makes on its own account (sqlite_…). Of the shadow tables of a full-text index only the names
- * count: their declarations depend on the version of SQLite.
+ * Leaves out SQLite's own objects (sqlite_…). Shadow tables of a full-text index count by name only: their declarations
+ * depend on the version of SQLite.
  */
 function schemaObjects(db: Db): SchemaObject[] {
   return db.prepare<[], SchemaObject>('objects of the schema', `
@@ -195,7 +195,7 @@ function schemaObjects(db: Db): SchemaObject[] {
     .map((object) => ({ ...object, sql: normalized(object.sql) }));
 }
 
-/** Without comments, line breaks, and the quotes that SQLite puts around the name of a table that was renamed. */
+/** Removes comments, line breaks and the quotes that SQLite puts around the name of a renamed table. */
 function normalized(sql: string): string {
   return splitStatements(sql).join().replace(/"(\w+)"/g, '$1');
 }
@@ -204,10 +204,10 @@ function keyOf({ type, name }: SchemaObject): string {
   return `${type} ${name}`;
 }
 
-/** The highest id that each table with AUTOINCREMENT has given, whether or not its row still exists. */
+/** The highest id that each table with AUTOINCREMENT has ever given. */
 export type GivenIds = ReadonlyMap<string, number>;
 
-/** Higher than any real id, which has at most 15 digits: a sign of a damaged database. */
+/** Real ids have at most 15 digits: a higher one is a sign of a damaged database. */
 const IMPOSSIBLE = 1e15;
 
 /** The tables with AUTOINCREMENT: SQLite keeps the highest id of each in sqlite_sequence, and never gives one twice. */
@@ -217,7 +217,7 @@ export function numberedTables(db: Db): string[] {
     .map(({ name }) => name);
 }
 
-/** The highest ids of those of the tables that exist here, also where they have no AUTOINCREMENT. */
+/** The highest ids of the given tables that exist here, with or without AUTOINCREMENT. */
 export function givenIds(db: Db, tables: string[]): GivenIds {
   const known = new Map(sequences(db).map(({ name, seq }) => [name, seq]));
   const isThere = db.prepare<[string], object>('find table',

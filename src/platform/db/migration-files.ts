@@ -4,10 +4,10 @@ import { join } from 'node:path';
 
 export type Migration = { version: number; name: string; sql: string; safe: boolean; checksum: string };
 
-/** The schema is not one that this program may run on; the message says what the operator can do. */
+/** This program may not run on the schema. The message says what the operator can do. */
 export class SchemaError extends Error {}
 
-/** Not now: whatever else uses the data has to stop first. */
+/** Another process uses the data and has to stop first. */
 export class DataInUseError extends SchemaError {}
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
@@ -39,20 +39,20 @@ function expectedName(version: number): string {
   return `${String(version).padStart(4, '0')}_name_in_lower_case.sql`;
 }
 
-/** What a migration marked safe may consist of: it adds, and leaves every existing row and name as it was. */
+/** The statements that a safe migration may contain: they add, and change no existing row or name. */
 const ADDING = [
   /^CREATE (TABLE|VIRTUAL TABLE|VIEW|TRIGGER|INDEX|UNIQUE INDEX)\b/,
   /^ALTER TABLE \S+ ADD COLUMN\b/,
   /^INSERT INTO \w(?!.*\bON CONFLICT\b.*\bDO UPDATE\b)/s,
 ];
 
-/** A full-text table takes its commands, such as delete-all, as values of a column that has the table's own name. */
+/** Commands to a full-text table, such as delete-all, are values of a column with the table's own name. */
 const FULL_TEXT_COMMAND = /^INSERT INTO (?:\w+ ?\. ?)?(\w+)(?: AS \w+)? ?\((?:[^)]*,)? ?(?:\1|'') ?[,)]/;
 
 /** A migration runs in a transaction that is not its own, and may neither begin nor end one. */
 const TRANSACTION = /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i;
 
-/** As SQLite reads them: comments (the last may be open), strings, names in any of its quotes, space, the rest. */
+/** SQLite's tokens: comments (the last may be unclosed), strings, quoted names, white space, everything else. */
 const TOKEN = new RegExp([
   /--[^\n]*|\/\*[^]*?(?:\*\/|$)/,
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^[\]]*\]/,
@@ -65,7 +65,7 @@ function isSafe(statement: string): boolean {
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);
 }
 
-/** Strings become empty, quoted names plain words, so that nothing inside them is taken for SQL. */
+/** Empties strings and unquotes names, so that nothing inside them looks like SQL. */
 function withoutQuotes(token: string): string {
   if (token.startsWith(`'`)) return `''`;
   return /^["`[]/.test(token) ? token.slice(1, -1).replace(/\W/g, '_') : token;

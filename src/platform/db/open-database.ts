@@ -25,7 +25,7 @@ export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
   /** Runs `work` in a transaction and returns what it returns; within another one, in a savepoint of it. */
   write<Result>(name: string, work: () => Result): Result;
-  /** The same, prepared: for what is called very often. */
+  /** The same, prepared for frequent calls. */
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
   pragma(source: string): unknown;
@@ -51,9 +51,9 @@ export function openDatabase(path: string, { onSlow = () => {}, readonly = false
 }
 
 /**
- * Opens an existing file to look at it; nothing in it can be changed. A write-ahead log beside it stays as it is: a
- * connection that may write would move it into the file when it closes. Without a log, SQLite makes one to read the
- * file, and only a connection that may write takes it away again.
+ * Opens an existing file to read it; nothing in it can be changed. A write-ahead log beside it stays as it is: closing
+ * a connection that may write would move the log into the file. Without a log, SQLite makes one to read the file, and
+ * only a connection that may write removes it again.
  */
 export function openToLook(path: string): Db {
   const file = new Database(path, {
@@ -69,7 +69,7 @@ export function openToLook(path: string): Db {
   return wrap(file, () => {});
 }
 
-/** An empty database in memory, gone when it is closed: to see what a schema is like. */
+/** An empty database in memory, for looking at a schema. */
 export function openInMemory(): Db {
   return wrap(new Database(':memory:'), () => {});
 }
@@ -158,7 +158,7 @@ function measure<T>(name: string, onSlow: SlowQuery, work: () => T): T {
   }
 }
 
-/** Of SQLite itself. */
+/** SQLite's own version, such as 3.50.4. */
 export function sqliteVersion(db: Db): string {
   return db.prepare<[], { v: string }>('version of SQLite', 'SELECT sqlite_version() AS v').get()?.v ?? '';
 }

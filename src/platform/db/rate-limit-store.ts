@@ -5,14 +5,16 @@ import type { Db } from './open-database.ts';
 type Rate = { burst: number; everyMs: number };
 
 /**
- * The generic cell rate algorithm (GCRA) remembers one time: the theoretical arrival time `arrivesAt`, unix ms, at
- * which the next act would come if all came evenly. Milliseconds until one more is admitted; 0 where it is now.
+ * The generic cell rate algorithm (GCRA) stores one time: the theoretical arrival time `arrivesAt`, unix ms, at which
+ * the next act would come if all came evenly. Returns the milliseconds until one more act is admitted; 0 means now.
  */
 export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
   return Math.max(0, arrivalAfter(rate, arrivesAt, now) - latestArrival(rate, now));
 }
 
-/** The theoretical arrival time once one more is admitted. One that a clock ahead has left begins anew. */
+/**
+ * The theoretical arrival time after one more act. If only a clock ahead can have stored `arrivesAt`, it counts as now.
+ */
 export function arrivalAfter(rate: Rate, arrivesAt: number, now: number): number {
   const isPlausible = arrivesAt <= latestArrival(rate, now);
   return (isPlausible ? Math.max(arrivesAt, now) : now) + rate.everyMs;
@@ -23,7 +25,7 @@ function latestArrival({ burst, everyMs }: Rate, now: number): number {
   return now + burst * everyMs;
 }
 
-/** How often an act named so may be done by each who does it. */
+/** A named limit: how often one client or account may do that act. */
 export type Limit = Rate & { name: string };
 
 /**
@@ -54,7 +56,7 @@ export function createRateLimitStore(db: Db, clock: Clock) {
     /** 0 when the act is admitted (and counted), else the milliseconds until it would be. */
     take,
 
-    /** Gives one back, for a try that turned out to be none (a sign-in that succeeded). */
+    /** Gives one act back, such as a sign-in that succeeded. */
     refund: db.transaction('refund rate limit', (limit: Limit, who: string): void => {
       const key = `${limit.name}:${who}`;
       const stored = select.get(key);

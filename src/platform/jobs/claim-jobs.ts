@@ -14,20 +14,19 @@ type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; owned: number; expired: number; farOff: number };
 
-/** Called for each job that is dead-lettered because its last worker died, in the transaction that does it. */
+/** Called for each job that is dead-lettered because its last worker died, in the same transaction. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
 export type Claim = {
   /**
-   * Takes up to `limit` due jobs for the length of a lease, those of dead workers first; never two of one lane. Where
-   * jobs of the kind have owners, these take turns (`take-turns.ts`).
-   * A job whose lease ran out in its last attempt is dead-lettered. Throws what `onDeadLettered` throws.
-   * A lease further off than any can be (the clock was set back) is cut to the usual length.
+   * Takes up to `limit` due jobs for the length of a lease: jobs of dead workers first, never two of one lane. Owners
+   * of jobs take turns (`take-turns.ts`). Dead-letters a job whose lease ran out in its last attempt, and throws what
+   * `onDeadLettered` throws. Shortens leases that end too far ahead because the clock was set back.
    */
   claim(kind: string, limit: number, onDeadLettered?: OnDeadLettered): Job[];
 };
 
-/** How jobs are claimed by a worker. */
+/** Claims jobs for a worker. */
 export function createClaim(db: Db, clock: Clock, lease: number): Claim {
   const sql = prepareClaim(db);
   const takeTurns = createOwnerTurns(db);

@@ -3,7 +3,7 @@ import { isStorageTrouble, type Db } from '../db/open-database.ts';
 import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
 
-/** Writes of a job that are committed together with its end. May run again when the commit failed: only SQL in here. */
+/** SQL that is committed together with the end of a job. It runs again if the commit fails. */
 export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';
@@ -26,22 +26,27 @@ const GROWTH = 4;
 export type Finish = {
   /** Makes the lease last its full length from now. False when it was lost. */
   extend(job: Job): boolean;
-  /** Done and its effects, both or neither. False, and nothing done, when the lease was lost. */
+  /** Completes the job and runs its effects in one transaction. False, and nothing changes, if the lease was lost. */
   complete(job: Job, effects?: Effects): boolean;
   /**
-   * As `complete`, in one transaction, and so one fsync; each can fail by itself. Where the list of results is shorter
-   * than that of jobs, the rest would have made it long: it should wait until others could write.
+   * As `complete`, for several jobs with one fsync; each can fail alone. If there are fewer results than jobs, the rest
+   * would have made the transaction long: complete them after others could write.
    */
   completeMany(finished: Finished[]): (true | 'lost' | Error)[];
-  /** Tries again after a backoff, or at `retryAt` where that is later; dead-letters it after its last attempt. */
+  /**
+   * Plans another attempt after a backoff, or at `retryAt` if that is later. Dead-letters it after its last attempt.
+   */
   fail(job: Job, error: Error, options?: FailOptions): Fate | 'lost';
-  /** To `fail` as `completeMany` to `complete`. */
+  /** As `fail`, for several jobs with one fsync. */
   failMany(failed: Failed[]): (Fate | 'lost' | Error)[];
-  /** Gives an unfinished job back, the attempt not counted: due at once, as at shutdown, or not before `notBefore`. */
+  /** Gives an unfinished job back without counting the attempt: due at once, or not before `notBefore`. */
   release(job: Job, notBefore?: number): boolean;
 };
 
-/** How claimed jobs end. The token in each WHERE makes a worker that outlived its lease harmless. */
+/**
+ * Ends claimed jobs. The lease token in each WHERE is a fencing token: a worker that outlived its lease changes
+ * nothing.
+ */
 export function createFinish(db: Db, clock: Clock, random: Random, lease: number): Finish {
   const sql = prepareStatements(db);
   const complete = db.transaction('complete job', completeInTransaction);

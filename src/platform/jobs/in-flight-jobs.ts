@@ -19,7 +19,7 @@ type Surroundings = {
 
 type Failure = [InFlightJob, Error];
 
-/** The jobs that this worker has claimed and whose ends are not yet in the database. */
+/** The jobs that this worker has claimed and whose end is not stored yet. */
 export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd }: Surroundings) {
   const inFlight = new Set<InFlightJob>();
   let stopping = false;
@@ -36,9 +36,8 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   }
 
   /**
-   * Records what has ended, removes it from `inFlight` and returns how many there were; what would take long is left
-   * for the next call. When it throws (full disk, lock), the jobs not yet recorded stay in flight, and the next call
-   * tries them again.
+   * Stores the results of jobs that have ended, and returns how many. Results that would make a transaction long are
+   * left for the next call. If it throws (full disk, lock), the next call tries again.
    */
   function settle(): number {
     const before = inFlight.size;
@@ -65,7 +64,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     });
   }
 
-  /** All in one transaction, too. One whose failure cannot be written is left to its lease, and tried again. */
+  /** All in one transaction. A job whose failure cannot be stored is tried again when its lease has ended. */
   function fail(failures: Failure[]): void {
     const results = queue.failMany(failures.map(([one, error]) => toFailed(one, error)));
     for (const [index, fate] of results.entries()) {
@@ -84,7 +83,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return { job, error, options: { permanent: error instanceof PermanentError, retryAt, effects } };
   }
 
-  /** A handler that was told to stop has not failed, nor has one that has to wait. */
+  /** A handler that was told to stop, or that has to wait, has not failed. */
   function isGivenBack([, error]: Failure): boolean {
     return error instanceof NotNowError || (stopping && !(error instanceof PermanentError));
   }
@@ -126,7 +125,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     /** As `settle`, but errors are logged and not thrown. */
     trySettle: (): void => loggingErrors(settle),
 
-    /** Records what has ended and releases the rest. Where the disk does not allow that, the leases run out. */
+    /** Stores what has ended and releases the rest. If the disk does not allow that, the leases run out. */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();
@@ -140,7 +139,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   };
 }
 
-/** The same effects, whose log lines carry the id of their job. */
+/** Adds the job's id to the log lines of its effects. */
 function logged({ job }: InFlightJob, effects: Effects | undefined): Effects | undefined {
   return effects && (() => withLogContext({ jobId: job.id }, effects));
 }

@@ -4,8 +4,8 @@ import { createJobReadings, type JobReadings } from './job-readings.ts';
 import { createJobRecords, type JobRecords } from './job-records.ts';
 
 /**
- * Which of the jobs with an owner come first: what somebody has just asked for, then what is likely to go well, then
- * what failed last time or was never tried.
+ * The order of jobs with an owner: first what somebody has just asked for, then what worked last time, then what failed
+ * or was never tried.
  */
 export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
 
@@ -32,8 +32,8 @@ export type JobQueue = JobRecords & JobReadings & {
 };
 
 /**
- * The durable queue on table `jobs`: a job is done at least once, the effects it completes with exactly once. What
- * workers do besides, claim jobs and end them, is in `worker-queue.ts`.
+ * The durable queue on table `jobs`: a job runs at least once, its effects exactly once. `worker-queue.ts` adds how
+ * workers claim and end jobs.
  */
 export function createJobQueue(db: Db, clock: Clock): JobQueue {
   const watchers = new Set<() => void>();
@@ -75,8 +75,8 @@ function prepareInsert(db: Db) {
 }
 
 /**
- * In a database that was restored: jobs of the kinds that may run again do, as if no worker had begun them; the others
- * may have been done since the backup was made, and are discarded. Returns how many those are.
+ * Settles the jobs of a restored database. Those of the kinds in `runAgain` start anew. The others may have been done
+ * since the backup was made: they are discarded. Returns how many.
  */
 export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
   const discarded = db.prepare<[number, string]>('discard jobs that had run', `

@@ -1,19 +1,19 @@
 import { SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 
-/** What health, metrics and the worker ask of the queue. No answer costs more as the table grows. */
+/** Figures of the queue for health, metrics and the worker. Each costs the same however large the table is. */
 export type JobReadings = {
-  /** Jobs of the kind that ran out of retries and that nobody has retried, discarded or settled. */
+  /** Jobs of the kind that used up their attempts and that nobody has retried, discarded or settled. */
   failedCount(kind: string): number;
-  /** When the job ran out of retries of which that is the longest ago, unix ms; null where none has. */
+  /** When the first of the failed jobs failed, unix ms; null if there is none. */
   failedSince(): number | null;
   /** Whether a job with that kind and key runs, or is about to. */
   isUnderWay(kind: string, dedupeKey: string): boolean;
   /** Whether a job with that kind and key waits or runs. */
   isLive(kind: string, dedupeKey: string): boolean;
-  /** How far the live job with that kind and key is; undefined for none, or one that has not said it. */
+  /** Progress of the live job with that kind and key; undefined if there is none or it reports none. */
   progressOf(kind: string, dedupeKey: string): JobProgress | undefined;
-  /** For how long the job of the kind that was due first has waited; 0 when none is due. */
+  /** How long the oldest due job of the kind has waited; 0 if none is due. */
   oldestDueSeconds(kind: string): number;
   /** When the lease of a claimed job ends, unix ms; null when it was lost. */
   leaseEnd(job: { id: number; leaseToken: string }): number | null;
@@ -21,7 +21,7 @@ export type JobReadings = {
   nextDueAt(kinds: string[], after?: number): number | null;
 };
 
-/** `total` is null where nobody knows. */
+/** `total` is null if it is unknown. */
 export type JobProgress = { done: number; total: number | null };
 
 /** Reads without writing. */

@@ -35,10 +35,10 @@ const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at
   max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError, progress,
   progress_total AS progressTotal, created_at AS createdAt, finished_at AS finishedAt`;
 
-/** No job is put off for longer than this, whatever its kind. */
+/** No job waits longer than this, whatever its kind. */
 const LONGEST_PAUSE = DAY + HOUR;
 
-/** When waiting jobs are due, those of one kind or all. */
+/** The due times of waiting jobs, of one kind or all. */
 export function dueTimes(furthest: number, kind?: string): StoredTime {
   const ofKind = kind === undefined ? '' : ` AND kind = '${kind}'`;
   return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
@@ -51,14 +51,17 @@ export type JobRecords = {
   find(id: number): JobRow | undefined;
   /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
   retry(id: number): boolean;
-  /** How much of a long job is done; `total` is null where nobody knows. In a transaction that it makes anyway. */
+  /**
+   * Stores how much of a long job is done; `total` is null if unknown. Call it in a transaction that the job makes
+   * anyway.
+   */
   noteProgress(id: number, progress: number, total: number | null): void;
-  /** The waiting job of that kind and key is due now. False when there is none, or it runs already. */
+  /** Makes the waiting job of that kind and key due now. False if there is none, or it runs already. */
   hurry(kind: string, dedupeKey: string): boolean;
   bringBackTimes(): void;
   /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
   settleFailed(kind: string, dedupeKey: string): number;
-  /** A failed or waiting job will not run. False for one that is running or at its end. */
+  /** Discards a failed or waiting job. False if it is running or has ended. */
   discard(id: number): boolean;
   /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
   prune(before: number, limit: number): number;

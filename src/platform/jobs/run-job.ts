@@ -54,7 +54,7 @@ export type InFlightJob = {
   readonly startedAt: number; // performance.now()
   /** Tells the handler to stop, for the given reason. */
   abort(reason: Error): void;
-  /** From now on the handler's result is ignored. */
+  /** Ignores the handler's result from now on. */
   letGo(): void;
 };
 
@@ -113,11 +113,11 @@ export function runJob(
   };
 }
 
-/** Until the deadline of a lease that was extended; 0 when it was not, was lost, or nobody can tell. */
+/** Milliseconds to the deadline of an extended lease; 0 if it was not extended, was lost or cannot be read. */
 function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
   try {
     const leaseEnd = queue.leaseEnd(job) ?? 0;
-    // Never more than a whole lease: should the clock be set back, others cut the lease to that.
+    // At most a whole lease: once the clock was set back, claims cut leases to that.
     return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
   } catch {
     return 0;

@@ -17,8 +17,8 @@ export type Task = {
 type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error: unknown) => void };
 
 /**
- * Runs each task at the start and then at its interval; in one process, runs of a task never overlap. Runs missed in a
- * restart or a forward jump of the clock are made up for by one; after a jump back a task runs at once.
+ * Runs each task at the start and then at its interval; in one process, runs of a task never overlap. One run makes up
+ * for all that a restart or a forward jump of the clock has skipped. After a jump back a task runs at once.
  */
 export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions) {
   const lastStarted = new Map<Task, number>();
@@ -91,14 +91,14 @@ export function createHeartbeats(db: Db, clock: Clock) {
 }
 
 /**
- * A column of times (unix ms) that are never set further ahead than `furthest` ms; `where`: in these rows alone;
- * `along`: a column of ends that were reckoned from these times, and move back as far.
+ * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: only these rows. `along`: a
+ * column of ends reckoned from these times, moved back by the same amount.
  */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /**
- * What a clock that was ahead has stored lies too far off once the clock is set right, and whatever waits for it would
- * wait as long as the clock was wrong. The function that is returned sets such times to now.
+ * Repairs times stored while the clock was ahead. Once the clock is set right they lie too far in the future, and what
+ * waits for them would wait that long. The returned function sets them to now.
  */
 export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): () => void {
   const repairs = times.map((time) => prepareRepair(db, time));

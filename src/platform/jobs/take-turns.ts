@@ -12,10 +12,10 @@ export type JobColumns = {
   maxAttempts: number;
 };
 
-/** Every so many jobs one is looked for among the doubtful first, so that these are never without hope. */
+/** Of each four jobs one is taken from the doubtful ones first, so that these never starve. */
 const DOUBTFUL_EVERY = 4;
 
-/** Of the places of a kind; the rest is free for what is likely to be quick, however many hosts hang. */
+/** Doubtful jobs hold at most this share of a kind's places: hosts that hang leave room for quick jobs. */
 const DOUBTFUL_SHARE = 3 / 4;
 
 type OwnedColumns = JobColumns & { owner: number };
@@ -25,8 +25,8 @@ type Held = { owner: number; rank: Rank; n: number };
 type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
 
 /**
- * How jobs with an owner are claimed: by rank, and within a rank one of each owner in turn, those first whose jobs hold
- * the fewest places. However many jobs one owner has, another's next one waits for one place only.
+ * Claims jobs with an owner by rank. Within a rank owners take turns, those first whose jobs hold the fewest places.
+ * However many jobs one owner has, another owner's next job waits for one place only.
  */
 export function createOwnerTurns(db: Db): TakeTurns {
   const sql = prepareTurns(db);
@@ -42,7 +42,7 @@ export function createOwnerTurns(db: Db): TakeTurns {
     const mostDoubtful = Math.max(1, Math.floor(places * DOUBTFUL_SHARE));
     const jobs: Job[] = [];
 
-    /** One job of each owner who holds the fewest places of all that have one; returns how many. */
+    /** Takes one job of each owner who holds the fewest places; returns how many. */
     function takeRound(rank: Rank, room: number): number {
       const first = firstOfOwners(kind, rank, now, room + holds.size);
       const least = Math.min(...first.map(({ owner }) => holds.get(owner) ?? 0));
@@ -96,7 +96,7 @@ function prepareTurns(db: Db) {
     held: db.prepare<[string], Held>('places held', `
       SELECT owner, rank, COUNT(*) AS n FROM jobs WHERE kind = ? AND state = 'running' AND owner IS NOT NULL
        GROUP BY owner, rank`),
-    // From owner to owner by index, however many jobs each of them has.
+    // Steps from owner to owner by index, however many jobs each has.
     first: db.prepare<[FirstOfOwners], OwnedColumns>('whose turn', `
       WITH RECURSIVE owners (owner) AS (
         SELECT (SELECT MIN(j.owner) FROM jobs AS j

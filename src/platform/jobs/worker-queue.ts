@@ -12,7 +12,7 @@ export type WorkerQueue = JobQueue & Claim & Finish & {
   lease: number;
 };
 
-/** The queue for those that do its jobs. `queue`: that of the same process, whose additions a worker is told of. */
+/** The queue with what a worker needs. `queue`: that of the same process, which tells the worker of new jobs. */
 export function createWorkerQueue(
   db: Db, clock: Clock, random = Math.random, lease = LEASE, queue = createJobQueue(db, clock),
 ): WorkerQueue {

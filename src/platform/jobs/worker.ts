@@ -17,7 +17,7 @@ type WorkerOptions = {
 
 export type Worker = {
   start(): void;
-  /** For tests: does everything that is due now, also what becomes due by that. Returns how many were run. */
+  /** For tests: runs all jobs that are due, and those that become due meanwhile. Returns how many. */
   runDue(): Promise<number>;
   /**
    * Claims nothing more and tells the in-flight jobs by their signals. Those that do not end within `graceMs` are
@@ -26,14 +26,14 @@ export type Worker = {
   stop(graceMs: number): Promise<void>;
 };
 
-/** An idle worker looks this often whether another process has written, and this often for due jobs regardless. */
+/** How often an idle worker checks whether another process has written, and how often it looks for due jobs anyway. */
 const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
-/** The shortest pause between two rounds: those who wait in another process look again then (`batched-writes.ts`). */
+/** The shortest pause between two rounds, in which writers of other processes retry (`batched-writes.ts`). */
 const SHORTEST_BREATH = 5;
 
-/** Where another process has written within this time, the pause is as long as the round before it. */
+/** If another process has written within this time, the pause is as long as the round before it. */
 const OTHERS_WRITE = SECOND;
 
 /** After an error the worker pauses, twice as long each time. */
@@ -88,7 +88,7 @@ export function createWorker(options: WorkerOptions): Worker {
   };
 }
 
-/** Calls `round` whenever there may be something to do. What it throws is logged; the loop goes on after a pause. */
+/** Calls `round` whenever there may be work. Errors are logged, and the loop goes on after a pause. */
 function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
   let running: Promise<void> | undefined;
   let stopping = false;
