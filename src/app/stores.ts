@@ -16,6 +16,7 @@ import '../features/manage-sources/import-store.ts';
 import '../features/notifications/notification-store.ts';
 import '../features/posts/feed-posts-store.ts';
 import '../features/posts/find-posts-store.ts';
+import '../features/posts/post-readers-store.ts';
 import '../features/posts/post-store.ts';
 import '../features/posts/search-index-store.ts';
 import '../features/posts/source-posts-store.ts';

@@ -16,6 +16,7 @@ import { imports } from '../manage-sources/import-store.ts';
 import { aboutGone } from '../manage-sources/tell-followers.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { drafts } from '../writing/draft-store.ts';
+import { postReaders } from '../posts/post-readers-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { readMarks, readUndo, stars } from '../reading/reading-store.ts';
@@ -105,7 +106,7 @@ export const removeAccount: JobKind<{ accountId: number }> = {
       if (removed > 0) jobs(hub).noteProgress(job.id, rows += removed, null);
       return removed;
     });
-    if (sources(hub).ownsAny(accountId) || posts(hub).ownsAny(accountId)) {
+    if (sources(hub).ownsAny(accountId) || postReaders(hub).ownsAny(accountId)) {
       throw new RetryLaterError('its sources are being removed or given to others', hub.clock() + WAIT_FOR_SOURCES);
     }
     accounts(hub).delete(accountId);

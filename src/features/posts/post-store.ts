@@ -84,13 +84,10 @@ export type PostQuery = {
   limit: number;
 };
 
-/** A post whose own copies of its source's visibility and owner (`wasPublic`, `wasOwnerId`) may be out of date. */
-export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };
-
 type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number;
 };
-type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
+export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
 /** The tables, for reading lists that join them. Only this folder writes to them. */
 export const POSTS = 'posts';
@@ -117,14 +114,11 @@ const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')
 /** SQL: whether the post's copies of its source's visibility and owner are still true. */
 const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
 
-const AFTER = '(p.published_at, p.id) < (?, ?)';
-const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
+export const AFTER = '(p.published_at, p.id) < (?, ?)';
+export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
-const STORED = 'id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId';
-
-const SELECT_TO_MOVE = `
-  SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
-    FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
+/** What the search index needs of a row. */
+export const STORED = 'id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId';
 
 /** Stores a post, unless its source is being removed, it has a tombstone, or it is unchanged. */
 const UPSERT = `
@@ -226,22 +220,6 @@ export const posts = store((hub) => {
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
-    /** Posts of a source whose copies of its visibility and owner are out of date, newest first. */
-    outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
-      reading.outdated.all(sourceId, publishedAt, id, limit),
-    /** All posts of a source, newest first. */
-    toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
-      reading.toMove.all(sourceId, publishedAt, id, limit),
-
-    /** Copies the source's visibility and owner into the post, unless its content has changed meanwhile. */
-    move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
-      const row = writing.move.get(id, contentHash);
-      if (row && terms) index.put({ ...row, ...terms, sourceId });
-    },
-
-    /** Whether any post still names this account as owner, even if its source already has a new one. */
-    ownsAny: (accountId: number): boolean => reading.anyOwned.get(accountId) !== undefined,
-
     /** Deletes the post and leaves a tombstone, so that it cannot come back. In the caller's transaction. */
     remove(sourceId: number, guid: string): void {
       writing.leaveTombstone.run(sourceId, guid, clock());
@@ -270,13 +248,7 @@ function prepareReading(db: Db) {
       `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     ofSource: db.prepare<[number, number, number, number], Post>('posts of source',
       `${SELECT_POSTS} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
-    toMove: db.prepare<[number, number, number, number], PostToMove>('posts of source with readers',
-      `${SELECT_TO_MOVE} ${NEWEST_FIRST}`),
-    outdated: db.prepare<[number, number, number, number], PostToMove>('posts with outdated readers', `
-      ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`),
-    anyOwned: db.prepare<[number], { id: number }>('any post of account',
-      'SELECT id FROM posts WHERE owner_id = ? LIMIT 1'),
-    // Reads the owner's files, which are fewer than the posts of a large source.
+    // By the files of the owner, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
        WHERE p.source_id = ?`),
@@ -290,10 +262,6 @@ function prepareWriting(db: Db) {
     tombstone: db.prepare<[number, string], { at: number }>('tombstone',
       'SELECT deleted_at AS at FROM post_tombstones WHERE source_id = ? AND guid = ?'),
     upsert: db.prepare<[UpsertRow], StoredRow>('store post', UPSERT),
-    move: db.prepare<[number, string], StoredRow>('update readers of post', `
-      UPDATE posts SET (is_public, owner_id) =
-             (SELECT s.visibility = 'public', s.owner_id ${fromSource('posts.source_id')})
-       WHERE id = ? AND content_hash = ? AND EXISTS (SELECT 1 ${fromSource('posts.source_id')}) RETURNING ${STORED}`),
     leaveTombstone: db.prepare<[number, string, number]>('leave tombstone',
       'INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
     remove: db.prepare<[number, string]>('delete post', 'DELETE FROM posts WHERE source_id = ? AND guid = ?'),

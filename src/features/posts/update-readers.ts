@@ -4,7 +4,8 @@ import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts'
 import { sources } from '../sources/source-store.ts';
 import { inTurn, searchableText } from './ingest-posts.ts';
 import { fittingContents } from './query-posts.ts';
-import { FROM_THE_TOP, posts, type PostToMove, type SearchTerms } from './post-store.ts';
+import { postReaders, type PostToMove } from './post-readers-store.ts';
+import { FROM_THE_TOP, posts, type SearchTerms } from './post-store.ts';
 
 /** Posts brought up to date in one transaction: all posts of an ordinary source. */
 const STEP = 50;
@@ -22,13 +23,13 @@ type Changing = { name: string; sourceId: number; accountId: number };
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,
 ): Promise<Result> {
-  const wanted = posts(hub).toMove(sourceId, FROM_THE_TOP, STEP);
+  const wanted = postReaders(hub).toMove(sourceId, FROM_THE_TOP, STEP);
   const length = wanted.reduce((sum, { contentBytes }) => sum + contentBytes, 0);
   const first = await inTurn(hub, { length, accountOf: () => accountId }, () => prepareStep(hub, wanted));
   return hub.db.write(name, () => {
     const result = change();
     storeStep(hub, first);
-    if (posts(hub).outdated(sourceId, FROM_THE_TOP, 1).length > 0) enqueue(hub, updateReaders, { sourceId });
+    if (postReaders(hub).outdated(sourceId, FROM_THE_TOP, 1).length > 0) enqueue(hub, updateReaders, { sourceId });
     return result;
   });
 }
@@ -46,7 +47,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
     let done = 0;
     for (let after = FROM_THE_TOP; ; ) {
       const asOf = sources(hub).find(sourceId);
-      const step = await prepareStep(hub, posts(hub).outdated(sourceId, after, STEP));
+      const step = await prepareStep(hub, postReaders(hub).outdated(sourceId, after, STEP));
       if (step.length === 0 && after === FROM_THE_TOP) return () => requireUnchanged(hub, sourceId, asOf?.updatedAt);
       await throttled(hub)('update readers, a step', (limit) => {
         storeStep(hub, step);
@@ -79,5 +80,5 @@ async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
 }
 
 function storeStep(hub: Hub, step: Batch): void {
-  for (const { post, terms } of step) posts(hub).move(post, terms);
+  for (const { post, terms } of step) postReaders(hub).move(post, terms);
 }

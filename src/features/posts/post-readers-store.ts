@@ -1,0 +1,47 @@
+import { store } from '../hub/hub.ts';
+import { fromSource, joinSource } from '../sources/source-store.ts';
+import {
+  AFTER, COLUMNS, NEWEST_FIRST, STORED, type Position, type Post, type SearchTerms, type StoredRow,
+} from './post-store.ts';
+import { searchIndex } from './search-index-store.ts';
+
+/** A post whose own copies of its source's visibility and owner (`wasPublic`, `wasOwnerId`) may be out of date. */
+export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };
+
+const SELECT_TO_MOVE = `
+  SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
+    FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
+
+/** The copies of visibility and owner in posts, by which lists and search go. */
+export const postReaders = store((hub) => {
+  const { db } = hub;
+  const index = searchIndex(hub);
+  const selectAll = db.prepare<[number, number, number, number], PostToMove>('posts of source with readers',
+    `${SELECT_TO_MOVE} ${NEWEST_FIRST}`);
+  const selectOutdated = db.prepare<[number, number, number, number], PostToMove>('posts with outdated readers', `
+    ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`);
+  const update = db.prepare<[number, string], StoredRow>('update readers of post', `
+    UPDATE posts SET (is_public, owner_id) =
+           (SELECT s.visibility = 'public', s.owner_id ${fromSource('posts.source_id')})
+     WHERE id = ? AND content_hash = ? AND EXISTS (SELECT 1 ${fromSource('posts.source_id')}) RETURNING ${STORED}`);
+  const selectOwned = db.prepare<[number], { id: number }>('any post of account',
+    'SELECT id FROM posts WHERE owner_id = ? LIMIT 1');
+
+  return {
+    /** Posts of a source after that position, newest first. */
+    toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
+      selectAll.all(sourceId, publishedAt, id, limit),
+    /** The same, but only posts whose copies are out of date. */
+    outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
+      selectOutdated.all(sourceId, publishedAt, id, limit),
+
+    /** Copies the source's visibility and owner into the post, unless its content has changed meanwhile. */
+    move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
+      const row = update.get(id, contentHash);
+      if (row && terms) index.put({ ...row, ...terms, sourceId });
+    },
+
+    /** Whether any post still names this account as owner, even if its source already has a new one. */
+    ownsAny: (accountId: number): boolean => selectOwned.get(accountId) !== undefined,
+  };
+});
