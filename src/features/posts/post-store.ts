@@ -118,7 +118,8 @@ export const AFTER = '(p.published_at, p.id) < (?, ?)';
 export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
 /** What the search index needs of a row. */
-export const STORED = 'id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic, owner_id AS ownerId';
+export const STORED = `id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic,
+  owner_id AS ownerId`;
 
 /** Stores a post, unless its source is being removed, it has a tombstone, or it is unchanged. */
 const UPSERT = `
