@@ -23,31 +23,10 @@ const FIRST_DELAY = 30 * SECOND;
 const LONGEST_DELAY = HOUR;
 const GROWTH = 4;
 
-export type Finish = {
-  /** Makes the lease last its full length from now. False when it was lost. */
-  extend(job: Job): boolean;
-  /** Completes the job and runs its effects in one transaction. False, and nothing changes, if the lease was lost. */
-  complete(job: Job, effects?: Effects): boolean;
-  /**
-   * As `complete`, for several jobs with one fsync; each can fail alone. If there are fewer results than jobs, the rest
-   * would have made the transaction long: complete them after others could write.
-   */
-  completeMany(finished: Finished[]): (true | 'lost' | Error)[];
-  /**
-   * Plans another attempt after a backoff, or at `retryAt` if that is later. Dead-letters it after its last attempt.
-   */
-  fail(job: Job, error: Error, options?: FailOptions): Fate | 'lost';
-  /** As `fail`, for several jobs with one fsync. */
-  failMany(failed: Failed[]): (Fate | 'lost' | Error)[];
-  /** Gives an unfinished job back without counting the attempt: due at once, or not before `notBefore`. */
-  release(job: Job, notBefore?: number): boolean;
-};
+export type Finish = ReturnType<typeof createFinish>;
 
-/**
- * Ends claimed jobs. The lease token in each WHERE is a fencing token: a worker that outlived its lease changes
- * nothing.
- */
-export function createFinish(db: Db, clock: Clock, random: Random, lease: number): Finish {
+/** Ends claimed jobs. The fencing token in each WHERE makes a worker that outlived its lease harmless. */
+export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
   const sql = prepareStatements(db);
   const complete = db.transaction('complete job', completeInTransaction);
   const fail = db.transaction('fail job', failInTransaction);
@@ -96,12 +75,23 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   return {
-    extend: (job) => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
-    complete: (job, effects) => complete(job, effects),
-    completeMany: (finished) => finished.length > 0 ? completeMany(finished) : [],
-    fail: (job, error, options = {}) => fail(job, error, options),
-    failMany: (failed) => failed.length > 0 ? failMany(failed) : [],
-    release: (job, notBefore = 0) => sql.release.run(clock(), notBefore, job.id, job.leaseToken).changes === 1,
+    /** Makes the lease last its full length from now. False when it was lost. */
+    extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
+    /** Completes the job and runs its effects in one transaction. False, and nothing changes, if the lease was lost. */
+    complete,
+    /**
+     * As `complete`, for several jobs with one fsync; each can fail alone. If there are fewer results than jobs, the
+     * rest would have made the transaction long: complete them after others could write.
+     */
+    completeMany: (finished: Finished[]): (true | 'lost' | Error)[] =>
+      finished.length > 0 ? completeMany(finished) : [],
+    /** Plans another attempt after a backoff, or at `retryAt` if later; dead-letters it after its last attempt. */
+    fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
+    /** As `fail`, for several jobs with one fsync. */
+    failMany: (failed: Failed[]): (Fate | 'lost' | Error)[] => failed.length > 0 ? failMany(failed) : [],
+    /** Gives an unfinished job back without counting the attempt: due at once, or not before `notBefore`. */
+    release: (job: Job, notBefore = 0): boolean =>
+      sql.release.run(clock(), notBefore, job.id, job.leaseToken).changes === 1,
   };
 }
 

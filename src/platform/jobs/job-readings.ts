@@ -1,31 +1,13 @@
 import { SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 
-/** Figures of the queue for health, metrics and the worker. Each costs the same however large the table is. */
-export type JobReadings = {
-  /** Jobs of the kind that used up their attempts and that nobody has retried, discarded or settled. */
-  failedCount(kind: string): number;
-  /** When the first of the failed jobs failed, unix ms; null if there is none. */
-  failedSince(): number | null;
-  /** Whether a job with that kind and key runs, or is about to. */
-  isUnderWay(kind: string, dedupeKey: string): boolean;
-  /** Whether a job with that kind and key waits or runs. */
-  isLive(kind: string, dedupeKey: string): boolean;
-  /** Progress of the live job with that kind and key; undefined if there is none or it reports none. */
-  progressOf(kind: string, dedupeKey: string): JobProgress | undefined;
-  /** How long the oldest due job of the kind has waited; 0 if none is due. */
-  oldestDueSeconds(kind: string): number;
-  /** When the lease of a claimed job ends, unix ms; null when it was lost. */
-  leaseEnd(job: { id: number; leaseToken: string }): number | null;
-  /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
-  nextDueAt(kinds: string[], after?: number): number | null;
-};
+export type JobReadings = ReturnType<typeof createJobReadings>;
 
 /** `total` is null if it is unknown. */
 export type JobProgress = { done: number; total: number | null };
 
-/** Reads without writing. */
-export function createJobReadings(db: Db, clock: Clock): JobReadings {
+/** Figures of the queue for health, metrics and the worker. Each costs the same however large the table is. */
+export function createJobReadings(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
   const firstFailed = db.prepare<[], { at: number }>('job that failed first', `
@@ -49,17 +31,28 @@ export function createJobReadings(db: Db, clock: Clock): JobReadings {
      ORDER BY lease_expires_at LIMIT 1`);
 
   return {
-    failedCount: (kind) => failed.get(kind)?.value ?? 0,
-    failedSince: () => firstFailed.get()?.at ?? null,
-    isUnderWay: (kind, dedupeKey) => underWay.get(kind, dedupeKey, clock()) !== undefined,
-    isLive: (kind, dedupeKey) => live.get(kind, dedupeKey) !== undefined,
-    progressOf: (kind, dedupeKey) => progress.get(kind, dedupeKey),
-    leaseEnd: ({ id, leaseToken }) => leaseEnd.get(id, leaseToken)?.at ?? null,
-    oldestDueSeconds(kind) {
+    /** Jobs of the kind that used up their attempts and that nobody has retried, discarded or settled. */
+    failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
+    /** When the first of the failed jobs failed, unix ms; null if there is none. */
+    failedSince: (): number | null => firstFailed.get()?.at ?? null,
+    /** Whether a job with that kind and key runs, or is about to. */
+    isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
+    /** Whether a job with that kind and key waits or runs. */
+    isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
+    /** Progress of the live job with that kind and key; undefined if there is none or it reports none. */
+    progressOf: (kind: string, dedupeKey: string): JobProgress | undefined => progress.get(kind, dedupeKey),
+    /** When the lease of a claimed job ends, unix ms; null when it was lost. */
+    leaseEnd: ({ id, leaseToken }: { id: number; leaseToken: string }): number | null =>
+      leaseEnd.get(id, leaseToken)?.at ?? null,
+
+    /** How long the oldest due job of the kind has waited; 0 if none is due. */
+    oldestDueSeconds(kind: string): number {
       const first = firstDue.get(kind, -1);
       return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;
     },
-    nextDueAt(kinds, after = -1) {
+
+    /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
+    nextDueAt(kinds: string[], after = -1): number | null {
       const moments = kinds.flatMap((kind) => [firstDue.get(kind, after), firstLeaseEnd.get(kind, after)]);
       const times = moments.flatMap((moment) => (moment ? [moment.at] : []));
       return times.length > 0 ? Math.min(...times) : null;

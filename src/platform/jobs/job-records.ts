@@ -44,48 +44,36 @@ export function dueTimes(furthest: number, kind?: string): StoredTime {
   return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
 }
 
-/** How administrators see and change jobs, and how old ones are removed. */
-export type JobRecords = {
-  /** The newest first. */
-  list(filter?: JobFilter): JobRow[];
-  find(id: number): JobRow | undefined;
-  /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
-  retry(id: number): boolean;
-  /**
-   * Stores how much of a long job is done; `total` is null if unknown. Call it in a transaction that the job makes
-   * anyway.
-   */
-  noteProgress(id: number, progress: number, total: number | null): void;
-  /** Makes the waiting job of that kind and key due now. False if there is none, or it runs already. */
-  hurry(kind: string, dedupeKey: string): boolean;
-  bringBackTimes(): void;
-  /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
-  settleFailed(kind: string, dedupeKey: string): number;
-  /** Discards a failed or waiting job. False if it is running or has ended. */
-  discard(id: number): boolean;
-  /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
-  prune(before: number, limit: number): number;
-};
+export type JobRecords = ReturnType<typeof createJobRecords>;
 
-export function createJobRecords(db: Db, clock: Clock): JobRecords {
+/** How administrators see and change jobs, and how old ones are removed. */
+export function createJobRecords(db: Db, clock: Clock) {
   const sql = prepareStatements(db);
 
   return {
-    list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER } = {}) {
+    /** The newest first. */
+    list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER }: JobFilter = {}): JobRow[] {
       const rows = state ? sql.listState[state].all(before, limit) : sql.list.all(before, limit);
       return rows.map(toRow);
     },
-    find(id) {
+    find(id: number): JobRow | undefined {
       const row = sql.find.get(id);
       return row && toRow(row);
     },
-    retry: (id) => sql.retry.run(clock(), id).changes === 1,
-    noteProgress: (id, progress, total) => void sql.noteProgress.run(progress, total, id),
-    hurry: (kind, dedupeKey) => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
+    /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
+    retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
+    /** Stores how much is done; `total` is null if unknown. Call it in a transaction that the job makes anyway. */
+    noteProgress: (id: number, progress: number, total: number | null): void =>
+      void sql.noteProgress.run(progress, total, id),
+    /** Makes the waiting job of that kind and key due now. False if there is none, or it runs already. */
+    hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
-    settleFailed: (kind, dedupeKey) => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
-    discard: (id) => sql.discard.run(clock(), id).changes === 1,
-    prune: (before, limit) => sql.prune.run(before, limit).changes,
+    /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
+    settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
+    /** Discards a failed or waiting job. False if it is running or has ended. */
+    discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
+    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
+    prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
   };
 }
 
