@@ -55,11 +55,12 @@ test('only Node and better-sqlite3 are imported, the latter in one file', () => 
   assert.deepEqual(foreign, [{ file: 'src/platform/db/open-database.ts', target: 'better-sqlite3' }]);
 });
 
-/** posts → features/posts: a migration is named after the folder that owns its tables; platform has several folders. */
+/** posts → features/posts: a migration's name begins with the folder that owns its tables; platform has several. */
 function tableOwners(): Map<string, string> {
   const owners = new Map<string, string>();
   for (const file of readdirSync(join(PROJECT_ROOT, 'migrations'))) {
-    const owner = /^\d{4}_([a-z_]+)\.sql$/.exec(file)?.[1]?.replaceAll('_', '-');
+    const name = /^\d{4}_([a-z_]+)\.sql$/.exec(file)?.[1]?.replaceAll('_', '-');
+    const owner = [...FEATURES, 'platform'].find((folder) => `${name}-`.startsWith(`${folder}-`)) ?? name;
     if (owner === undefined) continue;
     const sql = readFileSync(join(PROJECT_ROOT, 'migrations', file), 'utf8');
     for (const [, table = ''] of sql.matchAll(/^CREATE (?:VIRTUAL )?TABLE (\w+)/gm)) {
