@@ -2846,7 +2846,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (openWrites > 0)',
     to: 'if (openWrites > 1)',
     test: 'test/no-parsing-in-transactions.test.ts',
-    name: 'sanitizeHtml throws within a write transaction, and works again after it',
+    name: 'sanitizingHtml throws within a write transaction, and works again after it',
   },
   {
     promise: "a feed's move from https to http is not remembered",
