@@ -101,10 +101,8 @@ test('a store holds SQL alone: it reads no markup, but for cutting texts, and ma
   assert.deepEqual(stores.filter(({ target }) => strange.test(target)), []);
 });
 
-test('every store is opened before a process says that it is up', () => {
-  const holders = SOURCES.filter(({ name, code }) => /[^.\w]store\((?:async )?\(/.test(code) && !name.endsWith('/hub.ts'));
-  const opened = ARROWS.filter(({ file }) => /^src\/app\/(later-)?stores\.ts$/.test(file)).map(({ target }) => target);
-  assert.deepEqual(opened.toSorted(), holders.map(({ name }) => name).toSorted());
+test('every store is opened before a process says that it is up: only commands load files late', () => {
+  assert.deepEqual(offenders(/^src\/commands\//, /\bimport\(/), []);
 });
 
 test('the environment is read in entrypoints only, the clock and chance there and where processes start', () => {

@@ -6,8 +6,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { crc32, deflateRawSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib';
+import { deflateSync, gunzipSync, gzipSync } from 'node:zlib';
 import { ArchiveError, gunzipFile, gzipFile } from '../src/platform/archive/gzip-file.ts';
+import { memberOf100 } from './support/backup-hub.ts';
 import { sha256 } from './support/sha256.ts';
 import { temporaryFolder } from './support/temporary-project.ts';
 
@@ -64,10 +65,8 @@ const SPARSE_TYPES: Record<string, Buffer> = {
 
 test('what is compressed already is stored as it is, and text is compressed, by what the bytes are', async (t) => {
   for (const [type, content] of Object.entries(DENSE_TYPES)) {
-    const bytes = await ours(t, [content]);
-    assert.ok(bytes.length > content.length && bytes.length < content.length * 1.001, `${type}: ${bytes.length}`);
-    assert.deepEqual([bytes[20], bytes.readUInt16LE(21)], [0, 0xffff], `${type} is in blocks as large as can be`);
-    assert.ok(bytes.subarray(25, 25 + 0xffff).equals(content.subarray(0, 0xffff)));
+    const { length } = await ours(t, [content]);
+    assert.ok(length > content.length && length < content.length * 1.001, `${type}: ${length}`);
   }
   for (const [type, content] of Object.entries(SPARSE_TYPES)) {
     const { length } = await ours(t, [content]);
@@ -135,22 +134,15 @@ const good = gzipSync(CONTENT);
 /** A file of the hub, of three members or more. */
 const hubs = (t: TestContext): Promise<Buffer> => ours(t, [CONTENT.subarray(0, 400_000), CONTENT.subarray(400_000)]);
 
-const LENGTH_AT = 16; // of the first member's blocks
+test('archives of version 1.0.0, whose members have an extra field with their length, are read', async (t) => {
+  const chunks = [CONTENT.subarray(0, 500_000), CONTENT.subarray(500_000, 1_000_000), CONTENT.subarray(1_000_000)];
+  const bytes = Buffer.concat(chunks.map(memberOf100));
+  const seen: Buffer[] = [];
 
-function withLength(bytes: Buffer, length: number): Buffer {
-  const changed = Buffer.from(bytes);
-  changed.writeUInt32LE(length, LENGTH_AT);
-  return changed;
-}
-
-/** A member of ours around these deflate blocks, said to hold that content. */
-function framed(bytes: Buffer, blocks: Buffer, content: Buffer): Buffer {
-  const numbers = Buffer.alloc(12);
-  numbers.writeUInt32LE(blocks.length);
-  numbers.writeUInt32LE(crc32(content), 4);
-  numbers.writeUInt32LE(content.length, 8);
-  return Buffer.concat([bytes.subarray(0, LENGTH_AT), numbers.subarray(0, 4), blocks, numbers.subarray(4)]);
-}
+  assert.ok((await gunzip(t, bytes, seen)).equals(CONTENT));
+  assert.ok(Buffer.concat(seen).equals(bytes));
+  await assert.rejects(gunzip(t, bytes.subarray(0, -1)), ArchiveError);
+});
 
 const BROKEN: Record<string, Buffer | ((ours: Buffer) => Buffer)> = {
   'nothing': Buffer.alloc(0),
@@ -167,22 +159,9 @@ const BROKEN: Record<string, Buffer | ((ours: Buffer) => Buffer)> = {
   'a zero after the end': Buffer.concat([good, Buffer.alloc(1)]),
   'a block of zeros after the end': Buffer.concat([good, Buffer.alloc(512)]),
   'text after the end': Buffer.concat([good, Buffer.from('and a script')]),
-  'a second member': Buffer.concat([good, good]),
-  'a second, empty member': Buffer.concat([good, gzipSync('')]),
   'members of ours, cut by a byte': (ours) => ours.subarray(0, -1),
-  'members of ours, cut in a header': (ours) => ours.subarray(0, 20 + ours.readUInt32LE(LENGTH_AT) + 8 + 10),
-  'a header of ours alone': (ours) => ours.subarray(0, 20),
   'a byte after members of ours': (ours) => Buffer.concat([ours, Buffer.from('x')]),
   'zeros after members of ours': (ours) => Buffer.concat([ours, Buffer.alloc(512)]),
-  'a foreign member after ours': (ours) => Buffer.concat([ours, good]),
-  'a member of ours after a foreign one': (ours) => Buffer.concat([good, ours]),
-  'a member with a shorter length': (ours) => withLength(ours, ours.readUInt32LE(LENGTH_AT) - 1),
-  'a member with a longer length': (ours) => withLength(ours, ours.readUInt32LE(LENGTH_AT) + 1),
-  'a member without a length': (ours) => withLength(ours, 0),
-  'a member of 4 GiB': (ours) => withLength(ours, 0xffff_ffff),
-  'a member that becomes 30 MB': (ours) => framed(ours, deflateRawSync(Buffer.alloc(30_000_000)), Buffer.alloc(0)),
-  'bytes within a member after its blocks': (ours) =>
-    framed(ours, Buffer.concat([deflateRawSync(CONTENT.subarray(0, 99)), Buffer.from('hidden')]), CONTENT.subarray(0, 99)),
 };
 
 for (const [what, bytes] of Object.entries(BROKEN)) {
@@ -195,7 +174,7 @@ for (const [what, bytes] of Object.entries(BROKEN)) {
 test('case 43: no changed byte of members that the hub wrote yields other content', async (t) => {
   const texts = [randomBytes(300), Buffer.alloc(300, 'text ')];
   const small = await ours(t, texts);
-  let unnoticed = 0; // in bits that mean nothing, beside the type of a block
+  let unnoticed = 0; // such as the times in the headers, and the bits after the last code
   for (let at = 0; at < small.length; at++) {
     const bytes = Buffer.from(small);
     bytes[at] = (bytes[at] ?? 0) ^ 0x10;
@@ -204,7 +183,7 @@ test('case 43: no changed byte of members that the hub wrote yields other conten
     assert.ok(Buffer.isBuffer(read) && read.equals(Buffer.concat(texts)), `byte ${at}: ${String(read)}`);
     unnoticed++;
   }
-  assert.ok(unnoticed <= 3, `${unnoticed} changes were not noticed`);
+  assert.ok(unnoticed <= 16, `${unnoticed} changes were not noticed`);
 });
 
 test('case 43: no changed byte of a gzip file yields other content', async (t) => {

@@ -10,7 +10,9 @@ import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { type PackedMember, packTar } from '../src/platform/archive/tar-file.ts';
 import { requireAnotherUser } from './support/another-user.ts';
-import { addPost, backupHub, changeDatabase, copyOf, renewHashes, rewriteSums, verify } from './support/backup-hub.ts';
+import {
+  addPost, backupHub, changeDatabase, copyOf, memberOf100, renewHashes, rewriteSums, verify,
+} from './support/backup-hub.ts';
 import { hubctl } from './support/hubctl.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { migratedDatabase, MIGRATIONS } from './support/migrated-database.ts';
@@ -378,6 +380,15 @@ test('an archive that tar and gzip made by hand is as good', async (t) => {
   const { hub, copy } = await madeBackup(t);
   const folder = copy();
   execFileSync('tar', ['-czf', join(folder, 'uploads.tar.gz'), 'uploads'], { cwd: hub.dataDir });
+  renewHashes(folder);
+  assert.equal((await verify(folder)).verdict, 'verified');
+});
+
+test('an archive of version 1.0.0 is as good', async (t) => {
+  const { copy } = await madeBackup(t);
+  const folder = copy();
+  const archive = join(folder, 'uploads.tar.gz');
+  writeFileSync(archive, memberOf100(gunzipSync(readFileSync(archive))));
   renewHashes(folder);
   assert.equal((await verify(folder)).verdict, 'verified');
 });

@@ -3,7 +3,8 @@ import type { Config } from '../features/hub/read-config.ts';
 import { cookieName } from '../platform/http/headers.ts';
 import { json, statusTitle, type Reply } from '../platform/http/reply.ts';
 import type { Route } from '../platform/http/router.ts';
-import type { ApiOperation } from './api-operations.ts';
+import { API, type ApiOperation } from './api-operations.ts';
+import { SCHEMAS } from './api-schemas.ts';
 
 /** What the description says of the hub. */
 export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
@@ -14,8 +15,7 @@ type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: o
 type Requirement = Record<string, string[]>;
 
 /** The description as an answer. */
-export async function describeApi(routes: Route[], info: Info): Promise<Reply> {
-  const [{ API }, { SCHEMAS }] = await Promise.all([import('./api-operations.ts'), import('./api-schemas.ts')]);
+export function describeApi(routes: Route[], info: Info): Reply {
   return json(openApi(routes, { operations: API, schemas: SCHEMAS }, info));
 }
 

@@ -1,51 +1,48 @@
+import * as accountPages from '../features/accounts/account-pages.ts';
+import * as accounts from '../features/accounts/account-routes.ts';
+import * as inviting from '../features/accounts/invitation-list.ts';
+import * as governing from '../features/admin/account-list.ts';
+import * as home from '../features/admin/home-pages.ts';
+import * as lookPages from '../features/admin/hub-look-pages.ts';
+import * as look from '../features/admin/hub-look-routes.ts';
+import * as jobs from '../features/admin/job-list.ts';
+import * as overview from '../features/admin/overview-pages.ts';
+import * as icons from '../features/attachments/icon-routes.ts';
+import * as metrics from '../features/health/metrics-routes.ts';
+import * as leavingPages from '../features/leaving/leaving-pages.ts';
+import * as leaving from '../features/leaving/leaving-routes.ts';
+import * as adding from '../features/manage-sources/add-pages.ts';
+import * as importing from '../features/manage-sources/import-pages.ts';
+import * as manySources from '../features/manage-sources/many-sources-pages.ts';
+import * as sourcePages from '../features/manage-sources/source-pages.ts';
+import * as sources from '../features/manage-sources/source-routes.ts';
+import * as notifications from '../features/notifications/notification-list.ts';
+import * as files from '../features/posts/attachment-routes.ts';
+import * as deletion from '../features/posts/delete-post-pages.ts';
+import * as feeds from '../features/posts/output-feed-routes.ts';
+import * as publicPages from '../features/posts/public-pages.ts';
+import * as history from '../features/reading/history-list.ts';
+import * as listPages from '../features/reading/list-pages.ts';
+import * as marking from '../features/reading/mark-pages.ts';
+import * as readPosts from '../features/reading/post-in-list-pages.ts';
+import * as posts from '../features/reading/post-routes.ts';
+import * as reading from '../features/reading/reading-routes.ts';
+import * as webhookPages from '../features/webhooks/webhook-pages.ts';
+import * as webhooks from '../features/webhooks/webhook-routes.ts';
+import * as writePages from '../features/writing/write-pages.ts';
+import * as writing from '../features/writing/write-routes.ts';
 import { showHealth } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets } from './frame/assets.ts';
-import { handlersOf } from './handlers-of.ts';
-import type { Info } from './openapi.ts';
+import * as manifest from './frame/manifest.ts';
+import { describeApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
-
-// Files of handlers, in the order in which web loads them once it listens.
-const files = handlersOf(() => import('../features/posts/attachment-routes.ts'));
-const deletion = handlersOf(() => import('../features/posts/delete-post-pages.ts'));
-const posts = handlersOf(() => import('../features/reading/post-routes.ts'));
-const listPages = handlersOf(() => import('../features/reading/list-pages.ts'));
-const marking = handlersOf(() => import('../features/reading/mark-pages.ts'));
-const readPosts = handlersOf(() => import('../features/reading/post-in-list-pages.ts'));
-const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
-const publicPages = handlersOf(() => import('../features/posts/public-pages.ts'));
-const writing = handlersOf(() => import('../features/writing/write-routes.ts'));
-const writePages = handlersOf(() => import('../features/writing/write-pages.ts'));
-const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
-const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
-const icons = handlersOf(() => import('../features/attachments/icon-routes.ts'));
-const manySources = handlersOf(() => import('../features/manage-sources/many-sources-pages.ts'));
-const adding = handlersOf(() => import('../features/manage-sources/add-pages.ts'));
-const importing = handlersOf(() => import('../features/manage-sources/import-pages.ts'));
-const feeds = handlersOf(() => import('../features/posts/output-feed-routes.ts'));
-const accounts = handlersOf(() => import('../features/accounts/account-routes.ts'));
-const accountPages = handlersOf(() => import('../features/accounts/account-pages.ts'));
-const webhooks = handlersOf(() => import('../features/webhooks/webhook-routes.ts'));
-const webhookPages = handlersOf(() => import('../features/webhooks/webhook-pages.ts'));
-const history = handlersOf(() => import('../features/reading/history-list.ts'));
-const notifications = handlersOf(() => import('../features/notifications/notification-list.ts'));
-const inviting = handlersOf(() => import('../features/accounts/invitation-list.ts'));
-const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
-const leavingPages = handlersOf(() => import('../features/leaving/leaving-pages.ts'));
-const home = handlersOf(() => import('../features/admin/home-pages.ts'));
-const overview = handlersOf(() => import('../features/admin/overview-pages.ts'));
-const look = handlersOf(() => import('../features/admin/hub-look-routes.ts'));
-const lookPages = handlersOf(() => import('../features/admin/hub-look-pages.ts'));
-const manifest = handlersOf(() => import('./frame/manifest.ts'));
-const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
-const governing = handlersOf(() => import('../features/admin/account-list.ts'));
-const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
 
 /** What somebody has written is not lost with the session. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
@@ -283,9 +280,8 @@ export function hubRoutes(hub: Hub): Route[] {
 
 /** The routes and one more, which describes those under /api as OpenAPI 3.1. */
 export function withOpenApi(routes: Route[], info: Info): Route[] {
-  let reply: Promise<Reply> | undefined;
-  const describe = (): Promise<Reply> =>
-    (reply ??= import('./openapi.ts').then(({ describeApi }) => describeApi(all, info)));
+  let reply: Reply | undefined;
+  const describe = (): Reply => (reply ??= describeApi(all, info));
   const own = route('GET /api/openapi.json', 'public', 'This description, as OpenAPI 3.1', describe, { cached: true });
   const all = [...routes, own];
   return all;
@@ -302,8 +298,7 @@ function at<A extends Access>(
 }
 
 /** The API and the page of a list for administrators. */
-function listRoutes({ name, api = `/api/admin/${name}`, label, summary, load }: (typeof ADMIN_LISTS)[number]) {
-  const list = handlersOf(load);
+function listRoutes({ name, api = `/api/admin/${name}`, label, summary, list }: (typeof ADMIN_LISTS)[number]) {
   return [
     at(`GET ${api}`, 'admin', summary, list.answerApi),
     at(`GET /admin/${name}`, 'admin', `Page: ${label.toLowerCase()}`, list.showPage),

@@ -33,7 +33,6 @@ import { webhooks } from '../features/webhooks/webhook-store.ts';
 import { DAY, hasPassed, HOUR, MINUTE, SECOND } from '../platform/clock.ts';
 import type { Task } from '../platform/jobs/scheduler.ts';
 import { JOB_KINDS } from './job-kinds.ts';
-import './later-stores.ts';
 
 const TRIAL_BEAT = 'heartbeat on trial';
 

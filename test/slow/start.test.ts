@@ -1,14 +1,13 @@
 // Protects `npm start`: what it prints, its exit codes, and that no process is left behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hubEnvironment, temporaryDataDir, watchHubProcess } from '../support/hub-process.ts';
 import { isRunning, runProgram } from '../support/run-program.ts';
 import { exit, pidOf, ready, standInProject, startHub } from '../support/stand-in-hub.ts';
-import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
+import { writeFiles } from '../support/temporary-project.ts';
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   test(`the hub prints where it runs and the set-up link, and ${signal} stops both processes`, async (t) => {
@@ -125,16 +124,3 @@ test('launch starts nothing but the programs of the hub', async (t) => {
     assert.match(stderr, /^usage: launch\.ts <web\|worker\|hubctl\|clamd-bridge>/);
   }
 });
-
-for (const late of ['features/writing/write-pages.ts', 'app/schedule.ts']) {
-  test(`web ends with the name of ${late} in its log when that cannot be loaded`, async (t) => {
-    const folder = temporaryProject(t, ['package.json', 'src', 'migrations', 'node_modules/better-sqlite3']);
-    appendFileSync(join(folder, 'src', late), '\nlet twice; let twice;\n'); // Node's message has no file name
-    const env = hubEnvironment(temporaryDataDir(t));
-    const web = watchHubProcess(t, spawn(process.execPath, [join(folder, 'src/bin/launch.ts'), 'web'], { env }));
-
-    const { error } = await web.logged('cannot load the program');
-    assert.equal(error, `${late}: Identifier 'twice' has already been declared`);
-    assert.equal(await web.ended, 1);
-  });
-}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { crc32, deflateRawSync } from 'node:zlib';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { type BackupStatus, readBackupStatus } from '../../src/features/backups/backup-status.ts';
@@ -177,4 +178,15 @@ export function changeDatabase(backup: string, change: (db: Db) => void): void {
   db.pragma('journal_mode = DELETE');
   db.close();
   renewHashes(backup);
+}
+
+/** A gzip member as version 1.0.0 wrote them: with the length of its deflate blocks in an extra field (RFC 1952). */
+export function memberOf100(content: Buffer): Buffer {
+  const blocks = deflateRawSync(content);
+  const numbers = Buffer.alloc(12);
+  numbers.writeUInt32LE(blocks.length);
+  numbers.writeUInt32LE(crc32(content), 4);
+  numbers.writeUInt32LE(content.length, 8);
+  const opening = Buffer.from([0x1f, 0x8b, 8, 0x04, 0, 0, 0, 0, 0, 3, 8, 0, 0x43, 0x48, 4, 0]);
+  return Buffer.concat([opening, numbers.subarray(0, 4), blocks, numbers.subarray(4)]);
 }

@@ -13,7 +13,7 @@ import { codeOf } from '../../platform/error-code.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
 import { openDatabase, openToLook, type Db, type SlowQuery } from '../../platform/db/open-database.ts';
 import type { Log } from '../../platform/log.ts';
-import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
+import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
 /** In DATA_DIR, beside the database. */
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
@@ -126,16 +126,7 @@ export function anotherHub({ dataDir }: Config): string {
 /** The handle of a process: with time, chance and the world outside as they really are. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
   const disk = createDisk(db, config, () => searchIndex(hub).bytes());
-  const hub = { program, config, db, log, outbound: outboundFetch(config), disk, clock: Date.now, random: Math.random };
+  const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
+  const hub = { program, config, db, log, outbound, disk, clock: Date.now, random: Math.random };
   return hub;
-}
-
-/** Loaded at its first use: web starts sooner without it. */
-function outboundFetch(config: Config): OutboundFetch {
-  let made: OutboundFetch | undefined;
-  return async (...request) => {
-    const { createOutboundFetch } = await import('../../platform/net/outbound-fetch.ts');
-    made ??= createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });
-    return made(...request);
-  };
 }

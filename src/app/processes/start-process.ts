@@ -8,7 +8,6 @@ import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import { DataInUseError, SchemaError } from '../../platform/db/migration-files.ts';
 import type { Db, SlowQuery } from '../../platform/db/open-database.ts';
 import { createLog, errorFields, type Log } from '../../platform/log.ts';
-import '../stores.ts';
 import { anotherHub, hubOf, openHubDatabase } from './open-hub.ts';
 import { onStopSignals } from './stop-signals.ts';
 

@@ -9,11 +9,9 @@ import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
 import { createHubServer } from '../../platform/http/server.ts';
 import { assets } from '../frame/assets.ts';
-import { loadedLater } from '../handlers-of.ts';
+import { errorPage } from '../frame/error-page.ts';
+import { renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
-
-const frame = loadedLater(() => import('../frame/page-frame.ts'));
-const errors = loadedLater(() => import('../frame/error-page.ts'));
 
 /** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
@@ -36,8 +34,8 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
       requireNoTrial(hub);
       requireRoom(hub, route, viewer);
     },
-    renderPage: async (page, viewer, target) => (await frame()).renderPage(hub, page, viewer, target),
-    errorPage: async (problem, request) => (await errors()).errorPage(hub, problem, request),
+    renderPage: (page, viewer, target) => renderPage(hub, page, viewer, target),
+    errorPage: (problem, request) => errorPage(hub, problem, request),
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: (error) => noteError(hub, error),
   });
