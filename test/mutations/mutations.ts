@@ -786,7 +786,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'text is escaped for attributes',
     file: 'src/platform/markup/escape-html.ts',
-    from: "case 0x22: return '&quot;';",
+    from: `'"': '&quot;', `,
     to: '',
     test: 'test/html-entities.test.ts',
     name: 'escaped text has no character of markup left, and decodes to what it was',
@@ -794,8 +794,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'pages escape whatever is no markup of the hub',
     file: 'src/platform/http/html.ts',
-    from: 'return escapeHtml(part)',
-    to: 'return part',
+    from: 'return escapeHtml(hole)',
+    to: 'return hole',
     test: 'test/admin.test.ts',
     name: 'the pages show what publishers and errors say as text, never as markup',
   },

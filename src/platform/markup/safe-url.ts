@@ -11,9 +11,6 @@ const TRACKING_NAMES = new Set([
   'ml_subscriber_hash', '_ga', '_gl', '_branch_match_id', 'at_medium', 'at_campaign', 'xtor',
 ]);
 
-/** Addresses that the URL parser would give back unchanged; most are, and this is a third of the work. */
-const NORMAL = /^https?:\/\/(?:[a-z0-9]+[.-])+[a-z]{2,}\/[\w\-.~:/?#[\]@!$&()*+,;=%]*$/;
-
 /** A link a reader may follow: absolute http, https, mailto or tel; undefined for anything else. */
 export function safeLink(address: string, baseUrl: string): string | undefined {
   const web = webAddress(address, baseUrl);
@@ -24,7 +21,7 @@ export function safeLink(address: string, baseUrl: string): string | undefined {
 
 /** As `webUrl`, written out. */
 export function webAddress(address: string, baseUrl: string): string | undefined {
-  return isNormal(address) ? address : webUrl(address, baseUrl)?.href;
+  return webUrl(address, baseUrl)?.href;
 }
 
 /**
@@ -45,14 +42,6 @@ function parseUrl(address: string, baseUrl: string): URL | undefined {
   if (address.length > MAX_URL_LENGTH) return undefined;
   const url = URL.parse(address, baseUrl) ?? URL.parse(address);
   return url !== null && url.href.length <= MAX_URL_LENGTH ? url : undefined;
-}
-
-/** Dots at the start of a path segment may be steps in the path, also when they are encoded. */
-function isNormal(address: string): boolean {
-  if (address.length > MAX_URL_LENGTH || !NORMAL.test(address)) return false;
-  if (address.includes('/.') || /%2e/i.test(address)) return false;
-  const query = address.indexOf('?');
-  return query === -1 || !address.slice(query + 1).split(/[&#]/).some(isTracking);
 }
 
 function removeTracking(url: URL): void {

@@ -1,4 +1,4 @@
-// Protects the template of all pages: what stands in its holes is escaped, and a long page is the sum of its pieces.
+// Protects the template of all pages: what stands in its holes is escaped.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { html, trusted, type Html } from '../src/platform/http/html.ts';
@@ -21,6 +21,5 @@ test('lists of any length, within lists, are the same text and the same bytes as
 
     assert.equal(whole.markup, expected);
     assert.equal(whole.bytes.compare(Buffer.from(expected)), 0);
-    assert.equal(whole.before.length > 0, count > 1, `${count} in pieces`);
   }
 });
