@@ -1,8 +1,7 @@
 // Protects the decoding of character references as browsers do it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeAttributeEntities, decodeEntities } from '../src/platform/markup/entities.ts';
-import { escapeHtml } from '../src/platform/markup/escape-html.ts';
+import { decodeAttributeEntities, decodeEntities, escapeHtml } from '../src/platform/markup/entities.ts';
 import { LEGACY_REFERENCES, NAMED_REFERENCES } from '../src/platform/markup/named-entities.ts';
 
 function assertDecoded(cases: [text: string, expected: string][]): void {

@@ -12,7 +12,7 @@ import { MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
 import { addNotes, addPost, leave, numberIn, sendJson } from './support/accounts.ts';
 import { createClient, type Client } from './support/client.ts';
-import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
+import { DEFAULT_PREFERENCES } from '../src/features/hub/preferences.ts';
 import type { Viewer } from '../src/platform/http/router.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { begin, end } from './support/slow-request.ts';

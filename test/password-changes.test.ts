@@ -6,7 +6,7 @@ import { accounts as accountsOf } from '../src/features/accounts/account-store.t
 import { changeAccount } from '../src/features/accounts/change-account.ts';
 import { passwords } from '../src/features/accounts/passwords.ts';
 import { signIn as signInTo } from '../src/features/accounts/sign-in.ts';
-import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
+import { DEFAULT_PREFERENCES } from '../src/features/hub/preferences.ts';
 import type { Viewer } from '../src/platform/http/router.ts';
 import { startHub, type Hub } from './support/hub.ts';
 

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { receiveUpload } from '../src/features/attachments/receive-upload.ts';
 import { HttpError } from '../src/platform/http/reply.ts';
-import { DEFAULT_PREFERENCES } from '../src/platform/http/preferences.ts';
+import { DEFAULT_PREFERENCES } from '../src/features/hub/preferences.ts';
 import type { MemberRequest, Viewer } from '../src/platform/http/router.ts';
 import { send } from './support/form-server.ts';
 import { startHub } from './support/hub.ts';

@@ -3,7 +3,7 @@ import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
-import { DENSITIES, TEXT_SIZES } from '../platform/http/preferences.ts';
+import { DENSITIES, TEXT_SIZES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
 /** A schema as in JSON Schema 2020-12. */

@@ -36,8 +36,7 @@ import type { Hub } from '../features/hub/hub.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
-import { assets } from './frame/assets.ts';
-import * as manifest from './frame/manifest.ts';
+import { assets, showManifest } from './frame/assets.ts';
 import { describeApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
@@ -194,7 +193,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
     deletion.deletePost),
   at('GET /', 'public', 'Page: what is unread, or for visitors the public posts', home.showHome, { cached: true }),
-  at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', manifest.showManifest, {
+  at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', showManifest, {
     cached: true,
   }),
   at('GET /public', 'public', 'Page: the public posts, and searching them', publicPages.showPublic, { cached: true }),

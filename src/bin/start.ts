@@ -5,8 +5,7 @@
  */
 import { isRestoreOpen, isRestoreUnderWay } from '../features/backups/restore-state.ts';
 import { configOrExit, httpAddress, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
-import { confinedCommand, nodeFacts } from '../app/processes/confined-command.ts';
-import { makeDataFolderOrExit } from '../app/processes/data-folder.ts';
+import { confinedCommand, makeDataFolderOrExit, nodeFacts } from '../app/processes/confined-command.ts';
 import { prepareHub } from '../app/processes/prepare-hub.ts';
 import { noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
 import { DataInUseError } from '../platform/db/migration-files.ts';

@@ -3,7 +3,7 @@
  * The web process: pages, API, feeds, health and metrics. SIGTERM finishes the requests in hand, for up to 8 s.
  */
 import type { AddressInfo } from 'node:net';
-import { listenProblem, type WebMessage } from '../app/processes/listening.ts';
+import { listenProblem, type WebMessage } from '../app/processes/readiness.ts';
 import { startProcess } from '../app/processes/start-process.ts';
 import { joinTrial } from '../app/processes/trial.ts';
 import { createWebServer } from '../app/processes/web-server.ts';

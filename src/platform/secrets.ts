@@ -2,9 +2,6 @@ import {
   createCipheriv, createDecipheriv, createHash, createHmac, createSecretKey, hkdfSync, randomBytes, type KeyObject,
 } from 'node:crypto';
 
-/** Prefix of every API token: secret scanners find a leaked one by it. */
-export const TOKEN_PREFIX = 'hub_';
-
 /** A new secret for a link, cookie or token: 256 random bits. Only its hash is stored. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');

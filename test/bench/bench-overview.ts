@@ -14,7 +14,7 @@ import { openStores, type Hub } from '../../src/features/hub/hub.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import type { Page } from '../../src/platform/http/reply.ts';
-import { DEFAULT_PREFERENCES } from '../../src/platform/http/preferences.ts';
+import { DEFAULT_PREFERENCES } from '../../src/features/hub/preferences.ts';
 import type { MemberRequest, Viewer } from '../../src/platform/http/router.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { renderPrometheus } from '../../src/platform/metrics/exposition.ts';

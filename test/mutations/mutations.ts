@@ -785,7 +785,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'text is escaped for attributes',
-    file: 'src/platform/markup/escape-html.ts',
+    file: 'src/platform/markup/entities.ts',
     from: `'"': '&quot;', `,
     to: '',
     test: 'test/html-entities.test.ts',

@@ -11,7 +11,7 @@ import { raiseMarks } from '../../src/features/reading/raise-marks.ts';
 import { readingCounts } from '../../src/features/reading/reading-counts.ts';
 import { listView, neighbours, type View } from '../../src/features/reading/reading-list.ts';
 import { DAY, MINUTE, SECOND } from '../../src/platform/clock.ts';
-import { DEFAULT_PREFERENCES } from '../../src/platform/http/preferences.ts';
+import { DEFAULT_PREFERENCES } from '../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';
 import { startHub, type Hub } from '../support/hub.ts';
 import { randomBelow } from '../support/random.ts';

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { html } from '../../src/platform/http/html.ts';
-import { DEFAULT_PREFERENCES } from '../../src/platform/http/preferences.ts';
+import { DEFAULT_PREFERENCES } from '../../src/features/hub/preferences.ts';
 import { HttpError, page, tryLater } from '../../src/platform/http/reply.ts';
 import { createResponseCache } from '../../src/platform/http/response-cache.ts';
 import type { Viewer } from '../../src/platform/http/router.ts';

@@ -10,7 +10,7 @@ const WEB = `
 import { createServer } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { loadConfigOrExit } from '../features/hub/read-config.ts';
-import { listenProblem } from '../app/processes/listening.ts';
+import { listenProblem } from '../app/processes/readiness.ts';
 
 const config = loadConfigOrExit(process.env);
 writeFileSync(config.dataDir + '/web.pid', String(process.pid));

@@ -1,7 +1,6 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { essenceOf } from '../../platform/http/headers.ts';
-import http from '../../platform/node-http.ts';
 import { HttpError, json, problemReply, type Reply } from '../../platform/http/reply.ts';
 import { errorFields, type Log } from '../../platform/log.ts';
 import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts';

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hubLook } from '../../features/hub/hub-row-store.ts';
 import { once, type Hub } from '../../features/hub/hub.ts';
+import { html } from '../../platform/http/html.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
-import { route, type Route } from '../../platform/http/router.ts';
+import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
 
 const FOLDER = join(import.meta.dirname, 'assets');
 const FOR_NOW = { 'cache-control': 'public, max-age=0, must-revalidate' };
@@ -69,3 +70,32 @@ function readAsset(name: string, contentType: string): Asset {
 function shortHash(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 12);
 }
+
+/** The web app manifest, by which the hub can be put on a home screen. */
+export function showManifest(hub: Hub, _request: HubRequest): Reply {
+  const { name } = hubLook(hub).read();
+  const { path } = assets(hub);
+  const icon = (src: string, size: number, purpose: string) =>
+    ({ src, sizes: `${size}x${size}`, type: 'image/png', purpose });
+  const manifest = {
+    name, short_name: name.slice(0, 30), id: '/', start_url: '/', scope: '/', display: 'standalone',
+    background_color: '#fbfaf6', theme_color: '#fbfaf6',
+    icons: [
+      icon(path('icon-192.png'), 192, 'any'), icon(path('icon-512.png'), 512, 'any'),
+      icon(path('icon-maskable.png'), 512, 'maskable'),
+    ],
+  };
+  const caching = { 'cache-control': 'public, max-age=0, must-revalidate' };
+  return text(JSON.stringify(manifest), 'application/manifest+json', caching);
+}
+
+/** The hub's mark: three lines that run into one dot, many sources and one place. */
+export const MARK = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><g fill="none" stroke="currentColor"
+  stroke-width="3" stroke-linecap="round"><path d="M3 6c11 0 9 10 19 10M3 16h17M3 26c11 0 9-10 19-10"/></g><circle
+  cx="24.5" cy="16" r="5.5" fill="currentColor"/></svg>`;
+
+/** The same mark, whose lines come in from the edge of the screen. */
+export const ARRIVALS = html`<svg class="arrivals" viewBox="0 0 448 128" preserveAspectRatio="xMaxYMid slice"
+  aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="11" stroke-linecap="round"><path
+  d="M-900 22H270c66 0 54 42 118 42M-900 64H376M-900 106H270c66 0 54-42 118-42"/></g><circle cx="406" cy="64" r="24"
+  fill="currentColor"/></svg>`;

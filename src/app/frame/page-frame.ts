@@ -1,14 +1,15 @@
+import { signInAgain } from '../../features/accounts/sign-in-pages.ts';
 import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-row-store.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { ARRIVALS, icon, MARK } from '../../platform/http/icons.ts';
-import type { Page } from '../../platform/http/reply.ts';
-import { DEFAULT_PREFERENCES } from '../../platform/http/preferences.ts';
+import { icon } from '../../platform/http/icons.ts';
+import type { RefusedPage } from '../../platform/http/answer-request.ts';
+import { type HttpError, page, type Page, type Reply, seeOther, statusTitle } from '../../platform/http/reply.ts';
+import { DEFAULT_PREFERENCES } from '../../features/hub/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
-import { assets } from './assets.ts';
-import { forTheScript } from './for-the-script.ts';
+import { ARRIVALS, assets, MARK } from './assets.ts';
 import { rail } from './rail.ts';
 
 /** The pages for administrators, each with the section that it names. */
@@ -79,8 +80,8 @@ ${viewer && forTheScript(viewer)}
 function body(content: Page, frame: Frame): Html {
   switch (content.shape) {
     case 'door': return door(content, frame);
-    case 'front': return front(content, frame);
-    case 'post': return withoutRail(content, frame);
+    case 'landing': return front(content, frame);
+    case 'article': return withoutRail(content, frame);
     default: return frame.viewer ? withRail(content, frame, frame.viewer) : forVisitors(content, frame);
   }
 }
@@ -167,4 +168,47 @@ function colophon({ look: { name } }: Frame): Html {
 
 function alternateLink({ type, href, title }: NonNullable<Page['alternates']>[number]): Html {
   return html`<link rel="alternate" type="${type}" href="${href}" title="${title}">`;
+}
+
+const KEYS: [keys: string[], what: string][] = [
+  [['j', 'k'], 'Next post, previous post'],
+  [['o', 'Enter'], 'Open the post'],
+  [['v'], 'Open the original in a new tab'],
+  [['m'], 'Mark it as read or unread'],
+  [['s', 'f'], 'Star it'],
+  [['space'], 'Page down, then the next unread post'],
+  [['A'], 'Mark several posts as read'],
+  [['/'], 'Search'],
+  [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write one'],
+  [['Esc'], 'Close what is open, or go back to the list'],
+  [['?'], 'Show these shortcuts'],
+];
+
+/** What the script of members' pages (assets/hub.js) shows; without it nothing of this is seen. */
+function forTheScript({ preferences: { keys } }: Viewer): Html {
+  return html`${keys && html`
+<dialog class="keys" id="help" aria-labelledby="keys">
+<form method="dialog"><h2 id="keys">Keyboard shortcuts</h2><button>Close</button></form>
+<dl>${KEYS.map(keyRow)}</dl>
+<p><a href="/settings#preferences">Turn shortcuts off</a></p>
+</dialog>`}
+<p class="failed" id="failed" popover>That could not be saved. Try again.</p>`;
+}
+
+function keyRow([keys, what]: (typeof KEYS)[number]): Html {
+  return html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`;
+}
+
+/** What a person sees of a refused request; who is not signed in is asked to, and then led back. */
+export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
+  if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
+  if (problem.status === 401) return signInAgain(hub, headers, problem.status);
+  const title = statusTitle(problem.status);
+  const main = html`
+<section class="narrow">
+  <h1>${title}</h1>
+  <p class="lead">${problem.message}</p>
+  <p><a class="button" href="/">Newest posts</a></p>
+</section>`;
+  return page({ title, main }, problem.status, problem.headers);
 }

@@ -5,8 +5,9 @@ import {
   byTitle, countText, lastCountsForPage, type CountedFolder, type CountedSource,
 } from '../../features/reading/reading-counts.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { icon, MARK, type IconName } from '../../platform/http/icons.ts';
+import { icon, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { MARK } from './assets.ts';
 
 /** Notifications are counted up to here, at which the rail shows "99+". */
 const MOST_TOLD = 100;

@@ -1,8 +1,9 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { timeOfBackup } from '../../features/backups/backup-folder.ts';
 import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
+import { codeOf } from '../../platform/error-code.ts';
 import { nameBehindLinks } from '../../platform/files/granted-name.ts';
 import { chooseNames, type ReadablePath } from './grant-names.ts';
 
@@ -70,6 +71,31 @@ const OF_A_HUB = [
 /** Whether DATA_DIR is made for that program where it is missing. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
+}
+
+/**
+ * For entrypoints: makes DATA_DIR if it is missing, for the hub's own eyes only; one that exists keeps its mode. The
+ * folder above has to exist: a disk that is not mounted must not become a new, empty hub. A failure ends the process
+ * with 1 and one line on standard error.
+ */
+export function makeDataFolderOrExit(dataDir: string): void {
+  const problem = makeFolder(dataDir);
+  if (problem === null) return;
+  process.stderr.write(`DATA_DIR ${dataDir} ${problem}\n`);
+  process.exit(1);
+}
+
+/** Null where the folder is there now, otherwise why it is not. */
+function makeFolder(path: string): string | null {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    return null;
+  } catch (error) {
+    const code = codeOf(error) ?? 'unknown error';
+    if (code === 'EEXIST') return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? null : 'is not a folder';
+    if (code === 'ENOENT') return 'cannot be made: the folder above it does not exist';
+    return `cannot be made (${code})`;
+  }
 }
 
 /** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. Throws as permissionFlags does. */

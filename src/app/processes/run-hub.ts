@@ -4,8 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
 import { localAddress, type Config } from '../../features/hub/read-config.ts';
 import { confinedCommand, watchedCommand, type NodeFacts } from './confined-command.ts';
-import { isWebMessage } from './listening.ts';
-import { waitForHealth } from './readiness.ts';
+import { isWebMessage, waitForHealth } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { supervise, type Ending } from './supervise.ts';
 

@@ -9,8 +9,7 @@ import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
 import { createHubServer } from '../../platform/http/server.ts';
 import { assets } from '../frame/assets.ts';
-import { errorPage } from '../frame/error-page.ts';
-import { renderPage } from '../frame/page-frame.ts';
+import { errorPage, renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
 
 /** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */

@@ -1,6 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import { createInput, localPath, pathId } from '../../platform/http/input.ts';
-import { DENSITIES, TEXT_SIZES, type Preferences } from '../../platform/http/preferences.ts';
+import type { Preferences } from '../../platform/http/router.ts';
+import { DENSITIES, TEXT_SIZES } from '../hub/preferences.ts';
 import { HttpError, invalid, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { isTimeZone, timesOf } from '../../platform/http/times.ts';

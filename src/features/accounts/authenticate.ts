@@ -4,9 +4,9 @@ import { clientAddress, type Caller } from '../../platform/http/call-handler.ts'
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
-import { TOKEN_PREFIX } from '../../platform/secrets.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
+import { TOKEN_PREFIX } from '../hub/setting-values.ts';
 import { apiTokens, SESSION_MAX, sessions } from './credential-store.ts';
 
 export const SESSION_COOKIE = 'hub_session';

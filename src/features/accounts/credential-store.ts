@@ -1,11 +1,13 @@
 import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { networksOf } from '../../platform/http/call-handler.ts';
-import { DEFAULT_PREFERENCES, type Preferences } from '../../platform/http/preferences.ts';
+import type { Preferences } from '../../platform/http/router.ts';
+import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
-import { hashSecret, newSecret, TOKEN_PREFIX } from '../../platform/secrets.ts';
+import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
+import { TOKEN_PREFIX } from '../hub/setting-values.ts';
 
 /** A session ends when it is not used for so long, and after the longer time in any case. */
 export const SESSION_LIFETIME = 30 * DAY;

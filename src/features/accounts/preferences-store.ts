@@ -1,4 +1,4 @@
-import type { Preferences } from '../../platform/http/preferences.ts';
+import type { Preferences } from '../../platform/http/router.ts';
 import { store } from '../hub/hub.ts';
 
 type Switches = 'keys' | 'marksOpened' | 'nextSteps';

@@ -1,6 +1,7 @@
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { DENSITIES, TEXT_SIZES, type Preferences } from '../../platform/http/preferences.ts';
+import type { Preferences } from '../../platform/http/router.ts';
+import { DENSITIES, TEXT_SIZES } from '../hub/preferences.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';

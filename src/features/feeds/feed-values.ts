@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
-import { decodeEntities } from '../../platform/markup/entities.ts';
-import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { webAddress } from '../../platform/markup/safe-url.ts';

@@ -1,6 +1,6 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { escapeHtml } from '../../platform/markup/entities.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import {
   attributeOf, childOf, childrenOf, innerHtml, textOf, type XmlElement,

@@ -3,7 +3,10 @@ import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
 import type { LogLevel } from '../../platform/log.ts';
 import { parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
-import { deriveSealingKey, SealedSecretError, TOKEN_PREFIX } from '../../platform/secrets.ts';
+import { deriveSealingKey, SealedSecretError } from '../../platform/secrets.ts';
+
+/** Every API token begins with this, so that a leaked one can be found in a text and revoked. */
+export const TOKEN_PREFIX = 'hub_';
 
 /**
  * Parses a setting's text. Throws an Error whose message begins with "must" and never repeats the text. Relative paths

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { isoTime } from '../../platform/clock.ts';
 import { inBatches } from '../../platform/db/batched-writes.ts';
-import type { Preferences } from '../../platform/http/preferences.ts';
+import type { Preferences } from '../../platform/http/router.ts';
 import { inChunks } from '../../platform/http/reply.ts';
 import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
 import { accountJson, invitations, type Account } from '../accounts/account-store.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';

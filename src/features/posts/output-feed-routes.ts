@@ -3,7 +3,7 @@ import { isoTime } from '../../platform/clock.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
-import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { escapeHtml } from '../../platform/markup/entities.ts';
 import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { contentWithImages } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';

@@ -54,7 +54,7 @@ ${river.map((post) => story(post, shown, times))}</section>`}
 ${items.length === 0 && html`<p class="empty">${emptyText(shown)}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/public?${older.toString()}">Older posts</a></p>`}`;
   const title = typed ? `${typed} – search` : 'Newest posts';
-  return { title, main, shape: 'front', section: 'posts', alternates: ALTERNATES };
+  return { title, main, shape: 'landing', section: 'posts', alternates: ALTERNATES };
 }
 
 function headingOfRiver({ isFirstPage, typed }: Shown): string {

@@ -40,7 +40,7 @@ export function showPost(hub: Hub, req: HubRequest): Reply {
   const post = visiblePost(hub, pathId(params), viewer);
   if (viewer) return shownInList(hub, { ...req, viewer }, post, { kind: 'all', sourceId: post.sourceId }, null);
   const article = postArticle(hub, post, EVERYBODY, { change: false });
-  return page({ title: titleOf(post).title, main: article, bar: barForVisitors(post), shape: 'post' });
+  return page({ title: titleOf(post).title, main: article, bar: barForVisitors(post), shape: 'article' });
 }
 
 function barForVisitors({ url }: WholePost): Html {
@@ -71,7 +71,7 @@ function shownInList(hub: Hub, req: MemberRequest, post: WholePost, view: View, 
   };
   const article = postArticle(hub, post, shown.times, shown.may, turnAtEnd(shown));
   return page({
-    title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'post',
+    title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'article',
   });
 }
 

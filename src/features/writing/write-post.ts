@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
-import { decodeEntities } from '../../platform/markup/entities.ts';
-import { escapeHtml } from '../../platform/markup/escape-html.ts';
+import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';

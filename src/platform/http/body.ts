@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import http, { type IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { MINUTE } from '../clock.ts';
 import { essenceOf } from './headers.ts';
@@ -194,4 +194,30 @@ function tooLarge(limit: number, memory: BodyShare | undefined): HttpError {
 
 function tooLong(limit: number): string {
   return `The body may have at most ${limit} bytes.`;
+}
+
+/** A body may come in so many pieces of any size. Beyond that, pieces need this average size. */
+const FREE_PIECES = 256;
+const MIN_AVERAGE_BYTES = 32;
+
+/**
+ * A request class that cuts the connection when a body comes in very many tiny pieces. Node makes a buffer for each
+ * chunk, even for one byte: one read of a socket can then take 10 ms, and 16 KiB of read-ahead take 4 MiB.
+ */
+export function requestsInLargePieces(onCut: () => void): typeof http.IncomingMessage {
+  return class extends http.IncomingMessage {
+    pieces = 0;
+    bytes = 0;
+
+    override push(piece: Buffer | null): boolean {
+      if (this.destroyed) return false;
+      this.pieces += 1;
+      this.bytes += piece?.length ?? 0;
+      const mayGoOn = this.pieces <= FREE_PIECES || this.bytes >= this.pieces * MIN_AVERAGE_BYTES;
+      if (piece === null || mayGoOn) return super.push(piece);
+      onCut();
+      this.destroy();
+      return false;
+    }
+  };
 }

@@ -1,4 +1,4 @@
-import { escapeHtml, escapeText } from '../markup/escape-html.ts';
+import { escapeHtml, escapeText } from '../markup/entities.ts';
 
 /** Markup that is already safe. Only the `html` tag and `trusted` make one. */
 export class Html {

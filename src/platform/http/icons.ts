@@ -37,14 +37,3 @@ export type IconName = keyof typeof STROKES;
 export function icon(name: IconName): Html {
   return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d="${STROKES[name]}"/></svg>`;
 }
-
-/** The hub's mark: three lines that run into one dot, many sources and one place. */
-export const MARK = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><g fill="none" stroke="currentColor"
-  stroke-width="3" stroke-linecap="round"><path d="M3 6c11 0 9 10 19 10M3 16h17M3 26c11 0 9-10 19-10"/></g><circle
-  cx="24.5" cy="16" r="5.5" fill="currentColor"/></svg>`;
-
-/** The same mark, whose lines come in from the edge of the screen. */
-export const ARRIVALS = html`<svg class="arrivals" viewBox="0 0 448 128" preserveAspectRatio="xMaxYMid slice"
-  aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="11" stroke-linecap="round"><path
-  d="M-900 22H270c66 0 54 42 118 42M-900 64H376M-900 106H270c66 0 54-42 118-42"/></g><circle cx="406" cy="64" r="24"
-  fill="currentColor"/></svg>`;

@@ -1,6 +1,6 @@
+import http from 'node:http';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import http from '../node-http.ts';
 import { type Html, html } from './html.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
@@ -12,10 +12,10 @@ export type Page = {
   /** In the bar above it: the only `h1`, and what one does with the page. Without one, `main` has its own. */
   bar?: Html;
   /**
-   * `work`, unless said: a column with space around it. `list` has lines from edge to edge, `post` no navigation
-   * beside it, `front` is the public page, `door` one for who is on the way in or out.
+   * Default `work`: a column with space around it. `list` goes from edge to edge, `article` has no navigation beside
+   * it, `landing` is the public front page, `door` is for signing in and out.
    */
-  shape?: 'work' | 'list' | 'post' | 'front' | 'door';
+  shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
   /** The section of the navigation that is marked as current. */
   section?: string;
   /** Output feeds of what the page shows. */

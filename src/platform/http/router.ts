@@ -1,8 +1,13 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Preferences } from './preferences.ts';
 import type { HttpError, Reply } from './reply.ts';
 
-/** Who is asking; null for anybody. */
+/** How a person wants pages to be. An interface, so that features can declare preferences of their own. */
+export interface Preferences {
+  /** An IANA name; null for the zone of this machine. */
+  timeZone: string | null;
+}
+
+/** The account that sends a request. */
 export type Viewer = {
   id: number;
   username: string;

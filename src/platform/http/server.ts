@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HOUR, MINUTE, SECOND } from '../clock.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
 import { cidrContains, parseCidrs, type Cidr } from '../net/address-guard.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
-import { createBodyMemory, type MetLimit } from './body.ts';
-import { requestsInLargePieces } from './body-pieces.ts';
+import { createBodyMemory, type MetLimit, requestsInLargePieces } from './body.ts';
 import {
   addressGroup, clientAddress, clientName, createHostCheck, isAnonymousRead, openExchange, type Exchange,
 } from './call-handler.ts';
 import { discardRest } from './discard-rest.ts';
-import http from '../node-http.ts';
 import { statusTitle, type ReplyHeaders } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
 import { CLIENT_GONE, createRequestTurns, isGone } from './request-turns.ts';

@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml } from './entities.ts';
 import { ID_PREFIX } from './markup-rules.ts';
 
 /** Tags as sanitizeHtml writes them, in which a > within a value is escaped. */

@@ -21,6 +21,18 @@ const REFERENCES = /&[a-z0-9#]{1,38};/gi;
 /** A reference that was read: the text it stands for and the index after it. */
 type Decoded = { value: string; end: number };
 
+const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+/** Text made safe for element content and for quoted attributes. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? '');
+}
+
+/** Text made safe for element content alone: quotation marks stay one byte. */
+export function escapeText(text: string): string {
+  return text.replace(/[&<>]/g, (sign) => ESCAPES[sign] ?? '');
+}
+
 /** Replaces the character references of HTML text (HTML Standard, 13.2.5.72); what is none stays as it is. */
 export function decodeEntities(text: string): string {
   return text.includes('&') ? decode(text, false) : text;

@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml } from './entities.ts';
 import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
 
 // Links add to the length, so this stays well below what is read. A post of 400,000 quotation marks fits: 2,400,000.

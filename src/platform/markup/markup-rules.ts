@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml } from './entities.ts';
 import type { Attributes } from './html-tokenizer.ts';
 import { singleLine } from './tidy-text.ts';
 import { safeLink } from './safe-url.ts';

@@ -1,6 +1,5 @@
 import { excerpt, singleLine } from './tidy-text.ts';
-import { decodeAttributeEntities } from './entities.ts';
-import { escapeHtml } from './escape-html.ts';
+import { decodeAttributeEntities, escapeHtml } from './entities.ts';
 import type { Attributes } from './html-tokenizer.ts';
 import { attribute } from './markup-rules.ts';
 import { webUrl } from './safe-url.ts';

@@ -1,7 +1,7 @@
 import { allowedAttributes, attribute, ELEMENT_RULES, type ElementKind, type ElementRule } from './markup-rules.ts';
 import { withoutControls } from './tidy-text.ts';
 import { closeNamed, closeTo, enterCell, makeRoomFor } from './element-nesting.ts';
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml } from './entities.ts';
 import { FOREIGN_ELEMENTS, VOID_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
 import type { Reading } from './in-steps.ts';
 import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';

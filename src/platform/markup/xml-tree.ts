@@ -1,5 +1,4 @@
-import { decodeXmlText } from './entities.ts';
-import { escapeHtml } from './escape-html.ts';
+import { decodeXmlText, escapeHtml } from './entities.ts';
 import { VOID_ELEMENTS } from './html-tokenizer.ts';
 import { atOnce, type Reading } from './in-steps.ts';
 import { readAttributes, scanXml, XmlLimitError, type XmlStartTag } from './xml-tokenizer.ts';

@@ -1,10 +1,11 @@
 import type { LookupAddress } from 'node:dns';
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import http, {
+  type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders,
+} from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { pipeline, type Transform } from 'node:stream';
 import zlib from 'node:zlib';
-import http from '../node-http.ts';
 import { OutboundError, pinnedLookup } from './outbound-target.ts';
 
 /** One request to addresses that were checked. `who` names the host in messages. */
