@@ -12,14 +12,14 @@ import {
 /** A body by its media types. */
 export type Content = Readonly<Record<string, Schema>>;
 
-/** What is known of an operation beside its route; `refusals` are those that do not follow from the rest. */
+/** An operation beside its route; `refusals` are those that do not follow from the rest. */
 export type ApiOperation = {
   query?: Record<string, Schema>;
   body?: Content;
-  /** What it answers when it did what it should, by status; null where that has no body. */
+  /** The answers of success by status; null for an answer without a body. */
   answers: Record<number, Content | null>;
   refusals?: number[];
-  /** What its handler asks for in the place of session or token. */
+  /** The credentials that its handler requires instead of session or token. */
   proof?: 'none' | 'session' | 'metrics' | 'signature';
 };
 
@@ -55,7 +55,7 @@ const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } }
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
-/** What takes a session, and its password again. */
+/** Operations that require a session and its password again. */
 function confirmed(
   answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
   refusals: number[] = [],

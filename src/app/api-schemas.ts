@@ -23,7 +23,7 @@ export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
 
-/** That type, or null. */
+/** The type, or null. */
 export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
@@ -56,7 +56,7 @@ const age = { ageSeconds: integer };
 const counted = { ...integer, maximum: 1_000, description: 'Counted up to 1,000' };
 const webhookState = choice(['active', 'silent', 'disabled']);
 
-/** What the API takes and gives, by name. */
+/** The schemas of the API, by name. */
 export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
     errors: array(object({ pointer: text, detail: text })),

@@ -6,10 +6,10 @@ import type { Route } from '../platform/http/router.ts';
 import { API, type ApiOperation } from './api-operations.ts';
 import { SCHEMAS } from './api-schemas.ts';
 
-/** What the description says of the hub. */
+/** The facts about the hub in the description. */
 export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
 
-/** What is known of operations, by route; and the schemas that they name. */
+/** Operations by route, and the schemas that they name. */
 type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: object };
 
 type Requirement = Record<string, string[]>;

@@ -43,7 +43,7 @@ type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequ
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
-/** What somebody has written is not lost with the session. */
+/** A form that comes after its session ended: its text is kept as a draft. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
 /** For forms that sign in or out, or delete: they are taken while the disk is down to its reserve. */

@@ -47,7 +47,7 @@ type ScheduledTask = {
   rehearse?(hub: Hub): void;
 };
 
-/** What the worker does from time to time. */
+/** Recurring tasks of the worker. */
 const WORKER_SCHEDULE: ScheduledTask[] = [
   trialBeat(),
   sqlTask('heartbeat', 5 * SECOND, beatOfWorker),
@@ -90,7 +90,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   onceADay(throttledTask('remove old alerts', HOUR, removeOldDeliveries)),
 ];
 
-/** What web does from time to time. */
+/** Recurring tasks of web. */
 const WEB_SCHEDULE: ScheduledTask[] = [
   trialBeat(),
   sqlTask('heartbeat', MINUTE, beatOfWeb),

@@ -49,7 +49,7 @@ keepRunning(async () => {
   release();
 });
 
-/** To whoever started this process, if they listen. */
+/** Tells the parent process, if it listens. */
 function tell(message: WebMessage, done: () => void = () => {}): void {
   if (process.send) process.send(message, done);
   else done();

@@ -19,10 +19,10 @@ const ADMIN_PAGES = [
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 
-/** What stands around every page. */
+/** The parts around every page. */
 type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };
 
-/** Puts the hub's head and navigation around a page, and what has just happened above it. */
+/** Puts the hub's head and navigation around a page, and above it the message about the last action. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
   const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
   return layout(content.section?.startsWith('admin/') ? withAdminNavigation(content) : content, frame);
@@ -44,7 +44,7 @@ ${content.main}`;
   return { ...content, main };
 }
 
-/** A whole document around the page's own part. Nothing from elsewhere; shown when whole, so that nothing moves. */
+/** The whole document. It loads nothing from elsewhere, and is painted only when complete, so that nothing moves. */
 function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
   const { density, textSize, keys, timeZone } = viewer?.preferences ?? DEFAULT_PREFERENCES;
@@ -107,7 +107,7 @@ ${mainPart(content, frame)}
 ${colophon(frame)}`;
 }
 
-/** A post: nothing stands beside it but what comes next. */
+/** The page of a post, without the navigation beside it. */
 function withoutRail(content: Page, frame: Frame): Html {
   return html`<header class="bar thirds">${content.bar}</header>
 <main id="main" class="post-grid">
@@ -184,7 +184,7 @@ const KEYS: [keys: string[], what: string][] = [
   [['?'], 'Show these shortcuts'],
 ];
 
-/** What the script of members' pages (assets/hub.js) shows; without it nothing of this is seen. */
+/** Elements that the script of members' pages (assets/hub.js) shows; hidden without it. */
 function forTheScript({ preferences: { keys } }: Viewer): Html {
   return html`${keys && html`
 <dialog class="keys" id="help" aria-labelledby="keys">
@@ -199,7 +199,7 @@ function keyRow([keys, what]: (typeof KEYS)[number]): Html {
   return html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`;
 }
 
-/** What a person sees of a refused request; who is not signed in is asked to, and then led back. */
+/** The page for a refused request. A visitor who has to sign in is sent to the form, and then back. */
 export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
   if (problem.status === 401) return signInAgain(hub, headers, problem.status);

@@ -13,8 +13,8 @@ import { MARK } from './assets.ts';
 const MOST_TOLD = 100;
 
 /**
- * Sources that fit about one screen. Who follows no more sees them all; of more, folders are links that open them, and
- * of a folder as large as that those are shown that have something unread.
+ * Up to so many sources, about one screen, the rail shows all. Beyond that it collapses folders, and an open folder of
+ * that size lists only sources with unread posts.
  */
 const MOST_OPEN = 40;
 
@@ -23,7 +23,7 @@ const MOST_FOLDERS = 60;
 
 type Whereabouts = { viewer: Viewer; section: string | undefined };
 
-/** What leads a member everywhere: beside the page on wide windows, a menu on others. `section`: where they are. */
+/** The navigation of members: beside the page in wide windows, otherwise a menu. `section`: the current one. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
   const { unread, starred, folders } = lastCountsForPage(hub, viewer);
   return html`
@@ -62,7 +62,7 @@ function item(href: string, iconName: IconName, name: string, isHere: boolean, c
     dir="auto">${name}</span>${count}</a>`;
 }
 
-/** What one follows, by folder; sources without one come last. */
+/** The followed sources by folder; sources without a folder come last. */
 function following(hub: Hub, folders: CountedFolder[], section: string | undefined): Html {
   const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
   const shown = folders.length > MOST_FOLDERS ? fittingFolders(folders, section) : folders;

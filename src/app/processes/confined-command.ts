@@ -8,15 +8,15 @@ import { nameBehindLinks } from '../../platform/files/granted-name.ts';
 import { chooseNames, type ReadablePath } from './grant-names.ts';
 
 /**
- * Environment of the hub's processes, for glibc: with an arena of memory for each thread that hashes passwords or reads
- * files web was seen to grow to 400 MiB where 280 do.
+ * Environment of the hub's processes, for glibc. With one memory arena per thread, web was seen to grow to 400 MiB
+ * instead of 280 while it hashed passwords and read files.
  */
 export const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 
 /** How to start a program. */
 export type StartCommand = { name: string; file: string; args: string[] };
 
-/** What this Node and this machine can do. */
+/** The capabilities of this Node and this machine. */
 export type NodeFacts = {
   execPath: string;
   cwd: string;
@@ -63,20 +63,20 @@ const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'],
 /** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
 const ONLINE_COMMANDS = ['alerts', 'rehearse'];
 
-/** The commands of hubctl for which no DATA_DIR is made: it may have been mistyped. */
+/** The commands of hubctl that need an existing hub. For them no DATA_DIR is made: its name may be mistyped. */
 const OF_A_HUB = [
   'account', 'alerts', 'config', 'doctor', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention', 'status',
 ];
 
-/** Whether DATA_DIR is made for that program where it is missing. */
+/** Whether a missing DATA_DIR is made for that program. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }
 
 /**
- * For entrypoints: makes DATA_DIR if it is missing, for the hub's own eyes only; one that exists keeps its mode. The
- * folder above has to exist: a disk that is not mounted must not become a new, empty hub. A failure ends the process
- * with 1 and one line on standard error.
+ * For entrypoints: makes a missing DATA_DIR with mode 0700; an existing one keeps its mode. The parent folder must
+ * exist, so that an unmounted disk does not become a new, empty hub. A failure ends the process with 1 and one line on
+ * standard error.
  */
 export function makeDataFolderOrExit(dataDir: string): void {
   const problem = makeFolder(dataDir);
@@ -85,7 +85,7 @@ export function makeDataFolderOrExit(dataDir: string): void {
   process.exit(1);
 }
 
-/** Null where the folder is there now, otherwise why it is not. */
+/** Null if the folder exists now, otherwise the reason. */
 function makeFolder(path: string): string | null {
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -106,10 +106,10 @@ export function confinedCommand(config: Config, name: string, args: readonly str
   return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
 }
 
-/** The commands of hubctl that read a folder, which stands behind these words. */
+/** The commands of hubctl whose next argument is a folder to read. */
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
-/** The folder that such a command has to read, or undefined where it is one of BACKUP_DIR, by its name. */
+/** The folder that such a command reads; undefined if it is the name of a backup in BACKUP_DIR. */
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));

@@ -30,7 +30,7 @@ function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: bo
     'begins the name of the other. Rename one of them.']);
 }
 
-/** Whether Node would deny one of the two because its name begins the other's. Files and parent folders are fine. */
+/** Whether Node would deny one of the two because its name is a prefix of the other's. Files and parents are fine. */
 function areBeside(one: Named, other: Named): boolean {
   const [shorter, longer] = one.name.length < other.name.length ? [one, other] : [other, one];
   if (!shorter.isFolder || shorter.name === longer.name || shorter.name === '/') return false;

@@ -5,8 +5,8 @@ import { DataInUseError } from '../../platform/db/migration-files.ts';
 import { anotherHub, openHubDatabase } from './open-hub.ts';
 
 /**
- * What has to be true before web and worker start: no other hub on the data, the folders, and a schema of this version.
- * Returns a link that makes the first account while there is none, else null.
+ * Checks and prepares the data before web and worker start: no other hub uses it, its folders exist, and its schema is
+ * current. Returns the set-up link while there is no account, otherwise null.
  */
 export function prepareHub(config: Config): string | null {
   if (isHubRunning(config.dataDir)) throw new DataInUseError(anotherHub(config));

@@ -6,7 +6,7 @@ const POLL = 100;
 
 type HealthAnswer = { ok?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: unknown } } | null;
 
-/** What is wrong, null for nothing. Of the worker a hub that is not ready says nothing. */
+/** The problems of web and worker, null if there is none. A hub that is not ready says nothing about its worker. */
 export type Readiness = { problem: string | null; workerProblem: string | null };
 
 /** Asks GET address/api/health. The hub is ready when the answer is 200 with ok: true. */
@@ -46,10 +46,10 @@ function reason(error: unknown): string {
   return codeOf(error.cause) ?? error.message;
 }
 
-/** What web tells whoever started it, once: where it listens, or why it cannot. */
+/** The one message of web to its parent process: where it listens, or why it cannot. */
 export type WebMessage = { listening: { host: string; port: number } } | { failed: string };
 
-/** Whether a message of a child process is that; a program that is not ours may send anything. */
+/** Whether a message of a child process is a WebMessage; other programs may send anything. */
 export function isWebMessage(message: unknown): message is WebMessage {
   if (typeof message !== 'object' || message === null) return false;
   if ('failed' in message) return typeof message.failed === 'string';
@@ -58,7 +58,7 @@ export function isWebMessage(message: unknown): message is WebMessage {
   return 'host' in listening && typeof listening.host === 'string' && 'port' in listening;
 }
 
-/** Why a server could not listen, as a sentence for the operator; undefined for what is not about the address. */
+/** Why a server could not listen, for the operator; undefined for errors that are not about the address. */
 export function listenProblem(error: unknown, host: string, port: number): string | undefined {
   switch (codeOf(error)) {
     case 'EADDRINUSE':

@@ -20,7 +20,7 @@ const POLL = 250; // ms
 /** The signal with which restore.sh and upgrade.sh ask the hub to stop until they are done. */
 const PAUSE_SIGNAL = 'SIGUSR2';
 
-/** What `runHub` resolves to when it has stopped for that signal. */
+/** The result of `runHub` after that signal. */
 const PAUSED = 'the hub makes way';
 
 /**
@@ -67,7 +67,7 @@ function describeEnding(ending: Ending, failure: string | undefined): string | n
   return failure ?? `${ending.died ?? 'the hub ended'}; the hub has stopped`;
 }
 
-/** Leaves the id of the supervising process where scripts find it; taken away when the process ends. */
+/** Writes the id of this supervising process to `run/hub.pid` for scripts, and removes it at the end. */
 export function noteProcess(dataDir: string, pid: number): void {
   const path = join(dataDir, 'run', 'hub.pid');
   process.on(PAUSE_SIGNAL, () => {}); // from now on it may come, and must not end a process that waits already
@@ -79,14 +79,14 @@ export function noteProcess(dataDir: string, pid: number): void {
   });
 }
 
-/** Why npm start could not run the hub, if it has said so since that time (unix ms); else null. */
+/** Why npm start could not run the hub, if it noted that since the given time (unix ms); otherwise null. */
 export function failureSince(dataDir: string, since: number): string | null {
   const path = failurePath(dataDir);
   const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity;
   return writtenAt < since ? null : readFileSync(path, 'utf8').trim() || 'the hub has stopped';
 }
 
-/** Says why the hub does not run on the restored data, so that restore.sh need not wait for it any longer. */
+/** The file with the reason why the hub does not run on restored data, so that restore.sh stops waiting. */
 function failurePath(dataDir: string): string {
   return join(dataDir, 'run', 'hub.failed');
 }
@@ -116,7 +116,7 @@ async function restoreToMakeWay(dataDir: string, problem: string): Promise<void>
   while (isRestoreUnderWay(dataDir) || (hasFailed && isRestoreOpen(dataDir))) await delay(POLL);
 }
 
-/** It only shortens a wait: a disk that is full must not end the process that is to run the old data again. */
+/** This only shortens a wait. A full disk must not end the process that has to run the old data again. */
 function tellRestore(dataDir: string, problem: string): void {
   try {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });

@@ -14,19 +14,18 @@ import { onStopSignals } from './stop-signals.ts';
 type HubProcess = {
   hub: Hub;
   /**
-   * Called once, when everything has started: from now on an error that nobody caught is noted and logged, and the
-   * process goes on. At a signal, or when another program has changed the schema, `stop` is awaited, then the database
-   * is closed and the process ends.
+   * Call once, when everything has started. From then on uncaught errors are recorded and logged, and the process goes
+   * on. At a signal, or after another program has changed the schema, it awaits `stop`, closes the database and ends.
    */
   keepRunning(stop: () => Promise<void>): void;
 };
 
-/** What web and worker share: the hub, every statement of it prepared, and an end that loses nothing. */
+/** Starts web or worker: opens the hub, prepares every statement, and sets up a shutdown that loses nothing. */
 export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): HubProcess {
   const config = loadConfigOrExit(self.env);
   const log = createLog(program, config.logLevel, Date.now, (text) => void self.stderr.write(text));
   self.on('exit', log.flush);
-  self.stderr.on('error', () => {}); // whoever read the log is gone: the hub goes on without
+  self.stderr.on('error', () => {}); // the reader of the log is gone: the hub goes on without a log
   if (program === 'web') for (const problem of config.doubtfulNames) log.warn('check the settings', { problem });
   const { db, schemaChange, lock } = openOrExit(program, config, log, self);
   const hub = hubOf(program, config, db, log);
@@ -39,7 +38,7 @@ export function startProcess(program: 'web' | 'worker', self: NodeJS.Process): H
       noteUncaught(self, hub);
       const end = ending(self, hub, stop, lock);
       onStopSignals(() => void end(), () => self.exit(1));
-      self.on('disconnect', () => void end()); // whoever started this process is gone
+      self.on('disconnect', () => void end()); // the parent process is gone
       setInterval(() => {
         const change = schemaChange();
         if (change !== null) void end(change);
@@ -74,7 +73,7 @@ function openOrExit(program: 'web' | 'worker', config: Config, log: Log, self: N
   }
 }
 
-/** Says what another program has made of the schema since, which this one does not know; null for nothing. */
+/** Tells whether another program has changed the schema since the start; null if not. */
 function createSchemaChange(db: Db): () => string | null {
   const read = createSchemaVersion(db);
   const began = read();
@@ -88,7 +87,7 @@ function createSchemaChange(db: Db): () => string | null {
   };
 }
 
-/** Ends the process once: with 0 where that was asked for and goes well. */
+/** Ends the process once, with 0 if a signal asked for it and nothing fails. */
 function ending(self: NodeJS.Process, { log, db }: Hub, stop: () => Promise<void>, lock: FileLock) {
   let stopping = false;
   return async (reason?: string): Promise<void> => {

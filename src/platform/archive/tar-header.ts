@@ -7,7 +7,7 @@ export type TarKind = 'file' | 'folder';
 /** One member. Names are relative, of plain segments with `/` between, folders without one at the end. */
 export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt: number }; // bytes, unix ms
 
-/** What stands in a header block; `type` is the type flag as a character. */
+/** The fields of a header block; `type` is the type flag as a character. */
 export type TarHeader = { name: string; type: string; size: number; mode: number };
 
 /** POSIX.1-2024, pax, "ustar Interchange Format": offset and length of each field. */
@@ -26,7 +26,7 @@ const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
 const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
 const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
 
-/** What says nothing about name, kind or content. */
+/** Fields that do not affect name, kind or content. */
 const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 'uid', 'uname']);
 
 type Field = readonly [offset: number, length: number];
@@ -48,7 +48,7 @@ export function encodeTarHeader({ kind, name, size, modifiedAt }: TarMember): Bu
   return block;
 }
 
-/** What a header block says. Throws ArchiveError when it is none of POSIX's or GNU's. */
+/** Reads a header block. Throws ArchiveError if it is neither POSIX nor GNU tar. */
 export function decodeHeader(block: Buffer): TarHeader {
   if (readOctal(block, CHECKSUM, 'checksum') !== checksum(block)) {
     throw new ArchiveError('holds a header with a wrong checksum');

@@ -24,25 +24,25 @@ export type AnswerOptions = CallHandlerOptions & {
   security: Record<string, string>;
   /** The Content-Security-Policy of pages for members, on which one script runs. */
   memberPolicy: string;
-  /** The whole document of a page; `target` is the path with the query that it was asked for by. */
+  /** The whole document of a page; `target` is the requested path with its query. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<Html> | Html;
   /** The answer to a refused request that asked for a page. */
   errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
-  /** Bytes of a body that a member may go on sending after it was refused; others 2 MiB. */
+  /** Bytes of a refused body that a member may still send; for others it is 2 MiB. */
   discardBytes?: number;
-  /** Told of errors that are the hub's own fault. */
+  /** Called with errors that are bugs of the hub. */
   noteFault(exchange: Exchange, error: unknown): void;
 };
 
-/** Bytes of a page. What pages show is bounded so that they have fewer; a larger one is a fault of the hub's own. */
+/** Bytes of a page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
 export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 
-/** Stands for the version of content that is never cached. */
+/** Sentinel: the version of content that is never cached. */
 const NOT_KEPT = -1;
 
 /**
- * Answers requests: calls the handler, renders what it returned or threw, keeps what may be kept, and sends it.
- * Resolves to the status sent, whatever a handler, a page or a header does wrong.
+ * Answers requests: calls the handler, renders its result or error, caches it if allowed, and sends it. Resolves to
+ * the status sent, also after an error in a handler, a page or a header.
  */
 export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange) => Promise<number> {
   const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
@@ -59,7 +59,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     }
   };
 
-  /** Nothing where the client has gone while the handler worked. */
+  /** Does nothing if the client has gone while the handler worked. */
   async function rendered(exchange: Exchange): Promise<RenderedReply | undefined> {
     try {
       const made = await callHandler(exchange);
@@ -101,7 +101,7 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     return wantsPage ? errorPage(problem, { method, target: path + search, headers }) : problemReply(problem);
   }
 
-  /** For an error page that fails itself, or a header that cannot be written: nobody is left waiting. */
+  /** The last resort if an error page or a header fails, so that no client is left waiting. */
   async function lastResort(exchange: Exchange, error: unknown): Promise<number> {
     const { res } = exchange;
     noteFault(exchange, error);
@@ -113,13 +113,13 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
   }
 }
 
-/** Closes what a reply that is not sent would have streamed. */
+/** Closes the stream or file of a reply that is not sent. */
 async function letGo({ body }: Reply): Promise<undefined> {
   if (body instanceof Readable) body.destroy();
   else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFile(body);
 }
 
-/** 406 for who asks for something else than the page or JSON there is; files and feeds are given out all the same. */
+/** 406 if the client accepts neither the page nor the JSON. Files and feeds ignore the Accept header. */
 function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedReply): void {
   const type = headers['content-type'];
   const isPageOrJson = typeof type === 'string' && /^(?:text\/html|application\/json)\b/.test(type);
@@ -127,14 +127,14 @@ function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedRe
   throw new HttpError(406, `This address only offers ${type.split(';', 1)[0]}.`);
 }
 
-/** An exchange whose answer everybody may be given. */
+/** An exchange whose answer may be shown to everybody. */
 type KeptExchange = Exchange & { route: Route };
 
 function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is KeptExchange {
   return exchange.route?.cached === true && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
-/** A reply ready to be sent: its page as a document, and with a Cache-Control where the handler gave none. */
+/** A reply ready to be sent: its page as a document, and a default Cache-Control. */
 async function renderReply(
   reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions,
 ): Promise<RenderedReply> {
@@ -152,8 +152,8 @@ async function renderReply(
 }
 
 /**
- * Texts may be kept where they are looked at, if they are checked: those for everybody by all, what a signed-in person
- * sees by that browser alone. All other answers are kept by nobody, and a handler says so of those that show a secret.
+ * Clients may keep texts if they revalidate them: public ones in any cache, those of a signed-in person in the browser
+ * alone. Nobody keeps other answers. Handlers set `no-store` for answers that show a secret.
  */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;
@@ -168,7 +168,7 @@ function isPage(body: NonNullable<Reply['body']>): body is Page {
   return typeof body === 'object' && 'main' in body && body.main instanceof Html;
 }
 
-/** What a client is told of any error: 503 and 507 where the disk is in trouble, 500 for a fault of our own. */
+/** The answer to any error: 503 or 507 if the disk is in trouble, 500 for a bug of the hub. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (isStorageTrouble(error)) {

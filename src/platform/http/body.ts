@@ -6,14 +6,14 @@ import { HttpError } from './reply.ts';
 import type { BodyShare, HubRequest } from './router.ts';
 
 /**
- * Bytes of a body where the handler does not say. A page may show a refused form again, with six bytes for each
- * quotation mark and a field in several places.
+ * Bytes of a body, unless the handler says otherwise. A refused form is shown again on a page, where a quotation mark
+ * takes six bytes and a field may appear several times.
  */
 const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // from a client that is not signed in
 
-/** A body that is kept in memory may take so long to come; files have the server's own, longer limit. */
+/** A body in memory must arrive within this time; files have the server's own, longer limit. */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
@@ -23,17 +23,17 @@ type BodyLimit = 'bodies' | 'body-size' | 'body-pieces';
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
 export type MetLimit = (limit: BodyLimit | 'connections' | 'answers', seconds: number, reason: string) => HttpError;
 
-/** `recheck`: called once the body is there, which may be long after the request came. */
+/** `recheck`: called when the body has arrived, which may be long after the request began. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
 
-/** Bytes of bodies that may wait in memory: of all requests together, and of those of one account or address. */
+/** Bytes of bodies in memory: for all requests together, and for one account or address. */
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
 const MEMORY_OF_ONE = 16 * 1024 * 1024;
 
-/** Each piece of a body takes so many bytes besides its own. */
+/** Memory overhead in bytes of each piece of a body. */
 const PIECE = 256;
 
-/** One budget for all bodies that are kept in memory; `who` sent the request: an account, or a group of addresses. */
+/** The memory budget for all bodies. `who` sent the request: an account or a group of addresses. */
 export function createBodyMemory(metLimit: MetLimit): (who: string) => BodyShare {
   const ofOne = new Map<string, number>();
   let ofAll = 0;
@@ -68,8 +68,8 @@ export function createBodyMemory(metLimit: MetLimit): (who: string) => BodyShare
 }
 
 /**
- * The whole body, at most `limit` bytes, counted while reading: 413 for more, 400 when the client stops half-way, 408
- * when it is not there after `timeMs`, 503 when bodies fill their memory, and what `recheck` throws.
+ * Reads the whole body. Throws 413 beyond `limit` bytes, 400 if the client stops half-way, 408 after `timeMs`, 503 if
+ * the budget for bodies is used up, and whatever `recheck` throws.
  */
 export async function readBody(
   { stream, memory, recheck }: WithBody, limit: number, timeMs = BODY_TIME,
@@ -77,7 +77,7 @@ export async function readBody(
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit, memory);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const stopGathering = gather(stream, { limit, memory }, resolve, reject);
-  await null; // a short body has come with the head, and is parsed by then
+  await null; // a short body that came with the head is parsed by then
   const timer = stream.complete ? undefined : setTimeout(() => reject(tooSlow()), timeMs);
   try {
     const body = await promise;
@@ -91,7 +91,7 @@ export async function readBody(
 
 type Settle<Value> = (value: Value) => void;
 
-/** Gathers by events: for a small body an async iterator takes longer than all the rest. Returns a function to stop. */
+/** Gathers chunks by events and returns a function to stop. */
 function gather(
   stream: IncomingMessage, { limit, memory }: { limit: number; memory: BodyShare | undefined }, done: Settle<Buffer>,
   fail: Settle<unknown>,
@@ -142,14 +142,14 @@ const LONG = 64 * 1024;
 
 let turns: Promise<unknown> = Promise.resolve();
 
-/** Of long bodies that have come at the same time one is parsed in each turn of the event loop. */
+/** Parses at most one long body in each turn of the event loop. */
 function turnToParse(): Promise<unknown> {
   const mine = turns;
   turns = mine.then(() => setImmediate());
   return mine;
 }
 
-/** Whether a JSON value is an object, not null and no list. */
+/** Whether a JSON value is an object, neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

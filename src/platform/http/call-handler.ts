@@ -30,12 +30,12 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
   return { req, res, id, path, search, route: undefined, viewer: null };
 }
 
-/** Whether the request only asks for something. */
+/** Whether the method is safe: GET or HEAD. */
 export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Whether nothing in the request can make its answer differ from anybody else's. */
+/** Whether the answer must be the same for every client. */
 export function isAnonymousRead(req: IncomingMessage): boolean {
   return isRead(req) && req.headers.cookie === undefined && req.headers.authorization === undefined;
 }
@@ -49,11 +49,11 @@ export type CallHandlerOptions = {
   trustedProxies: readonly Cidr[];
   /** Host names that the hub answers to besides `localhost` and IP addresses; null for any. */
   hostNames: readonly string[] | null;
-  /** Who sent the request; null for nobody known. Not asked for routes that check the bearer token themselves. */
+  /** The sender of a request, or null. Not called for routes that check the bearer token themselves. */
   authenticate(req: IncomingMessage): Caller;
   /**
-   * Throws HttpError if the hub takes no such request now. Asked before the handler of every request but reads, and
-   * again when its body has come.
+   * Throws HttpError if the hub does not take this request now. Called before the handler of every unsafe request, and
+   * again when the body has arrived.
    */
   admitWrite(route: Route, viewer: Viewer | null): void;
   /** The share of one account or address in the memory for bodies. */
@@ -210,25 +210,25 @@ export function clientAddress(peer: string | undefined, headers: Headers, truste
   return address;
 }
 
-/** `https` when a trusted proxy says so, else what the hub itself speaks. */
+/** `https` if a trusted proxy says so, otherwise the hub's own protocol. */
 export function clientScheme(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): 'http' | 'https' {
   const told = headers['x-forwarded-proto'];
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';
 }
 
-/** Whose share of a budget a request takes: that of its account, else of its group of addresses. */
+/** The key for per-client budgets: the account, otherwise the network. */
 export function clientName(viewer: Viewer | null, address: string): string {
   return viewer ? `account ${viewer.id}` : addressGroup(address);
 }
 
-/** What is counted as one client: the smallest of `networksOf`. */
+/** The network that counts as one client: the smallest of `networksOf`. */
 export function addressGroup(address: string): string {
   return networksOf(address)[0];
 }
 
 /**
- * What rate limits count: one IPv4 address, or of an IPv6 one the /64, since a single host commands a whole one, then
- * the /56 and the /48 that a customer of a provider may have.
+ * The networks that rate limits count: one IPv4 address; for IPv6 the /64 of a single host, then the /56 and the /48
+ * that a provider may give to one customer.
  */
 export function networksOf(address: string): [string, ...string[]] {
   const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');
@@ -240,7 +240,7 @@ function network({ value }: IpAddress, length: bigint): string {
   return `${[48n, 32n, 16n, 0n].map((shift) => ((start >> shift) & 0xffffn).toString(16)).join(':')}::/${length}`;
 }
 
-/** An IPv4-mapped address (::ffff:192.0.2.1), however it is written, as the IPv4 address it is. */
+/** Turns an IPv4-mapped address (::ffff:192.0.2.1), in any spelling, into the IPv4 address. */
 function plain(address: string): string {
   const parsed = address.includes(':') ? parseIpAddress(address) : undefined;
   if (parsed?.bits !== 32) return address;

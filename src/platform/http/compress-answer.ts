@@ -6,7 +6,7 @@ import type { CachedResponse } from './response-cache.ts';
 
 const compress = promisify(gzip);
 
-/** Bytes. Of shorter texts nothing is gained; longer ones would hold a thread for more than some 25 ms. */
+/** Bytes. Shorter texts gain nothing; longer ones would hold a thread for more than about 25 ms. */
 const SHORTEST = 1024;
 const LONGEST = 1024 * 1024;
 
@@ -17,7 +17,7 @@ const TEXT = /^(?:text\/[a-z-]+|application\/(?:json|xml)|(?:application|image)\
 
 let underWay = 0;
 
-/** Whether an answer is text, of a length that is worth compressing. */
+/** Whether an answer is text of a length worth compressing. */
 export function isCompressible(headers: ReplyHeaders, body: Buffer): boolean {
   const type = headers['content-type'];
   const isText = typeof type === 'string' && TEXT.test(essenceOf(type));
@@ -45,7 +45,7 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
 let asked = '';
 let isAccepted = false;
 
-/** Whether an Accept-Encoding header asks for gzip. What was asked last is known again: browsers all say the same. */
+/** Whether an Accept-Encoding header accepts gzip. Remembers the last header: browsers send the same one. */
 export function acceptsGzip(header = ''): boolean {
   if (header === asked) return isAccepted;
   const weights = new Map(header.split(',').map(coding));
@@ -54,7 +54,7 @@ export function acceptsGzip(header = ''): boolean {
   return isAccepted;
 }
 
-/** `gzip;q=0.5`: a content coding and how much it is wanted (RFC 9110 §12.4.2). What cannot be read is not wanted. */
+/** `gzip;q=0.5`: a content coding and its weight (RFC 9110 §12.4.2). A weight that cannot be read is 0. */
 function coding(text: string): [name: string, weight: number] {
   const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
   const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1';

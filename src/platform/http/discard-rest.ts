@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Bytes of a body that anybody may go on sending after an answer. */
+/** Bytes of a body that a client may still send after the answer. */
 export const DISCARD_BYTES = 2 * 1024 * 1024;
 
-/** Bodies that are read only to be discarded, at once: a thousand of them would fill each turn of the event loop. */
+/** Bodies that are discarded at the same time: a thousand would fill each turn of the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
-/** A body that is not there by then lets others have a turn: its sender may be slow, or send nothing more at all. */
+/** A body that has not ended by then gives up its turn: its sender may be slow or silent. */
 const TURN_MS = 250;
 
-/** Bodies that wait, each with what came with its head: up to 128 KiB. Of more the connections are cut soon. */
+/** Refused bodies that may wait, each with up to 128 KiB in memory. Beyond that, connections are cut early. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 

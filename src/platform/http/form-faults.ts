@@ -2,12 +2,12 @@ import { html, type Html } from './html.ts';
 import type { HttpError } from './reply.ts';
 
 /**
- * For a field that may have been refused. `whole`: a refusal that names no field is about this one. `isFirst`: the
- * focus begins here while nothing is wrong.
+ * `whole`: a refusal that names no field belongs to this one. `isFirst`: this field has the focus while nothing is
+ * wrong.
  */
 type FieldOptions = { whole?: boolean; isFirst?: boolean };
 
-/** Attributes of a field: that it was refused, and where the reason stands. The first refused one has the focus. */
+/** Attributes that mark a refused field and link its reason. The first refused field has the focus. */
 export function faulty(problem: HttpError | undefined, name: string, options: FieldOptions = {}): Html | false {
   if (!problem) return options.isFirst === true && html`autofocus`;
   if (detailOf(problem, name, options) === undefined) return false;
@@ -15,7 +15,7 @@ export function faulty(problem: HttpError | undefined, name: string, options: Fi
   return html`aria-invalid="true" aria-describedby="fault-${name}" ${isFirst && html`autofocus`}`;
 }
 
-/** What is wrong with the field, below it. */
+/** The reason why a field was refused, to be shown below it. */
 export function faultOf(problem: HttpError | undefined, name: string, options: FieldOptions = {}): Html | false {
   const detail = problem && detailOf(problem, name, options);
   return detail !== undefined && html`<span class="fault" id="fault-${name}" role="alert">${detail}</span>`;

@@ -7,7 +7,7 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"; // RFC 9110 §5.6.2
 const VALUE = new RegExp(`${TOKEN}(?:/${TOKEN})?`, 'y');
 const PARAMETER = new RegExp(`[ \\t]*;[ \\t]*(${TOKEN})=(?:(${TOKEN})|"([^"]*)")`, 'y');
 
-// What encodeURIComponent leaves alone although RFC 8187 §3.2.1 wants it encoded.
+// RFC 8187 §3.2.1 wants these encoded, but encodeURIComponent leaves them.
 const ENCODED_TOO = /['()*]/g;
 
 // Would end or split the header, or name a folder.
@@ -88,7 +88,7 @@ function fromTo(first: number, last: number, size: number): ByteRange | 'unsatis
   return first < size ? { start: first, end: Math.min(last, size - 1) } : 'unsatisfiable';
 }
 
-/** The last bytes. Of nothing they are nothing, which no Content-Range can say: the whole then. */
+/** The last bytes. Content-Range cannot describe an empty part, so an empty body is sent whole. */
 function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   if (digits === '') return undefined;
   const length = Math.min(Number(digits), size);
@@ -97,8 +97,8 @@ function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | und
 }
 
 /**
- * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never does: what has
- * an entity tag is served without a date.
+ * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never matches: answers
+ * with an entity tag have no Last-Modified.
  */
 export function ifRangeAllows(header: string | undefined, etag: string): boolean {
   return header === undefined || header === etag && !etag.startsWith('W/');
@@ -125,7 +125,7 @@ function encode(name: string): string {
   return encodeURIComponent(name).replace(ENCODED_TOO, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. Of several the first counts. */
+/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. The first one of a name counts. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const equals = pair.indexOf('=');

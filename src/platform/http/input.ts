@@ -25,7 +25,7 @@ export type Input = {
   integer(name: string, min: number, max: number): number;
   /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
   secret(name: string, min: number, max: number): string;
-  /** Whether there is such a member, whatever it holds. */
+  /** Whether there is such a member, even with a wrong value. */
   has(name: string): boolean;
   /** A member of any kind; undefined for null too. */
   value(name: string): unknown;
@@ -41,7 +41,7 @@ export type Input = {
   object(name: string): Input | undefined;
   /** Readers of the objects in a list; of none where it is longer than `max`. */
   list(name: string, max: number): Input[];
-  /** What was read of a member that must be there. */
+  /** The value of a required member. */
   required<Value>(name: string, value: Value | undefined): Value | undefined;
   /** Notes what is wrong with a member, as those above do. */
   refuse(name: string, detail: string): undefined;
@@ -249,7 +249,7 @@ export function pageOf<Row>(rows: Row[], limit: number, cursor: (last: Row) => s
   return { items, next: rows.length > limit && last !== undefined ? cursor(last) : null };
 }
 
-/** What `?cursor=` says of the row before a page, by the names of its sort keys; undefined for the first page. */
+/** The sort keys in `?cursor=` of the row before a page (keyset paging); undefined for the first page. */
 export function readAfter<Key extends PropertyKey>(
   query: URLSearchParams, key: readonly Key[],
 ): Record<Key, number> | undefined {

@@ -15,7 +15,7 @@ import { HttpError } from './reply.ts';
  * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
  */
 
-/** What the headers of a part say. Without a filename it is a field; `type` is as declared, unchecked. */
+/** The headers of a part. Without a filename the part is a field. `type` is as declared, unchecked. */
 export type PartHead = { name: string; filename: string | null; type: string };
 
 /** `headers`: header lines of one part. */
@@ -46,7 +46,7 @@ export function readBoundary(contentTypes: readonly string[]): string {
   return boundary;
 }
 
-/** Reads the header lines of a part, without the empty one. 400 for what is malformed, 413 for what is too much. */
+/** Reads the header lines of a part, without the empty one. 400 if they are malformed, 413 if too long. */
 export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';

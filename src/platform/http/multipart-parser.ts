@@ -2,12 +2,12 @@ import { readPartHead, type HeadLimits, type PartHead } from './multipart-header
 import { HttpError } from './reply.ts';
 
 /*
- * multipart/form-data (RFC 7578, RFC 2046), read from pieces of a body however they are cut. What the standards leave
- * open is decided so that no byte is lost in silence and no two readings of one body are possible:
+ * A streaming parser for multipart/form-data (RFC 7578, RFC 2046). It settles what the standards leave open, so that no
+ * byte is lost silently and a body has only one reading:
  *
- * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. Where more follows
- *   (`--boundaryX`) the line is data. Spaces and tabs behind a boundary are allowed, up to 256.
- * - Before the first boundary there may be empty lines and nothing else. What comes after the last is ignored.
+ * - A boundary counts only as a whole line: CRLF, two dashes, boundary, up to 256 spaces or tabs, CRLF. A longer line
+ *   (`--boundaryX`) is data.
+ * - Only empty lines may precede the first boundary. Bytes after the last boundary are ignored.
  * - A body without its last boundary is an error. So is a part that begins with the boundary line: grammar and common
  *   practice disagree on whether that part is over.
  * - A part with a filename is a file whatever its type, any other a field. Nested multipart is data like any other.
@@ -23,7 +23,7 @@ export type MultipartEvent =
 type MultipartParser = {
   /** Takes the next piece of the body, after `next` returned null. The piece must not change afterwards. */
   write(piece: Buffer): void;
-  /** Says that the body is over. */
+  /** Marks the end of the body. */
   end(): void;
   /** The next event, null when more must be written first. 400 for a malformed body, 413 for one over a limit. */
   next(): MultipartEvent | null;
@@ -32,7 +32,7 @@ type MultipartParser = {
 /** `headerBytes`: of the headers of one part together. */
 export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
 
-/** What follows a boundary: `end` is where its line ends, before the CRLF or at the end of the body. */
+/** The kind of boundary line; `end` is where the line ends, before the CRLF or at the end of the body. */
 type BoundaryLine =
   | { kind: 'part' | 'last'; end: number }
   | { kind: 'data' } // the boundary is only the beginning of a line
@@ -121,7 +121,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return isOver ? { kind: 'end' } : null;
   }
 
-  /** What is at `at`: a whole boundary line, the beginning of one, or something else. */
+  /** Classifies the bytes at `at`: a whole boundary line, the beginning of one, or data. */
   function lineHere(): BoundaryLine {
     if (at < buffer.length && buffer[at] !== DASH) return { kind: 'data' };
     const end = Math.min(at + dashBoundary.length, buffer.length);
@@ -151,7 +151,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return length > 0 && tail.compare(delimiter, 0, length, found) === 0 ? length : 0;
   }
 
-  /** Whether a delimiter that may have begun in `rest` may go on in `piece`. */
+  /** Whether a delimiter may begin in `rest` and continue in `piece`. */
   function goesOn(rest: Buffer, piece: Buffer): boolean {
     const from = Math.min(rest.length, delimiter.length);
     const length = Math.min(piece.length, delimiter.length - from);

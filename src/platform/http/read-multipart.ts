@@ -5,9 +5,9 @@ import { createMultipartParser, type MultipartEvent, type ParserLimits } from '.
 import { HttpError } from './reply.ts';
 import type { BodyShare } from './router.ts';
 
-/** What one multipart body may hold at most. Sizes are in bytes, the rest are numbers of things. */
+/** Limits of one multipart body. Sizes are in bytes, the others are counts. */
 export type MultipartLimits = ParserLimits & {
-  /** The whole body, with boundaries, headers and whatever comes after the last boundary. */
+  /** The whole body, with boundaries, headers and bytes after the last boundary. */
   bytes: number;
   fields: number;
   /** The values of all fields together: they are kept in memory. */
@@ -28,7 +28,7 @@ export const MULTIPART_SHAPE = {
   fieldBytes: 2 * 1024 * 1024, // 400,000 characters of a post, each of four bytes, and what else its form holds
 } as const;
 
-/** A file as the client names it; nothing of it has been checked. */
+/** A file as the client describes it, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
 /** Takes one file. May stop early, then the rest is skipped; when it rejects, reading ends with its error. */
@@ -43,9 +43,9 @@ type MultipartSource = {
   ready(): MultipartEvent | null;
   /** The next event, for which the stream is read where nothing is ready. Rejects as `ready` throws. */
   next(): Promise<MultipartEvent>;
-  /** Ends the body with an error, unless one has ended it before, and throws that which did. */
+  /** Ends the body with an error and throws the first such error. */
   fail(error: unknown): never;
-  /** Lets go of the stream, which stays open and paused. */
+  /** Stops reading; the stream stays open and paused. */
   stop(): void;
 };
 

@@ -9,18 +9,18 @@ export type ReplyHeaders = Record<string, string | string[]>;
 export type Page = {
   title: string;
   main: Html;
-  /** In the bar above it: the only `h1`, and what one does with the page. Without one, `main` has its own. */
+  /** The bar above `main`: the only `h1`, and actions for the page. Without a bar, `main` has its own `h1`. */
   bar?: Html;
   /**
    * Default `work`: a column with space around it. `list` goes from edge to edge, `article` has no navigation beside
    * it, `landing` is the public front page, `door` is for signing in and out.
    */
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
-  /** The section of the navigation that is marked as current. */
+  /** The section of the navigation to mark as current. */
   section?: string;
   /** Output feeds of what the page shows. */
   alternates?: { type: string; href: string; title: string }[];
-  /** The page asks to be loaded again after so many seconds, while something it shows is under way. */
+  /** The page reloads after so many seconds, while something on it is in progress. */
   refreshSeconds?: number;
 };
 
@@ -34,7 +34,7 @@ export type Reply = {
   body: string | Buffer | Readable | FileSlice | Page | null;
 };
 
-/** A reply whose page has been rendered. What was a text is bytes by now. */
+/** A reply whose page has been rendered, and whose text has been encoded. */
 export type RenderedReply = Omit<Reply, 'body'> & { body: Buffer | Readable | FileSlice | null; isText: boolean };
 
 /** A page, to be framed by the server. */
@@ -63,7 +63,7 @@ export function seeOther(location: string, headers: ReplyHeaders = {}): Reply {
   return { status: 303, headers: { location, ...headers }, body: null };
 }
 
-/** What is wrong with one member of the input; `pointer` is a JSON Pointer (RFC 6901). */
+/** A fault in one member of the input; `pointer` is a JSON Pointer (RFC 6901). */
 export type FieldError = { pointer: string; detail: string };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
@@ -84,17 +84,17 @@ export class HttpError extends Error {
   }
 }
 
-/** 404 for one thing that does not exist, or that the caller must not learn of; `what` is a noun. */
+/** 404 for a thing that does not exist or that the caller must not learn of; `what` is a noun. */
 export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
 
-/** 422 for input that is well-formed but not acceptable; 400 where an endpoint says so. */
+/** 422 for well-formed input that is not acceptable, or 400 if an endpoint says so. */
 export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpError {
   return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
 }
 
-/** 429 for who came too often, 503 where too much is under way; `seconds` after which to try again. */
+/** 429 for a client that asks too often, 503 for an overloaded hub; `seconds` until the client should retry. */
 export function tryLater(status: 429 | 503, seconds: number, reason: string): HttpError {
   const wait = Math.max(1, Math.ceil(seconds));
   return new HttpError(status, `${reason} Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
@@ -120,7 +120,7 @@ export function problemReply(error: HttpError): Reply {
 /** Characters. */
 const CHUNK = 16_384;
 
-/** A text of any length, made while it is sent; between its chunks the process does what others wait for. */
+/** A text of any length that is made while it is sent. The event loop runs between its chunks. */
 export function inChunks(pieces: Iterable<string>): Readable {
   return Readable.from(chunksOf(pieces));
 }
@@ -142,7 +142,7 @@ export function statusTitle(status: number): string {
   return http.STATUS_CODES[status] ?? 'Error';
 }
 
-/** What is wrong with a form that was sent, above the form. */
+/** The faults of a submitted form, to be shown above it. */
 export function formProblem(problem: HttpError): Html {
   const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
   return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 
-/** What the log and the metrics call a request that was dropped, as nginx does. No client is ever sent it. */
+/** The status of dropped requests in log and metrics, as in nginx. It is never sent to a client. */
 export const CLIENT_GONE = 499;
 
 /**

@@ -2,10 +2,10 @@ import type { Db } from '../db/open-database.ts';
 import type { RenderedReply } from './reply.ts';
 import type { Route } from './router.ts';
 
-/** What is written of an answer: headers as a flat list of names and values. */
+/** A written answer; its headers are a flat list of names and values. */
 export type Form = { headers: string[]; body: Buffer; etag: string };
 
-/** A finished answer, ready to be written again; `compressed`: the same for those who accept gzip. */
+/** A finished answer, ready to be written again; `compressed`: the same for clients that accept gzip. */
 export type CachedResponse = Form & { status: number; isCompressible: boolean; compressed?: Form };
 export type CachedAnswer = { response: CachedResponse; route: Route };
 
@@ -13,14 +13,14 @@ export type ResponseCache = {
   get(key: string): CachedAnswer | undefined;
   /** Keeps the answer, unless the content changed while it was made (`asOf`: the version before). */
   put(key: string, answer: CachedAnswer, asOf: number): void;
-  /** The version of the content that an answer made now will show. */
+  /** The version of the content that a new answer will show. */
   version(): number;
 };
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_ENTRY_BYTES = 1024 * 1024;
 
-/** About what an entry's headers and its place in the map take: many small answers must not be many times the limit. */
+/** Approximate bytes of an entry's headers and map slot, so that many small answers stay within the limit. */
 const ENTRY_OVERHEAD_BYTES = 2048;
 const UNKNOWN = -1;
 
@@ -32,7 +32,7 @@ export function createResponseCache(version: () => number): ResponseCache {
   const recent = createRecentAnswers();
   let current = UNKNOWN;
 
-  /** While the version cannot be read (a failing disk), nothing kept counts as current. */
+  /** If the version cannot be read (a failing disk), no cached answer counts as current. */
   function isCurrent(): boolean {
     const now = readVersion(version);
     if (now === current && now !== UNKNOWN) return true;
@@ -53,7 +53,7 @@ export function createResponseCache(version: () => number): ResponseCache {
   };
 }
 
-/** Only whole, successful answers that everybody may be given are worth keeping. */
+/** Only whole, successful, public answers are cached. */
 export function isCacheable({ status, headers, isText }: RenderedReply): boolean {
   const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
   return status === 200 && isText && isShared;
@@ -67,7 +67,7 @@ function readVersion(version: () => number): number {
   }
 }
 
-/** Answers by key, as many as fit. A Map keeps the order of insertion: the first one was used longest ago. */
+/** LRU cache of answers by key. A Map keeps insertion order, so its first entry is the least recently used. */
 function createRecentAnswers() {
   const entries = new Map<string, CachedAnswer>();
   let bytes = 0;

@@ -14,9 +14,9 @@ export type Viewer = {
   displayName: string;
   role: 'admin' | 'member';
   via: 'session' | 'token';
-  /** Of a token: one for reading may not ask for anything else. */
+  /** The scope of a token: a token for reading may only read. */
   scope?: 'read' | 'write' | 'admin';
-  /** Of the session or token, so that signing out ends just this one. */
+  /** The id of the session or token, so that signing out ends only this one. */
   credentialId: number;
   preferences: Preferences;
 };
@@ -24,7 +24,7 @@ export type Viewer = {
 /** Who may call a route. Required, so that none is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
 
-/** What the body of one request takes of the memory for all bodies: `take` throws 503 where nothing is left. */
+/** One request's share of the memory for bodies: `take` throws 503 if nothing is left. */
 export type BodyShare = { take(bytes: number): void; free(): void; tooLong(limit: number): HttpError };
 
 export type HubRequest = {
@@ -35,12 +35,12 @@ export type HubRequest = {
   params: Record<string, string>;
   headers: IncomingHttpHeaders;
   viewer: Viewer | null;
-  /** Of the client, behind trusted proxies too. */
+  /** The client's address, also behind trusted proxies. */
   address: string;
   stream: IncomingMessage;
-  /** For what is kept of the body in memory; freed when the answer has been sent. */
+  /** Memory for the body; freed when the answer has been sent. */
   memory: BodyShare;
-  /** Throws 401 or 403 where what the caller was let in with is gone by now: for use after something was waited for. */
+  /** Throws 401 or 403 if the session, token or role is gone by now. Call it after waiting for anything. */
   recheck(): void;
 };
 
@@ -49,17 +49,17 @@ export type MemberRequest = HubRequest & { viewer: Viewer };
 type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
 type RouteOptions = {
-  /** The answer to an anonymous GET depends on its URL and the published content alone: kept until that changes. */
+  /** An anonymous GET depends only on its URL and the published content: it is cached until that changes. */
   cached?: boolean;
   /** The handler checks a bearer token that is none of the hub's API tokens. Its viewer is always nobody. */
   checksBearer?: boolean;
-  /** What answers in the place of 401 where nobody is signed in: a form whose words are not to be lost. */
+  /** Answers instead of 401 if nobody is signed in, so that the text of a form is not lost. */
   signedOut?: Handler<HubRequest>;
-  /** Answered under any host name: for those who look after the hub, and know it by names of their own. */
+  /** Answered under any host name, for monitoring that uses a name of its own. */
   anyHost?: boolean;
   /**
-   * Takes requests while the disk is down to its reserve. Unless said, routes that delete or are for administrators do;
-   * forms that sign in or delete say so.
+   * Takes requests while the disk is down to its reserve. Default: true for DELETE and for routes of administrators.
+   * Forms that sign in or delete set it.
    */
   usesReserve?: boolean;
 };
@@ -93,7 +93,7 @@ export function route<A extends Access>(
   { cached = false, checksBearer = false, anyHost = false, usesReserve, signedOut }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
-  // A handler for anybody takes any request; one for members is called only after the viewer has been checked.
+  // A public handler takes any request; one for members is called only after the viewer has been checked.
   const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }) };
   const repairs = usesReserve ?? (method === 'DELETE' || access === 'admin');
   return { method, path, access, summary, ...own, cached, checksBearer, anyHost, usesReserve: repairs };
@@ -103,7 +103,7 @@ export type Match = { route: Route; params: Record<string, string> } | { allow: 
 
 type Compiled = { route: Route; regex: RegExp; names: string[] };
 
-/** Finds the route of a method and path; `allow` lists the methods of a path that exists for others only. */
+/** Finds the route of a method and path. `allow`: the methods of a path that has no route for this method. */
 export function createRouter(routes: Route[]): (method: string, path: string) => Match {
   const fixed = new Map(routes.filter(isFixed).map((route) => [addressOf(route), { route, params: {} }]));
   const byStart = [...Map.groupBy(routes.map(compile), ({ route }) => fixedStart(route.path))];
@@ -114,7 +114,7 @@ export function createRouter(routes: Route[]): (method: string, path: string) =>
   };
 }
 
-/** Few beginnings are shared by many patterns: most of those need not be tried. */
+/** Patterns are grouped by their fixed beginning, so that most need not be tried. */
 function candidatesFor(byStart: [string, Compiled[]][], path: string): Compiled[] {
   const candidates: Compiled[] = [];
   for (const [start, patterns] of byStart) {
@@ -144,7 +144,7 @@ function paramsOf({ regex, names }: Compiled, path: string): Record<string, stri
   return params;
 }
 
-/** A segment with a broken percent sign matches nothing that exists. */
+/** A segment with a broken percent sign becomes empty and matches nothing. */
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -161,7 +161,7 @@ function isFixed(route: Route): boolean {
   return !route.path.includes(':');
 }
 
-/** The path itself, or of one with parameters what stands before the segment of the first. */
+/** The path up to the segment of its first parameter. */
 function fixedStart(path: string): string {
   const colon = path.indexOf(':');
   return colon < 0 ? path : path.slice(0, path.lastIndexOf('/', colon) + 1);

@@ -8,7 +8,7 @@ const [readFd, closeFd] = [promisify(read), promisify(close)];
 /** Bytes of one buffer. A pair serves one answer: one is being sent while the other is filled. */
 const SIZE = 128 * 1024;
 
-/** Pairs that are kept for the next answers: allocating memory for each piece would take a third of the time. */
+/** Pairs of buffers that are kept for later answers. */
 const IDLE_PAIRS = 16;
 
 type Pair = [Buffer, Buffer];
@@ -16,8 +16,8 @@ type Pair = [Buffer, Buffer];
 const idle: Pair[] = [];
 
 /**
- * Writes part of an open file as a body and ends the answer; then, whatever happened, closes the file. Rejects when the
- * file cannot be read or has become shorter, and when the client goes away.
+ * Writes part of an open file as a body, ends the answer, and always closes the file. Rejects if the file cannot be
+ * read or has become shorter, or if the client goes away.
  */
 export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<void> {
   const pair = idle.pop() ?? [Buffer.allocUnsafeSlow(SIZE), Buffer.allocUnsafeSlow(SIZE)];
@@ -30,7 +30,7 @@ export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<v
   }
 }
 
-/** For an answer without a body after all, too. */
+/** Also for an answer that has no body after all. */
 export function closeFile({ fd }: FileSlice): Promise<void> {
   return closeFd(fd);
 }
@@ -54,15 +54,15 @@ async function pump(res: ServerResponse, { fd, start, length }: FileSlice, [firs
   }
 }
 
-/** Resolves when the bytes have left for the client: only then may their buffer be used again. */
+/** Resolves when the system has taken the bytes: only then may their buffer be reused. */
 function write(res: ServerResponse, bytes: Buffer): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   res.write(bytes, (error) => (error ? reject(error) : resolve()));
-  promise.catch(() => {}); // told by whoever waits for it
+  promise.catch(() => {}); // the caller that awaits it handles the error
   return promise;
 }
 
-/** Rejects when the client goes away: what is written then is never said to have left. */
+/** Rejects when the client goes away, because the callbacks of later writes are never called. */
 function goneAway(res: ServerResponse): { promise: Promise<never>; forget(): void } {
   const { promise, reject } = Promise.withResolvers<never>();
   const onClose = (): void => reject(new Error('the client went away'));

@@ -9,11 +9,10 @@ import { discardRest } from './discard-rest.ts';
 import { closeFile, sendFile } from './send-file.ts';
 
 /**
- * Writes a reply. Text gets an entity tag where it may be stored, and 304 when the client has it already. Resolves
- * to the status sent; a client that goes away while a stream is written is no error. What is left of the request's body
- * is read and discarded, up to `discard` bytes. What may not be stored is not compressed either: it may show a secret,
- * and the length of the compressed whole would tell whether something else on the page, which others can choose,
- * repeats a part of that (BREACH).
+ * Writes a reply and resolves to the status sent. Text that may be stored gets an entity tag, and 304 if the client
+ * has it already. A client that goes away during a stream is not an error. The rest of the request's body is read and
+ * discarded, up to `discard` bytes. A reply that may not be stored may show a secret, so it is not compressed: its
+ * compressed length would tell whether text that others choose repeats part of the secret (BREACH).
  */
 export async function sendReply(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, discard: number,
@@ -33,7 +32,7 @@ export async function sendReply(
   return finish(res, status, headers, bodyFor(req, body));
 }
 
-/** A reply in the form in which it can be written again. */
+/** A reply in a form that can be written again. */
 export function toCached(status: number, headers: ReplyHeaders, body: Buffer): CachedResponse {
   const etag = entityTag(body);
   const mayDiffer = isCompressible(headers, body);
@@ -42,7 +41,7 @@ export function toCached(status: number, headers: ReplyHeaders, body: Buffer): C
   return { status, headers: all, body, etag, isCompressible: mayDiffer };
 }
 
-/** Writes a cached answer, or 304 where the client has one of its forms; `extra` are headers of this request alone. */
+/** Writes a cached answer, or 304 if the client has one of its forms. `extra`: headers of this request alone. */
 export function sendCached(req: IncomingMessage, res: ServerResponse, cached: CachedResponse, extra: string[]): number {
   const { compressed } = cached;
   const wanted = compressed && wantsGzip(req) ? compressed : cached;

@@ -25,7 +25,7 @@ import { createUntakenAnswers } from './untaken-answers.ts';
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
-/** Bytes of a body that wait in memory for their reader, and one read of the socket more. */
+/** High-water mark in bytes for reading a body. One more read of the socket may come on top. */
 const READ_AHEAD = 16 * 1024;
 
 const STATUS_LINES: Record<string, string> = {
@@ -36,7 +36,7 @@ const STATUS_LINES: Record<string, string> = {
 const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; "
   + "manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/** Connections at once: of all, and of one address (of IPv6 a /64), but for trusted proxies and this machine itself. */
+/** Connections at once: in all, and from one address (IPv6: /64). Trusted proxies and this machine are exempt. */
 const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
@@ -49,14 +49,14 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   scriptHash: string;
   log: Log;
   metLimit: MetLimit;
-  /** Told of every answer: method, route template, status, seconds. */
+  /** Called for every answer: method, route template, status, seconds. */
   observe(method: string, route: Route | undefined, status: number, seconds: number): void;
-  /** Told of errors that are the hub's own fault. */
+  /** Called with errors that are bugs of the hub. */
   onError(error: unknown): void;
   idleMs?: number;
 };
 
-/** The hub's HTTP server, not yet listening: sends cached answers, has all others made, logs and counts them. */
+/** Creates the hub's HTTP server, not yet listening. It sends cached answers, and logs and counts all requests. */
 export function createHubServer(options: ServerOptions): Server {
   const { routes, log, cache, idleMs = IDLE_MS } = options;
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
@@ -83,8 +83,8 @@ export function createHubServer(options: ServerOptions): Server {
   }
 
   /**
-   * Drops requests whose client has disconnected, complete writes included: such a client must check anyway whether its
-   * write happened. Health and metrics wait for no turn.
+   * Drops requests whose client has disconnected, also complete writes: after a disconnect a client must check anyway
+   * whether its write happened. Health and metrics skip the queue.
    */
   async function answerInTurn(exchange: Exchange): Promise<number> {
     if (!urgent.has(exchange.path)) await turn();
@@ -160,13 +160,13 @@ function limitConnections(server: Server, exempt: readonly Cidr[], metLimit: Met
   });
 }
 
-/** An answer without a body that ends the connection. */
+/** Sends an answer without a body and ends the connection. */
 function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
   const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
   return [`HTTP/1.1 ${statusLine}`, ...fields.map(([name, value]) => `${name}: ${String(value)}`), '', ''].join('\r\n');
 }
 
-/** Graceful shutdown: takes no more connections, and cuts requests that are not answered after `graceMs`. */
+/** Graceful shutdown: accepts no more connections, and cuts requests that are unanswered after `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const sweep = setInterval(() => server.closeIdleConnections(), 50); // kept alive by clients that have their answer
@@ -183,7 +183,7 @@ function hidingSecrets(routes: Route[]): (path: string) => string {
   return (path) => secret.find(({ start }) => path.startsWith(start))?.path ?? path;
 }
 
-/** Unique across restarts, and cheap: a random prefix and a count. */
+/** Request ids, unique across restarts: a random prefix and a count. */
 function requestIds(): () => string {
   const prefix = randomBytes(6).toString('base64url');
   let count = 0;
@@ -218,7 +218,7 @@ function endSoon(socket: Duplex, farewell?: string): void {
   setTimeout(() => socket.destroy(), SECOND).unref();
 }
 
-/** Whether a request that broke off can be refused in its own place: earlier ones are answered, and it is not yet. */
+/** Whether a broken request can still be refused in order: earlier requests are answered, and it is not. */
 function isItsTurn(answer: ServerResponse, socket: Duplex): boolean {
   return answer.socket === socket && !answer.headersSent;
 }

@@ -4,15 +4,15 @@ import { html, type Html } from './html.ts';
 import type { Viewer } from './router.ts';
 
 /**
- * How times are told to somebody. `now` is null on pages that are kept for everybody: nothing on them may depend on
- * when they are read. `zone` undefined: that of the hub's machine.
+ * How times are shown. `now` is null on cached public pages, which must not depend on when they are read. `zone`
+ * undefined: the zone of this machine.
  */
 export type Times = { now: number | null; zone: string | undefined };
 
-/** On pages that are kept for everybody. */
+/** For cached public pages. */
 export const EVERYBODY: Times = { now: null, zone: undefined };
 
-/** How times are told to this viewer, now. */
+/** How times are shown to this viewer, now. */
 export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Times {
   return viewer ? { now: clock(), zone: viewer.preferences.timeZone ?? undefined } : EVERYBODY;
 }
@@ -23,7 +23,7 @@ export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Tim
  */
 type TimeForm = 'ago' | 'row' | 'since' | 'exact';
 
-/** A time (unix ms) for people, with the exact one for whoever points at it and for machines. */
+/** A time (unix ms) in words, with the exact time as its tooltip and for machines. */
 export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html {
   const format = formatsOf(times.zone);
   return html`${format.tag(at)}${words(times, at, form, format)}</time>`;
@@ -37,12 +37,12 @@ export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | '
   return form === 'day' ? day : `${day}, ${clock(at)}`;
 }
 
-/** The number of the day on which a time was, by the calendar of whoever reads: days of 1970 on, as if in UTC. */
+/** The day number of a time in the viewer's calendar: days since 1970, as if in UTC. */
 export function dayNumber({ zone }: Times, at: number): number {
   return formatsOf(zone).dayNumber(at);
 }
 
-/** "Today", "Yesterday", "Thursday 19 November": the heading above what happened on the day of a time. */
+/** "Today", "Yesterday", "Thursday 19 November": the heading for the day of a time. */
 export function dayName(times: Times, at: number): string {
   const format = formatsOf(times.zone);
   const days = daysAgo(times.now, at, format);
@@ -77,7 +77,7 @@ function comingText(now: number, days: number, at: number, format: Formats): str
   return (isOfThisYear(now, at, format) ? format.date : format.wholeDate).format(at);
 }
 
-/** How many days before today's a time was, by the calendar; null where nobody's today is known. */
+/** Calendar days between a time and today; null if `now` is null. */
 function daysAgo(now: number | null, at: number, { dayNumber }: Formats): number | null {
   return now === null ? null : dayNumber(now) - dayNumber(at);
 }
@@ -122,7 +122,7 @@ function makeFormats(timeZone: string | undefined) {
     wholeDate: make({ ...date, year: 'numeric' }),
     exact,
     year: known(QUARTER, (at) => yearFormat.format(at)),
-    /** How the exact time is told, whatever is said of it then: the same posts are on many pages. */
+    /** The `<time>` tag; cached, because the same posts are on many pages. */
     tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}">`),
     dayNumber: known(QUARTER, (at) => {
       const [day = 0, month = 1, year = 0] = numbers.format(at).split('/').map(Number);
@@ -137,7 +137,7 @@ const QUARTER = 15 * MINUTE;
 /** Times, or spans of them, of which something is known by zone. */
 const MOST_KNOWN = 1_000;
 
-/** What holds for a whole span of time is read once of it: asking Intl takes longer than the rest of a row. */
+/** Caches a value that holds for a whole span of time: asking Intl takes longer than the rest of a row. */
 function known<Value>(span: number, read: (at: number) => Value): (at: number) => Value {
   const bySpan = new Map<number, Value>();
   return (at) => {
@@ -151,7 +151,7 @@ function known<Value>(span: number, read: (at: number) => Value): (at: number) =
   };
 }
 
-/** Whether times can be told in the zone of that name; undefined is the machine's own. */
+/** Whether the zone is known; undefined is this machine's own. */
 export function isTimeZone(name: string | undefined): boolean {
   try {
     return new Intl.DateTimeFormat('en-GB', { timeZone: name }).format(0) !== '';

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { MetLimit } from './body.ts';
 
-/** Bytes of answers that their readers have not taken yet: of one client, and of all together. */
+/** Bytes of unread answers: for one client, and for all together. */
 const OF_ONE = 8 * 1024 * 1024;
 const OF_ALL = 96 * 1024 * 1024;
 
-/** Requests that may wait for their client to read: of one client, and of all together. */
+/** Requests that may wait for their client to read: for one client, and for all together. */
 const WAITING_OF_ONE = 100;
 const WAITING_OF_ALL = 1_000;
 
@@ -28,11 +28,10 @@ export type UntakenAnswers<Asked> = {
 type Held = { who: string; bytes: number };
 
 /**
- * One budget for answers that wait in memory for their readers; `clientOf` names who has sent a request. An answer
- * counts whole until the system has taken its last byte, since Node holds all of it so long. One out of the cache
- * counts for each of its readers, although they share its bytes: once the cache has let go of it, it would count for
- * nobody. A file does not count: it is read only as fast as it is taken. If all clients together hold too much, the
- * oldest answers are cut off: they belong to the clients that read most slowly, and nobody else has to wait for those.
+ * The memory budget for unread answers; `clientOf` names the client of a request. An answer counts whole until the
+ * system has taken its last byte, because Node holds all of it until then. A cached answer counts for each reader,
+ * because the cache may evict it. Files do not count: they are read only as fast as they are sent. If all clients
+ * together hold too much, the oldest answers are cut off: those belong to the slowest readers.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,

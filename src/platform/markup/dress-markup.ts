@@ -5,10 +5,10 @@ import { ID_PREFIX } from './markup-rules.ts';
 const DRESSED =
   /<(\/?)(table|pre|p|h[1-6]|ul|ol|li|dl|dt|dd|blockquote|figcaption|details|summary|caption)((?: [^<>]*)?)>/g;
 
-/** Hold other blocks: of what has a direction of its own, `dir="auto"` on these sees nothing. */
+/** These hold other blocks. `dir="auto"` on them ignores blocks that have a direction of their own. */
 const CONTAINERS = ['ul', 'ol', 'dl', 'blockquote', 'details'];
 
-/** What is wider than the page scrolls by itself, also by keyboard. */
+/** Wraps a table, which scrolls by itself if it is wider than the page, also by keyboard. */
 const SCROLLING = '<div class="scroll" role="region" tabindex="0" aria-label="Table">';
 
 /**

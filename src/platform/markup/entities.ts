@@ -15,7 +15,7 @@ const HASH = 0x23;
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 
-/** What has the form of a reference; no name of HTML is longer than 33 characters. */
+/** The syntax of a reference; no name in HTML is longer than 33 characters. */
 const REFERENCES = /&[a-z0-9#]{1,38};/gi;
 
 /** A reference that was read: the text it stands for and the index after it. */
@@ -33,7 +33,7 @@ export function escapeText(text: string): string {
   return text.replace(/[&<>]/g, (sign) => ESCAPES[sign] ?? '');
 }
 
-/** Replaces the character references of HTML text (HTML Standard, 13.2.5.72); what is none stays as it is. */
+/** Replaces the character references of HTML text (HTML Standard, 13.2.5.72); other text stays unchanged. */
 export function decodeEntities(text: string): string {
   return text.includes('&') ? decode(text, false) : text;
 }

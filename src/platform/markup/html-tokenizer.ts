@@ -5,7 +5,7 @@ import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 /** A tag's attributes: lower-case names, decoded values; the first of a repeated name wins. */
 export type Attributes = ReadonlyMap<string, string>;
 
-/** What receives the tokens. Names are lower-case, text is decoded; comments, doctypes and raw text are skipped. */
+/** Receives the tokens. Names are lower-case, text is decoded; comments, doctypes and raw text are skipped. */
 type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
@@ -161,7 +161,7 @@ function addAttribute(attributes: Map<string, string>, rawName: string, rawValue
   attributes.set(name, decodeAttributeEntities(rawValue));
 }
 
-/** Where the next token begins after this start tag: behind the content, for an element of raw text. */
+/** The index of the next token after this start tag: after the content, for an element of raw text. */
 function endOfRawText(html: string, tag: Tag, reader: TokenReader): number {
   const isScript = tag.name === 'script';
   const end = RAW_TEXT_ENDS.get(tag.name);

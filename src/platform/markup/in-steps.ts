@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Work on a text that can pause: `read` goes on for about so many characters and tells whether there is more. */
+/** Resumable work on a text: `read` handles about so many characters and returns whether there are more. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
 
-/** Characters. The most laborious markup takes about 5 ms for so many. */
+/** Characters. The slowest markup takes about 5 ms for so many. */
 export const STEP = 20_000;
 
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
@@ -11,7 +11,7 @@ export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   return end();
 }
 
-/** The same with a pause after each step of a long text, in which the process does what others wait for. */
+/** The same, with a turn of the event loop after each step of a long text. */
 export async function inSteps<Result>({ read, end }: Reading<Result>): Promise<Result> {
   let isLong = false;
   for (; read(STEP); isLong = true) await setImmediate();

@@ -23,13 +23,13 @@ export type OpenElement = {
   isDropped: boolean;
   /** Closed once by another element's end and begun again; happens only once, so that output stays in proportion. */
   isResumed: boolean;
-  /** What an anchor without text says; empty when it rather vanishes. */
+  /** The text for an anchor that has none; empty if the anchor should vanish. */
   fallbackText: string;
   /** Images inside an anchor, whose own links follow it. */
   files: FileLink[];
-  /** What a picture's sources offer. */
+  /** The candidates from a picture's sources. */
   candidates: ImageCandidate[];
-  /** What a film or sound links to when it ends. */
+  /** The files that a video or sound links to at its end. */
   source: FileLink | undefined;
 };
 
@@ -67,7 +67,7 @@ export function element(name: string, output: string, kind: string, startTag: st
   };
 }
 
-/** Whether nothing is written at this point of the document. */
+/** Whether output is off at this point of the document. */
 export function isSilent(draft: MarkupDraft): boolean {
   return draft.droppedFrom !== -1 || draft.isFull;
 }

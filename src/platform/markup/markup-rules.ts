@@ -10,7 +10,7 @@ export type ElementKind =
 
 export type ElementRule = { output: string; kind: ElementKind; needsAttributes: boolean };
 
-/** Every element that is written, unwrapped or dropped on purpose. Of all others only the content remains. */
+/** Every element that is written, unwrapped or dropped on purpose. Other elements keep only their content. */
 export const ELEMENT_RULES = new Map<string, ElementRule>([
   ...same('inline', 'em strong b i u s del ins mark small sub sup code kbd samp var q cite abbr dfn time bdi ruby'),
   ...same('ruby-text', 'rt rp'),
@@ -44,7 +44,7 @@ export const SCOPE_BOUNDARIES = new Set([
 /** End tags of ordinary elements do not reach beyond these. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
-/** What a part of a table belongs in, nearest first, and the parent that is written where none is open. */
+/** The parents of a table part, nearest first, and the parent that is written if none is open. */
 export const TABLE_PARENTS: Record<string, { parents: string[]; implied: string | undefined }> = {
   td: { parents: ['tr'], implied: 'tr' },
   th: { parents: ['tr'], implied: 'tr' },
@@ -68,7 +68,7 @@ function renamed(kind: ElementKind, outputs: Record<string, string>): [string, E
   return Object.entries(outputs).map(([name, output]) => [name, { output, kind, needsAttributes: false }]);
 }
 
-/** The value to write, or undefined to leave the attribute out. What a rule returns it must also accept unchanged. */
+/** Returns the value to write, or undefined to omit the attribute. Idempotent: accepts its own results unchanged. */
 type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 
 /** No id of a text is one of the page around it. */

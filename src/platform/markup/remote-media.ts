@@ -7,7 +7,7 @@ import { webUrl } from './safe-url.ts';
 /** One file an image element offers. The larger the size, the better: pixels of width, or density (1, 2, 3). */
 export type ImageCandidate = { address: string; size: number };
 
-/** What every link out of the hub says: nothing about us, and nothing in its favour. */
+/** `rel` of every link out of the hub: no referrer, and no endorsement for search engines. */
 export const LINK_TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
 
 const COMMA = 0x2c;
@@ -47,7 +47,7 @@ export function imageCandidates(attributes: Attributes): ImageCandidate[] {
   if (source !== undefined) candidates.push({ address: source, size: 1 });
   for (const name of LAZY_SOURCES) {
     const address = attributes.get(name);
-    // Where there is such an attribute, src is a placeholder.
+    // If there is such an attribute, src is a placeholder.
     if (address !== undefined) candidates.push({ address, size: 1.5 });
   }
   for (const name of LAZY_SOURCE_SETS) candidates.push(...parseSourceSet(attributes.get(name) ?? ''));
@@ -94,7 +94,7 @@ export function largestImage(candidates: ImageCandidate[], baseUrl: string): URL
   return best;
 }
 
-/** Whether the element is there to count readers: a pixel, an invisible image, a known counter. */
+/** Whether the image tracks readers: a pixel, an invisible image, a known counter. */
 export function isTracker(attributes: Attributes, url: URL): boolean {
   if (isPixel(attributes.get('width')) || isPixel(attributes.get('height'))) return true;
   if (INVISIBLE_STYLE.test(attributes.get('style') ?? '')) return true;
@@ -114,7 +114,7 @@ const SIDES = [
   ['height', /(?:^|;)\s*height\s*:\s*([1-9]\d*)px\s*(?:;|$)/i],
 ] as const;
 
-/** What its publisher says of an image's size, in attributes or style, in pixels: `640x480`. */
+/** The size of an image as its publisher states it, in attributes or style, in pixels: `640x480`. */
 export function statedSize(attributes: Attributes): string | undefined {
   const sides = SIDES.map(([name, styled]) => /^\s*([1-9]\d*)(?:px)?\s*$/.exec(attributes.get(name) ?? '')?.[1]
     ?? styled.exec(attributes.get('style') ?? '')?.[1]);
@@ -169,7 +169,7 @@ export function withoutImages(sanitized: string): string {
   return sanitized.replace(IMAGE_LINK, '');
 }
 
-/** Where an image is loaded from; its size in pixels is null where it is not known yet, but what is stated may do. */
+/** The address of an image, and its size in pixels; null if unknown, then the stated size is used. */
 type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
 
 /** The sanitised markup with images where `imageOf` knows a place to load them from; the other links stay. */

@@ -50,7 +50,7 @@ function removeTracking(url: URL): void {
   if (kept.length < parameters.length) url.search = kept.join('&');
 }
 
-/** Whether a parameter, `name` or `name=value`, says only where its reader came from. */
+/** Whether a parameter (`name` or `name=value`) only tracks where the reader came from. */
 function isTracking(parameter: string): boolean {
   const name = parameter.split('=', 1)[0] ?? '';
   return TRACKING_PREFIX.test(name) || TRACKING_NAMES.has(name.toLowerCase());

@@ -164,7 +164,7 @@ export function textOf(element: XmlElement): string {
   return parts.join('');
 }
 
-/** Whether an element holds neither text nor elements. */
+/** Whether an element has neither text nor child elements. */
 export function isBlank(element: XmlElement): boolean {
   if (element.children.length > 0) return false;
   const text = element.hasSections ? textOf(element) : element.source.slice(element.innerStart, element.innerEnd);
