@@ -2437,7 +2437,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what was delivered last is written when web is asked to stop',
     file: 'src/bin/web.ts',
-    from: 'await (await background)?.end();',
+    from: 'await noteDeliveries(hub);',
     to: '',
     test: 'test/source-runs.test.ts',
     name: 'a web process that is asked to stop writes what was delivered last',
