@@ -34,26 +34,10 @@ function nearestName(name: string, known: readonly string[], slips: number): str
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);
   if (asFile !== undefined) return asFile;
-  const signs = signsOf(name.toUpperCase());
   const near = known.filter((one) => Math.abs(one.length - name.length) <= slips)
-    .filter((one) => differing(signsOf(one), signs) <= 2 * slips)
     .map((one) => ({ one, distance: distance(name.toUpperCase(), one) }))
     .sort((a, b) => a.distance - b.distance)[0];
   return near && near.distance <= slips ? near.one : undefined;
-}
-
-/** A bit set of the letters and digits in a name. */
-function signsOf(name: string): number {
-  let bits = 0;
-  for (let at = 0; at < name.length; at++) bits |= 1 << (name.charCodeAt(at) & 31);
-  return bits;
-}
-
-/** The number of differing bits. One slip changes at most two, so this cheap test excludes most names. */
-function differing(a: number, b: number): number {
-  let count = 0;
-  for (let bits = a ^ b; bits !== 0; bits &= bits - 1) count++;
-  return count;
 }
 
 /** Edit distance with transpositions (optimal string alignment). */
