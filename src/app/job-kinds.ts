@@ -8,7 +8,7 @@ import { importFeeds } from '../features/manage-sources/import-opml.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';
 
-/** Every kind of job. Payloads differ from kind to kind: what is enqueued for a kind is what its `run` is given. */
+/** Every kind of job, each with its own type of payload. */
 export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];

@@ -87,7 +87,7 @@ function securitySchemes(secure: boolean) {
   };
 }
 
-/** The answers of an operation: to what was done, and to what was refused for a reason of its own. */
+/** The answers of an operation: success, and its own refusals. */
 function answersOf(of: Route, operation: ApiOperation, info: Info): Record<string, object> {
   const done = Object.entries(operation.answers).map(([status, body]) =>
     [status, { description: statusTitle(Number(status)), ...(body && { content: contentOf(body) }) }]);

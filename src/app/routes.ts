@@ -49,7 +49,7 @@ const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 /** For forms that sign in or out, or delete: they are taken while the disk is down to its reserve. */
 const REPAIRS = { usesReserve: true };
 
-/** Every address of the hub: method and path, who may call it, what it does, and the function that answers. */
+/** Every address of the hub: method and path, access, summary, and the function that answers. */
 const ROUTES: ((hub: Hub) => Route)[] = [
   // Before the pages: `/sources/:id` fits these addresses too.
   at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: true }),

@@ -70,7 +70,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
   return http.createServer(limits, (req, res) => void respond(req, res));
 }
 
-/** Takes no more connections and waits for the scans in hand; what is not done after `graceMs` is cut. */
+/** Takes no more connections, waits for running scans, and cuts those that are not done after `graceMs`. */
 export async function closeBridge(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -40,7 +40,7 @@ export function openHubDatabase(
 /** A database that is there, and the migrations that it lacks. */
 export type FoundDatabase = { db: Db; pending: Migration[] };
 
-/** Opens a hub's database to look at it, on whatever schema; nothing is written. Throws SchemaError as above. */
+/** Opens a hub's database read-only, with any schema. Throws SchemaError during a restore. */
 export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config): FoundDatabase {
   assertNoRestore(dataDir);
   return findPending(() => openToLook(databasePath), databasePath, readMigrations(migrationsDir));

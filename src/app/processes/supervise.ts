@@ -9,9 +9,9 @@ export type Ending = {
 };
 
 export type Supervision = {
-  /** Asks every process to stop (SIGTERM) and kills what is left after the grace time. */
+  /** Asks every process to stop (SIGTERM) and kills the rest after the grace time. */
   stop(): void;
-  /** Kills what is left at once. */
+  /** Kills the remaining processes at once. */
   kill(): void;
   /** Resolves when the last process has ended. */
   ended: Promise<Ending>;

@@ -11,8 +11,8 @@ const LIMIT_OF_1_0_0 = 180;
 
 /**
  * Calls `whenOver` once this process may store: at once, unless an upgrade or a restore has the hub on trial. Web ends
- * a trial that has lasted too long, since the script that began it must have died. Returns what ends the waiting.
- * `uptime`: milliseconds on a clock that nobody sets.
+ * a trial that has lasted too long, since the script that began it must have died. Returns a function that stops
+ * waiting. `uptime`: milliseconds of a monotonic clock.
  */
 export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number => performance.now()): () => void {
   const { config: { dataDir }, log } = hub;

@@ -21,10 +21,10 @@ const discarding = new Set<Rest>();
 let turn: NodeJS.Timeout | undefined;
 
 /**
- * After an answer given before the body was read, the rest is read and discarded, up to `limit` bytes: a client whose
- * connection is cut while it sends may never see the answer. The connection then serves the next request. Bodies take
- * turns; one that waits is not read, for which it has a listener: node:http reads what nobody listens to. Where very
- * many wait, the connection is cut soon after its answer.
+ * After an answer that came before the end of the body, reads and discards the rest, up to `limit` bytes. Without this,
+ * a client that is still sending may never see the answer. The connection then serves the next request. Bodies take
+ * turns. A waiting body has a `readable` listener, because node:http reads bodies that have none. If very many bodies
+ * wait, the connection is cut soon after its answer.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   const { socket, complete, headers } = req;

@@ -6,7 +6,7 @@ import { type FieldError, HttpError, invalid } from './reply.ts';
 /** Text of these lengths in characters, trimmed; `expected` says in words what `pattern` asks for. */
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
 
-/** Notes what is wrong with a member; the detail follows its name, as in "must be text." */
+/** Adds a mistake in a member; the detail follows its name, as in "must be text." */
 type Refuse = (detail: string) => undefined;
 
 /** `pointer` leads to the object within the input; `label` says how a member is called in messages. */
@@ -43,7 +43,7 @@ export type Input = {
   list(name: string, max: number): Input[];
   /** The value of a required member. */
   required<Value>(name: string, value: Value | undefined): Value | undefined;
-  /** Notes what is wrong with a member, as those above do. */
+  /** Adds a mistake in a member, as the readers above do. */
   refuse(name: string, detail: string): undefined;
   /** Throws 422 with all that is wrong. */
   done(): void;
@@ -52,8 +52,8 @@ export type Input = {
 const MAX_ADDRESS = 4_096; // characters
 
 /**
- * Reads members of a JSON object or form and collects every mistake with its pointer. What is missing or wrong reads as
- * undefined. Call `done()` before using what was read: it throws 422 with all mistakes.
+ * Reads members of a JSON object or form and collects every mistake with its pointer. Missing and wrong members read as
+ * undefined. Call `done()` before using the values: it throws 422 with all mistakes.
  */
 export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}): Input {
   function refuse(name: string, detail: string): undefined {
@@ -202,8 +202,8 @@ export function parseId(text: string): number | undefined {
 }
 
 /**
- * A path to go to, out of a form or query: `/` for whatever is none of this site, as `//host` and `/\host` are. In
- * ASCII, as headers have to be.
+ * A redirect target from a form or query, in ASCII for the header. Returns `/` for any address outside this site, such
+ * as `//host` and `/\host`.
  */
 export function localPath(path: string | null | undefined): string {
   if (!path || !/^\/(?![/\\])[^\u0000-\u001f]*$/.test(path)) return '/';

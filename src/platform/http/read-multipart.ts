@@ -37,11 +37,11 @@ export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Pro
 /** A request, as far as reading its multipart body needs it. */
 type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
 
-/** The events of a body as it arrives. Nothing is read from the socket before it is asked for. */
+/** The events of a body as it arrives. It reads the socket only on demand. */
 type MultipartSource = {
-  /** The next event of what has been read, or null. Once it has thrown it throws the same error ever after. */
+  /** The next event from the bytes read so far, or null. After a first error it always throws that error. */
   ready(): MultipartEvent | null;
-  /** The next event, for which the stream is read where nothing is ready. Rejects as `ready` throws. */
+  /** The next event; reads the stream if none is ready. Rejects as `ready` throws. */
   next(): Promise<MultipartEvent>;
   /** Ends the body with an error and throws the first such error. */
   fail(error: unknown): never;
@@ -53,13 +53,15 @@ type MultipartSource = {
 type Part = { head: PartHead; first: MultipartEvent };
 
 /**
- * Reads a multipart/form-data body as it arrives and resolves to its fields, the values of each name in order. Files
- * go to `onFile`, one after the other; the socket is read only as fast as they are taken. A file input left empty (no
- * name, no bytes) is no file. Rejects with an HttpError: 415 for another media type, 413 for a body over a limit, 400
- * for one that is malformed or breaks off. The chunks of the current file then throw the same error, so that its taker
- * can remove what it wrote; the files before it are for the caller to remove. The rest of the body is left unread. Into
- * `typed` go the fields as they come, for a form that is shown again; a body that is too large is then refused at its
- * first file only.
+ * Reads a multipart/form-data body as it arrives and resolves to its fields, the values of each name in order. Files go
+ * to `onFile`, one after the other, with back-pressure on the socket. Empty file inputs (no name, no bytes) are skipped.
+ *
+ * Rejects with an HttpError: 415 for another media type, 413 for a body over a limit, 400 for a malformed or incomplete
+ * body. The chunks of the current file throw the same error, so that `onFile` can remove its partial file; the caller
+ * removes earlier files. The rest of the body is left unread.
+ *
+ * `typed` receives the fields as they come, so that a form can be shown again. With it, a body that is too large is
+ * refused only at its first file.
  */
 export async function readMultipart(
   { stream, memory }: { stream: MultipartStream; memory?: BodyShare }, limits: MultipartLimits, onFile: OnFile,
@@ -114,7 +116,7 @@ async function* partChunks(
   }
 }
 
-/** Lends the chunks until `use` has settled, even if it keeps the iterator, and then skips what it left. */
+/** Lends the chunks until `use` has settled, even if it keeps the iterator, and then skips the rest. */
 async function lend(
   chunks: AsyncGenerator<Buffer, void, void>, use: (lent: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {

@@ -5,8 +5,8 @@ import { setImmediate } from 'node:timers/promises';
 export const CLIENT_GONE = 499;
 
 /**
- * Whether nobody can be sent an answer: the client has closed its connection or its half of it, which node:http takes
- * for the same.
+ * Whether the client can no longer get an answer: it has closed the connection, or its half, which node:http treats the
+ * same way.
  */
 export function isGone({ socket }: IncomingMessage): boolean {
   return socket.destroyed || !socket.writable;

@@ -191,9 +191,9 @@ function requestIds(): () => string {
 }
 
 /**
- * For a server's `clientError`: answers what is no HTTP or arrives too slowly, with the `headers` of every answer, and
- * ends the connection. `expect` announces an answer that is still to be made: a refusal is never sent in its place,
- * where the client would take it for that answer; the connection ends after it.
+ * For a server's `clientError`: refuses input that is not HTTP or is too slow, with the `headers` of every answer, and
+ * ends the connection. `expect` announces an answer that is still being made. A refusal is never sent in its place, as
+ * the client would take it for that answer. The connection ends after that answer.
  */
 function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();

@@ -12,8 +12,8 @@ const CONTROL = /[\x80-\x9f]/;
 
 /**
  * The text of a downloaded document; bad bytes become U+FFFD, it never throws. Order: byte order mark or NUL pattern,
- * valid UTF-8 whatever is declared, HTTP charset, XML declaration, windows-1252. A leading byte order mark is dropped,
- * and what would be a control character above 127 is the sign that windows-1252 has in its place.
+ * valid UTF-8 despite any declaration, HTTP charset, XML declaration, windows-1252. A leading byte order mark is
+ * dropped, and control characters above 127 become the characters of windows-1252.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   refuseInTransaction('decoding a document');

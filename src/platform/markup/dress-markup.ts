@@ -34,7 +34,7 @@ export function dressMarkup(sanitized: string, url: string | null): string {
   return withInnerLinks(dressed, url);
 }
 
-/** Footnotes and tables of contents name the publisher's page; what they lead to is here. */
+/** Footnotes and tables of contents link to the publisher's page. If their target is in this text, link to it here. */
 function withInnerLinks(markup: string, url: string | null): string {
   const here = url === null ? '' : escapeHtml(url.split('#', 1)[0] ?? '');
   const ids = new Set(Array.from(markup.matchAll(/ id="([^"]*)"/g), ([, id = '']) => id));

@@ -46,7 +46,7 @@ export function closeTo(draft: MarkupDraft, index: number): void {
   while (draft.stack.length > index) closeTop(draft);
 }
 
-/** Closes the element at `index` alone: what was open inside it goes on behind it. */
+/** Closes only the element at `index`; elements that were open inside it continue after it. */
 function closeAndResume(draft: MarkupDraft, index: number): void {
   const interrupted: OpenElement[] = [];
   while (draft.stack.length > index + 1) {

@@ -85,7 +85,7 @@ export function open(draft: MarkupDraft, opened: OpenElement): void {
   if (opened.kind === 'anchor') draft.anchor = opened;
 }
 
-/** Ends the innermost element. Whatever turned out empty vanishes; a block leaves the line break it made. */
+/** Ends the innermost element. An empty element vanishes; an empty block leaves its line break. */
 export function closeTop(draft: MarkupDraft, isToBeResumed = false): OpenElement | undefined {
   const closed = draft.stack.pop();
   const position = draft.positions.pop();

@@ -18,7 +18,7 @@ type XmlHandler = {
   skipped(): void;
 };
 
-/** One object serves all start tags of a scan: what is kept must be copied out of it. */
+/** One object serves all start tags of a scan: copy values out of it to keep them. */
 export type XmlStartTag = {
   name: string;
   start: number;
@@ -48,8 +48,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Reads XML as it is found in the wild and never rejects it: what is no markup is text, tags need not match, a cut
- * document ends where it ends. Document types are passed over whole, so no entity is ever declared or fetched.
+ * Reads XML as it is found in the wild and never rejects it: broken markup is text, tags need not match, and documents
+ * may be cut off. Document types are skipped, so no entity is ever declared or fetched.
  * Linear in the length of the document. Throws XmlLimitError. Returns where the next `<` is.
  */
 export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
