@@ -53,8 +53,9 @@ type MultipartSource = {
 type Part = { head: PartHead; first: MultipartEvent };
 
 /**
- * Reads a multipart/form-data body as it arrives and resolves to its fields, the values of each name in order. Files go
- * to `onFile`, one after the other, with back-pressure on the socket. Empty file inputs (no name, no bytes) are no files.
+ * Reads a multipart/form-data body as it arrives and resolves to its fields, the values of each name in order. Files
+ * go to `onFile`, one after the other, with back-pressure on the socket. Empty file inputs (no name, no bytes) are
+ * skipped.
  *
  * Rejects with an HttpError: 415 for another media type, 413 for a body over a limit, 400 for a malformed or incomplete
  * body. The chunks of the current file throw the same error, so that `onFile` can remove its partial file; the caller
