@@ -3,4 +3,3 @@
 import '../features/history/backup-run-store.ts';
 import '../features/history/certificate-store.ts';
 import '../features/history/history-store.ts';
-import '../features/sources/failing-sources-store.ts';

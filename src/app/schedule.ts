@@ -48,7 +48,7 @@ type ScheduledTask = {
   rehearse?(hub: Hub): void;
 };
 
-/** What the worker does from time to time. */
+/** The scheduled tasks of the worker. */
 const WORKER_SCHEDULE: ScheduledTask[] = [
   trialBeat(),
   sqlTask('heartbeat', 5 * SECOND, beatOfWorker),
@@ -91,7 +91,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   onceADay(throttledTask('remove old alerts', HOUR, removeOldDeliveries)),
 ];
 
-/** What web does from time to time. */
+/** The scheduled tasks of web. */
 const WEB_SCHEDULE: ScheduledTask[] = [
   trialBeat(),
   sqlTask('heartbeat', MINUTE, beatOfWeb),
@@ -107,12 +107,12 @@ function bringBackTimes(hub: Hub): void {
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 
-/** The recurring work of the worker, for a scheduler. */
+/** The worker's tasks, for its scheduler. */
 export function workerTasks(hub: Hub): Task[] {
   return tasksOf(hub, WORKER_SCHEDULE);
 }
 
-/** The recurring work of web, for a scheduler. */
+/** Web's tasks, for its scheduler. */
 export function webTasks(hub: Hub): Task[] {
   return tasksOf(hub, WEB_SCHEDULE);
 }

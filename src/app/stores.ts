@@ -1,8 +1,6 @@
-// Every file that holds prepared statements: web and worker load all of them before anything else, so that a mistake
-// in SQL stops the start.
+// All files with prepared statements. Web and worker load them first, so that an error in SQL stops the start.
 import '../features/accounts/account-store.ts';
 import '../features/accounts/credential-store.ts';
-import '../features/accounts/preferences-store.ts';
 import '../features/alerts/alert-store.ts';
 import '../features/attachments/attachment-store.ts';
 import '../features/attachments/cached-file-store.ts';
@@ -25,10 +23,8 @@ import '../features/reading/old-posts-store.ts';
 import '../features/reading/reading-history-store.ts';
 import '../features/reading/reading-store.ts';
 import '../features/retention/retention-store.ts';
-import '../features/sources/feed-credentials-store.ts';
-import '../features/sources/many-sources-store.ts';
-import '../features/sources/run-store.ts';
 import '../features/sources/source-store.ts';
+import '../features/sources/run-store.ts';
 import '../features/sources/sync-state-store.ts';
 import '../features/webhooks/webhook-store.ts';
 import '../features/writing/draft-store.ts';

@@ -1,6 +1,6 @@
 import type { AdminList } from '../../features/hub/admin-list.ts';
 
-/** Where a list for administrators stands, and what loads it. */
+/** A list for administrators: its addresses, labels and the file that defines it. */
 type ListedList = {
   name: string; // the page is /admin/NAME, the API /api/admin/NAME unless `api` says otherwise
   api?: `/api/${string}`;

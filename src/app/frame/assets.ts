@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { hubLook } from '../../features/hub/hub-row-store.ts';
 import { once, type Hub } from '../../features/hub/hub.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
-import { route, type Route } from '../../platform/http/router.ts';
+import { route, type HubRequest, type Route } from '../../platform/http/router.ts';
 
 const FOLDER = join(import.meta.dirname, 'assets');
 const FOR_NOW = { 'cache-control': 'public, max-age=0, must-revalidate' };
@@ -16,8 +16,8 @@ const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon
 type FileName = (typeof FILES)[number];
 
 /**
- * The files that pages need: their addresses, which hold their hashes so that browsers may keep them for ever, and the
- * routes that answer there.
+ * Addresses and routes of the files that pages load. Each address contains the file's hash, so that browsers may cache
+ * it for ever.
  */
 export const assets = once((hub: Hub) => {
   const { stylesheet, route: stylesheetRoute } = readStylesheet(hub);
@@ -28,7 +28,7 @@ export const assets = once((hub: Hub) => {
   return { stylesheet, script, path: (name: FileName): string => paths[name], routes };
 });
 
-/** The administrator's hue stands at the end of it. Another process may change that: each page asks for the address. */
+/** The stylesheet with the chosen hue appended. Another process may change the hue, so each page asks for the path. */
 function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   const tokensAndRules = readFileSync(join(FOLDER, 'hub.css'), 'utf8');
   let made = { hue: NaN, path: '', css: '' };
@@ -42,7 +42,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     return made;
   }
 
-  /** At an older address, of a page from before, it is given out but not for ever. */
+  /** An outdated address still works, for older pages, but without long caching. */
   const show = (asked: string): Reply => {
     const { css, path } = current();
     return text(css, 'text/css; charset=utf-8', asked === path ? FOR_EVER : FOR_NOW);
@@ -53,7 +53,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   };
 }
 
-/** `hash`: as `integrity` and the Content-Security-Policy name it. */
+/** `hash`: for `integrity` and the Content-Security-Policy. */
 type Asset = { path: string; hash: string; route: Route };
 
 function readAsset(name: string, contentType: string): Asset {
@@ -68,4 +68,22 @@ function readAsset(name: string, contentType: string): Asset {
 
 function shortHash(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 12);
+}
+
+/** The web app manifest, for adding the hub to a home screen. */
+export function showManifest(hub: Hub, _request: HubRequest): Reply {
+  const { name } = hubLook(hub).read();
+  const { path } = assets(hub);
+  const icon = (src: string, size: number, purpose: string) =>
+    ({ src, sizes: `${size}x${size}`, type: 'image/png', purpose });
+  const manifest = {
+    name, short_name: name.slice(0, 30), id: '/', start_url: '/', scope: '/', display: 'standalone',
+    background_color: '#fbfaf6', theme_color: '#fbfaf6',
+    icons: [
+      icon(path('icon-192.png'), 192, 'any'), icon(path('icon-512.png'), 512, 'any'),
+      icon(path('icon-maskable.png'), 512, 'maskable'),
+    ],
+  };
+  const caching = { 'cache-control': 'public, max-age=0, must-revalidate' };
+  return text(JSON.stringify(manifest), 'application/manifest+json', caching);
 }

@@ -1,27 +1,28 @@
+import { signInAgain } from '../../features/accounts/sign-in-pages.ts';
 import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-row-store.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
+import type { RefusedPage } from '../../platform/http/answer-request.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { ARRIVALS, icon, MARK } from '../../platform/http/icons.ts';
-import type { Page } from '../../platform/http/reply.ts';
 import { DEFAULT_PREFERENCES } from '../../platform/http/preferences.ts';
+import { page, seeOther, statusTitle, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 import { assets } from './assets.ts';
-import { forTheScript } from './for-the-script.ts';
 import { rail } from './rail.ts';
 
-/** The pages for administrators, each with the section that it names. */
+/** The navigation between pages for administrators; `section` as the pages declare it. */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 
-/** What stands around every page. */
+/** Everything that the frame around a page depends on. */
 type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };
 
-/** Puts the hub's head and navigation around a page, and what has just happened above it. */
+/** Renders a whole page: the content with head, navigation and the message about the last act. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
   const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
   return layout(content.section?.startsWith('admin/') ? withAdminNavigation(content) : content, frame);
@@ -43,7 +44,7 @@ ${content.main}`;
   return { ...content, main };
 }
 
-/** A whole document around the page's own part. Nothing from elsewhere; shown when whole, so that nothing moves. */
+/** The HTML document around the content. `rel=expect` delays rendering until it is complete, so nothing moves. */
 function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
   const { density, textSize, keys, timeZone } = viewer?.preferences ?? DEFAULT_PREFERENCES;
@@ -106,7 +107,7 @@ ${mainPart(content, frame)}
 ${colophon(frame)}`;
 }
 
-/** A post: nothing stands beside it but what comes next. */
+/** The page of a post: no navigation beside it. */
 function withoutRail(content: Page, frame: Frame): Html {
   return html`<header class="bar thirds">${content.bar}</header>
 <main id="main" class="post-grid">
@@ -167,4 +168,47 @@ function colophon({ look: { name } }: Frame): Html {
 
 function alternateLink({ type, href, title }: NonNullable<Page['alternates']>[number]): Html {
   return html`<link rel="alternate" type="${type}" href="${href}" title="${title}">`;
+}
+
+const KEYS: [keys: string[], what: string][] = [
+  [['j', 'k'], 'Next post, previous post'],
+  [['o', 'Enter'], 'Open the post'],
+  [['v'], 'Open the original in a new tab'],
+  [['m'], 'Mark it as read or unread'],
+  [['s', 'f'], 'Star it'],
+  [['space'], 'Page down, then the next unread post'],
+  [['A'], 'Mark several posts as read'],
+  [['/'], 'Search'],
+  [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write one'],
+  [['Esc'], 'Close the dialog, or go back to the list'],
+  [['?'], 'Show these shortcuts'],
+];
+
+/** Elements that only the script of members' pages (assets/hub.js) shows. */
+function forTheScript({ preferences: { keys } }: Viewer): Html {
+  return html`${keys && html`
+<dialog class="keys" id="help" aria-labelledby="keys">
+<form method="dialog"><h2 id="keys">Keyboard shortcuts</h2><button>Close</button></form>
+<dl>${KEYS.map(keyRow)}</dl>
+<p><a href="/settings#preferences">Turn shortcuts off</a></p>
+</dialog>`}
+<p class="failed" id="failed" popover>That could not be saved. Try again.</p>`;
+}
+
+function keyRow([keys, what]: (typeof KEYS)[number]): Html {
+  return html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`;
+}
+
+/** The page for a refused request. On 401 it asks to sign in, which leads back. */
+export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
+  if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
+  if (problem.status === 401) return signInAgain(hub, headers, problem.status);
+  const title = statusTitle(problem.status);
+  const main = html`
+<section class="narrow">
+  <h1>${title}</h1>
+  <p class="lead">${problem.message}</p>
+  <p><a class="button" href="/">Newest posts</a></p>
+</section>`;
+  return page({ title, main }, problem.status, problem.headers);
 }

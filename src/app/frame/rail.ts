@@ -8,12 +8,12 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { icon, MARK, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 
-/** Notifications are counted up to here, at which the rail shows "99+". */
+/** Notifications are counted up to this number, for which the rail shows "99+". */
 const MOST_TOLD = 100;
 
 /**
- * Sources that fit about one screen. Who follows no more sees them all; of more, folders are links that open them, and
- * of a folder as large as that those are shown that have something unread.
+ * Up to this many sources: show all. Beyond that: collapse the folders. A folder with more sources than this lists only
+ * those with unread posts.
  */
 const MOST_OPEN = 40;
 
@@ -22,7 +22,7 @@ const MOST_FOLDERS = 60;
 
 type Whereabouts = { viewer: Viewer; section: string | undefined };
 
-/** What leads a member everywhere: beside the page on wide windows, a menu on others. `section`: where they are. */
+/** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
   const { unread, starred, folders } = lastCountsForPage(hub, viewer);
   return html`
@@ -61,7 +61,7 @@ function item(href: string, iconName: IconName, name: string, isHere: boolean, c
     dir="auto">${name}</span>${count}</a>`;
 }
 
-/** What one follows, by folder; sources without one come last. */
+/** Followed sources by folder; those without one come last. */
 function following(hub: Hub, folders: CountedFolder[], section: string | undefined): Html {
   const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
   const shown = folders.length > MOST_FOLDERS ? fittingFolders(folders, section) : folders;
@@ -115,14 +115,14 @@ function sourceItem(
   class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
 }
 
-/** The section of the page of a source. */
+/** The `section` of a source's page. */
 function sourceSection(id: number): string {
   return `source:${id}`;
 }
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
 
-/** Hidden when it is 0. By `name` the script finds it. */
+/** A count, hidden if 0. The script finds it by `name`. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;

@@ -13,7 +13,6 @@ import { loadedLater } from '../handlers-of.ts';
 import { hubRoutes } from '../routes.ts';
 
 const frame = loadedLater(() => import('../frame/page-frame.ts'));
-const errors = loadedLater(() => import('../frame/error-page.ts'));
 
 /** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
@@ -37,7 +36,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
       requireRoom(hub, route, viewer);
     },
     renderPage: async (page, viewer, target) => (await frame()).renderPage(hub, page, viewer, target),
-    errorPage: async (problem, request) => (await errors()).errorPage(hub, problem, request),
+    errorPage: async (problem, request) => (await frame()).errorPage(hub, problem, request),
     observe: (method, route, status, seconds) => httpMetrics(hub).observe(method, route?.path, status, seconds),
     onError: (error) => noteError(hub, error),
   });
