@@ -62,7 +62,7 @@ test('a feed that is public here is followed as it is; a private one of somebody
   await addFeed(ada, `${origin.url}/closed`, { visibility: 'private', title: 'A secret name' });
 
   const shared = await bob.form('/sources/add', { url: `${origin.url}/open`, visibility: 'private' });
-  assert.match(shared.text, /This hub already has the feed/);
+  assert.match(shared.text, /This hub already has this feed/);
   const followed = await bob.form('/sources', { url: `${origin.url}/open`, visibility: 'private', folder: 'Mine' });
   assert.equal(followed.headers.get('location'), `/sources/${open}?said=source-followed`);
   const looked = await bob.form('/sources/add', { url: `${origin.url}/closed`, visibility: 'private' });

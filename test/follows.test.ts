@@ -76,7 +76,7 @@ test('only a source that one may see can be followed, and one that became privat
   await bob.patch(`/api/sources/${open}`, { visibility: 'private', title: 'Diary' });
   await addPost(bob, open, 'Secret');
 
-  const told = ['“Notes” is private from now on: it is no longer in your list'];
+  const told = ['“Notes” is now private and no longer in your list'];
   assert.deepEqual(await notificationTitles(carol), told, 'by the name that it had for her');
   assert.deepEqual(await notificationTitles(ada), ['1 new post in “Diary”'], 'an administrator sees it all');
   const followed = async (client: Client): Promise<(string | null)[]> => (await client.get('/api/account/export'))
@@ -206,7 +206,7 @@ test('notifications that lead to a source go with it, however many there are, an
   await hub.work();
 
   const told = await notificationTitles(bob);
-  assert.deepEqual(told, ['“Gone” was deleted: it is no longer in your list', '1 new post in “Other”']);
+  assert.deepEqual(told, ['“Gone” was deleted and is no longer in your list', '1 new post in “Other”']);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM notifications'), 2);
   assert.equal(numberIn(hub, `SELECT COUNT(*) FROM sources WHERE id = ${gone}`), 0);
 });

@@ -195,7 +195,7 @@ test('the report of an import says no more of a source than its reader may see',
   const page = await begin(bob, opml(`<outline xmlUrl="${origin.url}/feed"/>`));
   await hub.work();
   const [source] = await itemsAt<{ id: number }>(bob, '/api/sources');
-  assert.match((await bob.page(page)).text, /Added; its first posts are on their way/);
+  assert.match((await bob.page(page)).text, /Added; waiting for its first fetch/);
   hub.db.prepare('test', 'UPDATE sources SET state = ?, state_reason = ?')
     .run('paused', 'This feed moved to owls.test, where you already follow it.');
   assert.match((await bob.page(page)).text, />Added, and paused: this feed moved to owls.test, where you already follow it</);

@@ -170,14 +170,14 @@ test('what others follow is not taken from them silently: the page says how many
   }
 
   const ask = await ada.page(`/sources/${kept}/delete`);
-  assert.match(ask.text, /Besides its owner, 2 people follow it\. They are told/);
+  assert.match(ask.text, /Besides its owner, 2 people follow it\. They will be/);
   assert.doesNotMatch(ask.text, /\bcarol\b|\bdan\b/, 'what people read is their business');
   const given = await ada.form(`/sources/${kept}/hand-over`);
   assert.equal(given.headers.get('location'), `/sources/${kept}?said=source-handed-over`);
   const [source] = await itemsAt(bob, '/api/sources');
   assert.deepEqual(source?.['owner'], { id: 4, displayName: 'dan' }, 'who has followed it longest');
   assert.deepEqual(await notificationTitles(dan), ['“Kept” now belongs to you']);
-  assert.deepEqual(await notificationTitles(carol), ['“Kept” has a new owner; you follow it as before']);
+  assert.deepEqual(await notificationTitles(carol), ['“Kept” has a new owner; you still follow it']);
 
   const hide = { title: 'Hidden', visibility: 'private' };
   const asked = await ada.form(`/sources/${hidden}`, hide);
@@ -187,7 +187,7 @@ test('what others follow is not taken from them silently: the page says how many
   assert.equal((await bob.page(`/sources/${hidden}`)).status, 404);
   await ada.delete(`/api/sources/${deleted}`);
   assert.deepEqual((await notificationTitles(carol)).slice(0, 2), [
-    '“Gone” was deleted: it is no longer in your list', '“Hidden” is private from now on: it is no longer in your list',
+    '“Gone” was deleted and is no longer in your list', '“Hidden” is now private and no longer in your list',
   ]);
   assert.equal((await ada.form(`/sources/${hidden}/hand-over`)).status, 409, 'nobody follows it now');
   await ada.delete(`/api/sources/${hidden}`);

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { accounts as accountsOf } from '../src/features/accounts/account-store.ts';
 import { changeAccount } from '../src/features/accounts/change-account.ts';
 import { passwords } from '../src/features/accounts/passwords.ts';
-import { signIn as signInTo } from '../src/features/accounts/sign-in.ts';
+import { signIn as signInTo } from '../src/features/accounts/authenticate.ts';
 import { DEFAULT_PREFERENCES } from '../src/features/hub/preferences.ts';
 import type { Viewer } from '../src/platform/http/router.ts';
 import { startHub, type Hub } from './support/hub.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { sourceIcon } from '../src/features/attachments/icon-views.ts';
-import { findIconLinks } from '../src/features/feeds/find-icons.ts';
+import { findIconLinks } from '../src/features/feeds/fetch-icon.ts';
 import { DAY, MINUTE } from '../src/platform/clock.ts';
 import type { OutboundOptions } from '../src/platform/net/outbound-fetch.ts';
 import { numberIn } from './support/accounts.ts';

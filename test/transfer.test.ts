@@ -61,7 +61,7 @@ test('who has too little space left for its files cannot be given a source, and 
   const give = (client: typeof bob, id: number, username: string) =>
     client.post(`/api/sources/${id}/transfer`, { username });
 
-  for (const [client, missing, detail] of [[bob, undefined, /lacks the space, or may have no more sources\.$/], [ada, 2, /files: 2 bytes are missing\.$/]] as const) {
+  for (const [client, missing, detail] of [[bob, undefined, /too little space, or the maximum number of sources\.$/], [ada, 2, /files: it needs 2 bytes more\.$/]] as const) {
     const refused = await give(client, his, 'ada');
     assert.equal(refused.status, 422);
     const problem = refused.json<{ bytesMissing?: number; detail: string; errors: { pointer: string }[] }>();
@@ -71,7 +71,7 @@ test('who has too little space left for its files cannot be given a source, and 
   }
   const page = await bob.form(`/sources/${his}/transfer`, { username: 'ada' });
   assert.equal(page.status, 422);
-  assert.match(page.text, /lacks the space/);
+  assert.match(page.text, /too little space/);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 2);
   assert.deepEqual([await told(ada), await told(bob)], [[], []]);
   assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
@@ -134,7 +134,7 @@ test('only the owner and administrators may give a source away, and only to some
   const [his] = await Promise.all([bob, carol].map((client) => client.post('/api/sources', secret)));
   const refused = await give(bob, his?.json<{ id: number }>().id ?? 0, 'carol');
   assert.deepEqual([refused.status, refused.json()['detail']], [422,
-    'This account already has the feed, lacks the space, or may have no more sources.'], 'hers is private');
+    'This account already has the feed, too little space, or the maximum number of sources.'], 'hers is private');
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 4);
   assert.equal((await give(ada, hidden, 'carol')).status, 200, 'an administrator may');
 });

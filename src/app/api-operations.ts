@@ -12,22 +12,22 @@ import {
 /** A body by its media types. */
 export type Content = Readonly<Record<string, Schema>>;
 
-/** An operation beside its route; `refusals` are those that do not follow from the rest. */
+/** An operation of the API, beside its route; `refusals` are those that do not follow from the other members. */
 export type ApiOperation = {
   query?: Record<string, Schema>;
   body?: Content;
-  /** The answers of success by status; null for an answer without a body. */
+  /** Successful responses by status; null without a body. */
   answers: Record<number, Content | null>;
   refusals?: number[];
-  /** The credentials that its handler requires instead of session or token. */
+  /** The authentication required instead of session or token. */
   proof?: 'none' | 'session' | 'metrics' | 'signature';
 };
 
 const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
-const PAGE = { limit: SHORT, cursor: { ...text, description: 'The `next` of the page before' } };
+const PAGE = { limit: SHORT, cursor: { ...text, description: 'The `next` of the previous page' } };
 
-const SEARCH_SYNTAX = 'Words that must all occur; "quoted words" stand together, -words do not occur, and a word ' +
-  'of at least three letters that ends in a star, or comes last, may be the beginning of one';
+const SEARCH_SYNTAX = 'All words must occur; "quoted words" as a phrase; a -word must not occur. A word of at least ' +
+  'three letters that ends in a star, or is the last one, also matches longer words';
 
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);
@@ -39,10 +39,10 @@ const UNCHANGED = { 304: null };
 const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
   ({ query: { ...PAGE, ...query }, answers: { 200: json(listOf(name)) } });
 
-/** A list for administrators, of which all that fits can be downloaded. */
+/** A list for administrators; all matching rows can be downloaded. */
 function adminList(name: string, query: Record<string, Schema> = {}, others: Content = {}): ApiOperation {
   const formats = ['json', 'jsonl', ...Object.keys(others).map((type) => type.replace('text/', ''))];
-  const description = 'json is a page; any other downloads all that fit, jsonl as one JSON object a line';
+  const description = 'json: one page. Other formats download all matching rows; jsonl has one JSON object per line';
   return {
     query: { ...PAGE, ...query, format: { ...choice(formats), default: 'json', description } },
     answers: { 200: { ...json(listOf(name)), ...as('application/x-ndjson'), ...others } },
@@ -55,7 +55,7 @@ const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } }
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
-/** Operations that require a session and its password again. */
+/** An operation that requires a session and the password again. */
 function confirmed(
   answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
   refusals: number[] = [],
@@ -69,7 +69,7 @@ const POST = {
   url: orNull(text), publishedAt: time,
 };
 const TITLED = { title: text, visibility };
-/** For a feed that asks for them, which is private then; null takes them back. */
+/** User name and password of a feed, which makes it private; null removes them. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
@@ -116,7 +116,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
   'POST /api/sources': {
     body: json({ anyOf: [
-      object({ kind: choice(['feed']), url: { ...text, description: 'Of a feed, or of a page with one' } }, {
+      object({ kind: choice(['feed']), url: { ...text, description: 'Feed, or web page that links to one' } }, {
         ...TITLED, ...AT_PUBLISHER, folder: text,
       }),
       object({ kind: choice(['webhook', 'native']), title: text }, { visibility, folder: text }),
@@ -150,9 +150,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/reading/mark-read': {
     body: json(object({}, {
       all: { ...flag, const: true }, folder: text, source: id, posts: array(id), before: time,
-      upTo: { ...integer, description: 'The newest post that was shown: whatever arrived after it stays unread' },
-      below: { ...id, description: 'A post: those below it in the list' },
-      above: { ...id, description: 'A post: those above it in the list' },
+      upTo: { ...integer, description: 'The newest post that was shown; later ones stay unread' },
+      below: { ...id, description: 'A post: mark those below it in the list' },
+      above: { ...id, description: 'A post: mark those above it in the list' },
     })),
     answers: done('Marked'), refusals: [404],
   },
@@ -160,9 +160,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
 
   'GET /api/posts': {
     query: {
-      ...PAGE, source: { ...id, description: 'Its posts alone' }, q: { ...text, description: SEARCH_SYNTAX },
-      view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'One of your lists, or what is public' },
-      folder: { ...text, description: 'Of a list: one of your folders' },
+      ...PAGE, source: { ...id, description: 'Only posts of this source' }, q: { ...text, description: SEARCH_SYNTAX },
+      view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'One of your lists, or public posts' },
+      folder: { ...text, description: 'Name of one of your folders, to filter a list' },
     },
     answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [401, 404],
   },
@@ -211,9 +211,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(DELIVERY_STATES) }),
   'GET /api/admin/audit': adminList('AuditRecord', {
     act: choice(Object.keys(AUDIT_EVENTS)),
-    actor: { ...text, description: 'A name' }, target: { ...text, description: 'A kind, or kind:id' },
-    from: { ...text, description: 'A day, or a time' },
-    to: { ...text, description: 'A day, which counts in full, or a time' },
+    actor: { ...text, description: 'Name of the actor' }, target: { ...text, description: 'Kind, or kind:id' },
+    from: { ...text, description: 'Day or time' },
+    to: { ...text, description: 'Day (inclusive) or time' },
   }, as('text/csv')),
   'GET /api/admin/errors': adminList('ErrorEvent'),
   'GET /api/admin/jobs': adminList('Job', { state: choice(JOB_STATES) }),

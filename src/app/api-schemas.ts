@@ -18,17 +18,17 @@ export const time: Schema = { type: 'string', format: 'date-time' };
 export const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
-/** One of these words. */
+/** One of these strings. */
 export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
 
-/** The type, or null. */
+/** The same schema, or null. */
 export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
 
-/** An object with these members, and perhaps those others. */
+/** An object with required and optional members. */
 export function object(required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }
@@ -37,7 +37,7 @@ export function array(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** The schema of that name in SCHEMAS. */
+/** A reference to a schema in SCHEMAS. */
 export function named(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
@@ -56,19 +56,19 @@ const age = { ageSeconds: integer };
 const counted = { ...integer, maximum: 1_000, description: 'Counted up to 1,000' };
 const webhookState = choice(['active', 'silent', 'disabled']);
 
-/** The schemas of the API, by name. */
+/** Schemas of requests and responses, by name. */
 export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
     errors: array(object({ pointer: text, detail: text })),
-    sources: { ...array(titled), description: 'Those that stand in the way of deleting an account' },
+    sources: { ...array(titled), description: 'Sources that prevent deleting an account' },
     sourceId: { ...id, description: 'Your source of the same feed' },
-    bytesLeft: { ...integer, description: 'What is left of the quota' },
-    bytesMissing: { ...integer, description: 'What the new owner’s quota is short of, for administrators' },
+    bytesLeft: { ...integer, description: 'Bytes left in the quota' },
+    bytesMissing: { ...integer, description: 'Bytes that the new owner’s quota lacks, for administrators' },
   }),
   Account: object(account),
   ListedAccount: object({ ...account, disabled: flag, sources: integer }),
   PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
-  Session: object({ ...session, current: { ...flag, description: 'The one by which this is asked' } }),
+  Session: object({ ...session, current: { ...flag, description: 'Whether this session sends the request' } }),
   Token: object(token),
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   Invitation: object({ id, role, createdAt: time, expiresAt: time }),
@@ -79,18 +79,18 @@ export const SCHEMAS: Record<string, Schema> = {
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
-    siteUrl: orNull(text), description: orNull(text), // of feeds
-    followed: flag, // for who is signed in
-    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time), // for the owner
+    siteUrl: orNull(text), description: orNull(text), // feeds only
+    followed: flag, // if signed in
+    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time), // owner only
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),
   }),
   WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
   WebhookEvent: object({
-    type: { ...text, description: 'post.published, post.updated, post.deleted, or another that is only noted' },
+    type: { ...text, description: 'post.published, post.updated, post.deleted; others change no post' },
     timestamp: time,
-    data: { ...anything, description: 'An item of JSON Feed 1.1; of a deleted post its id' },
+    data: { ...anything, description: 'An item of JSON Feed 1.1; for post.deleted only its id' },
   }),
   Imported: object({
     added: integer, alreadyFollowed: integer, leftOut: integer, refused: array(object({ url: text, reason: text })),
@@ -103,14 +103,14 @@ export const SCHEMAS: Record<string, Schema> = {
     id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
     author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
     attachments: array(named('Attachment')),
-  }, { read: { ...flag, description: 'For who is signed in' }, starred: flag }),
+  }, { read: { ...flag, description: 'Only if signed in' }, starred: flag }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,
       sources: array(object({ id, title: text, unread: counted, notify: flag })),
     })),
   }),
-  Marked: object({ marked: integer, undo: { ...id, description: 'For undoing it within a minute' } }),
+  Marked: object({ marked: integer, undo: { ...id, description: 'For /api/reading/undo, within a minute' } }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),

@@ -8,12 +8,12 @@ import { importFeeds } from '../features/manage-sources/import-opml.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';
 
-/** Every kind of job, each with its own type of payload. */
+/** Every kind of job. The type says `never` because each kind has its own payload. */
 export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];
 
-/** Names of the kinds whose jobs a restore lets run again; it discards those of all others. */
+/** Kinds whose jobs survive a restore; it discards all other jobs. */
 export function kindsToRunAgain(): string[] {
   return JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
 }

@@ -6,15 +6,15 @@ import type { Route } from '../platform/http/router.ts';
 import { API, type ApiOperation } from './api-operations.ts';
 import { SCHEMAS } from './api-schemas.ts';
 
-/** The facts about the hub in the description. */
+/** The settings that the API description depends on. */
 export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
 
-/** Operations by route, and the schemas that they name. */
+/** Operations by route, and the schemas that they refer to. */
 type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: object };
 
 type Requirement = Record<string, string[]>;
 
-/** The description as an answer. */
+/** The reply with the API description. */
 export function describeApi(routes: Route[], info: Info): Reply {
   return json(openApi(routes, { operations: API, schemas: SCHEMAS }, info));
 }
@@ -30,8 +30,8 @@ export function openApi(routes: Route[], { operations, schemas }: Contents, info
     servers: [{ url: baseUrl }],
     paths: Object.fromEntries([...byPath].map(([path, group]) => [path, Object.fromEntries(group.map(described))])),
     components: {
-      responses: { Problem: problem('Refused, for a reason that any request may meet (406, 421, 429), or trouble of ' +
-        'the hub’s own (500, 503, 507). 429 and 503 say in Retry-After when to come again.') },
+      responses: { Problem: problem('A refusal that any request may get (406, 421, 429), or an error of the hub ' +
+        'itself (500, 503, 507). 429 and 503 have a Retry-After header.') },
       schemas,
       securitySchemes: securitySchemes(baseUrl.startsWith('https:')),
     },
@@ -65,7 +65,7 @@ function operationId(method: string, path: string): string {
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('');
 }
 
-/** Any one of the ways to prove who one is; the empty one where anybody may call. */
+/** Accepted ways to authenticate; an empty one if anybody may call. */
 function securityOf({ method, access }: Route, { proof }: ApiOperation, { metricsToken }: Info): Requirement[] {
   if (proof === 'none') return [{}];
   if (proof === 'metrics') return metricsToken === null ? [{}] : [{ metrics: [] }];
@@ -83,11 +83,11 @@ function securitySchemes(secure: boolean) {
     token: { type: 'http', scheme: 'bearer', description: 'An API token, hub_…, of this scope or a wider one' },
     metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN' },
     signature: header('webhook-signature', 'Standard Webhooks 1.0, with webhook-id and webhook-timestamp'),
-    githubSignature: header('X-Hub-Signature-256', 'As GitHub signs, with X-GitHub-Delivery'),
+    githubSignature: header('X-Hub-Signature-256', 'A GitHub signature, with X-GitHub-Delivery'),
   };
 }
 
-/** The answers of an operation: success, and its own refusals. */
+/** The responses of an operation: its successes, and refusals specific to it. */
 function answersOf(of: Route, operation: ApiOperation, info: Info): Record<string, object> {
   const done = Object.entries(operation.answers).map(([status, body]) =>
     [status, { description: statusTitle(Number(status)), ...(body && { content: contentOf(body) }) }]);
@@ -96,7 +96,7 @@ function answersOf(of: Route, operation: ApiOperation, info: Info): Record<strin
   return Object.fromEntries([...done, ...refused]);
 }
 
-/** Statuses that the route, the query or the body brings with it, and those named in the operation. */
+/** Refusals that follow from the route, query or body, and those listed in the operation. */
 function refusalsOf(
   { method, path, access, checksBearer }: Route, operation: ApiOperation, { metricsToken }: Info,
 ): number[] {
@@ -108,7 +108,7 @@ function refusalsOf(
   return [
     ...(query || hasMembers ? [400] : []),
     ...(!checksBearer || isForMetrics ? [401] : []), // an unknown API token, on public routes too
-    ...(!isRead || access === 'admin' ? [403] : []), // sent from another site, or by somebody who may not
+    ...(!isRead || access === 'admin' ? [403] : []), // sent from another site, or without permission
     ...(path.includes(':') ? [404] : []),
     ...(isRead && isJson ? [406] : []),
     ...(body ? [413, 415] : []),
@@ -123,7 +123,7 @@ function contentOf(body: Readonly<Record<string, object>>): Record<string, objec
 
 const PROBLEM = { $ref: '#/components/responses/Problem' };
 
-/** An answer that says why (RFC 9457). */
+/** A response with problem details (RFC 9457). */
 function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } };
 }

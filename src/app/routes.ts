@@ -10,7 +10,6 @@ import * as overview from '../features/admin/overview-pages.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
 import * as metrics from '../features/health/metrics-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
-import * as leaving from '../features/leaving/leaving-routes.ts';
 import * as adding from '../features/manage-sources/add-pages.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
 import * as manySources from '../features/manage-sources/many-sources-pages.ts';
@@ -43,15 +42,15 @@ type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequ
 type Options = Omit<NonNullable<Parameters<typeof route>[4]>, 'signedOut'> & { signedOut?: Handler<'public'> };
 type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | Promise<Reply>;
 
-/** A form that comes after its session ended: its text is kept as a draft. */
+/** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
-/** For forms that sign in or out, or delete: they are taken while the disk is down to its reserve. */
+/** Signing in or out and deleting stay possible while the disk is down to its reserve. */
 const REPAIRS = { usesReserve: true };
 
-/** Every address of the hub: method and path, access, summary, and the function that answers. */
+/** All routes of the hub: method and path, required access, summary and handler. */
 const ROUTES: ((hub: Hub) => Route)[] = [
-  // Before the pages: `/sources/:id` fits these addresses too.
+  // Must come before the pages, because `/sources/:id` matches these paths too.
   at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: true }),
   at('GET /posts.json', 'public', 'Newest posts as JSON Feed', feeds.showJsonFeed, { cached: true }),
   at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', feeds.showAtomFeed, { cached: true }),
@@ -79,9 +78,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/tokens/:id', 'member', 'Revoke an API token', accounts.deleteToken),
   at('GET /settings', 'member', 'Page: account settings', accountPages.showSettings),
   at('POST /settings/name', 'member', 'Form: change the display name', accountPages.submitName),
-  at('POST /settings/preferences', 'member', 'Form: how pages are to be', accountPages.submitPreferences),
+  at('POST /settings/preferences', 'member', 'Form: change preferences', accountPages.submitPreferences),
   at('POST /settings/time-zone', 'member', 'Form: the time zone of the browser', accountPages.submitZone),
-  at('POST /settings/next-steps', 'member', 'Form: put away what to do first', accountPages.submitStepsAway),
+  at('POST /settings/next-steps', 'member', 'Form: hide the getting-started list', accountPages.submitStepsAway),
   at('POST /settings/password', 'member', 'Form: change the password', accountPages.submitPassword),
   at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
   at('DELETE /api/sessions', 'member', 'End all your other sessions', accounts.deleteOtherSessions),
@@ -96,8 +95,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     thenSee(accounts.deleteToken, '/settings?said=token-revoked#tokens'), REPAIRS,
   ),
 
-  at('DELETE /api/account', 'member', 'Delete your account', leaving.deleteAccount),
-  at('GET /api/account/export', 'member', 'All your personal data as one JSON document', leaving.downloadAccount),
+  at('DELETE /api/account', 'member', 'Delete your account', leavingPages.deleteAccount),
+  at('GET /api/account/export', 'member', 'All your personal data as one JSON document', leavingPages.downloadAccount),
   at('GET /settings/delete', 'member', 'Page: confirm deleting the account', leavingPages.showLeave),
   at('POST /settings/delete', 'member', 'Form: delete the account', leavingPages.submitLeave, REPAIRS),
   at('GET /goodbye', 'public', 'Page: the account is deleted', leavingPages.showGoodbye),
@@ -121,18 +120,18 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     thenSee(notifications.markAllRead, '/notifications?said=notifications-read'),
   ),
 
-  at('GET /api/sources', 'public', 'Public sources, and your own; with whether you follow each', sources.listSources),
+  at('GET /api/sources', 'public', 'Public sources and your own', sources.listSources),
   at('POST /api/sources', 'member', 'Add a source', sources.createSource),
   at('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', sources.downloadOpml),
   at('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', sources.importOpmlJson),
-  at('GET /api/sources/:id', 'public', 'One source; its owner also sees how it goes', sources.showSourceJson),
+  at('GET /api/sources/:id', 'public', 'One source; its owner also sees its state', sources.showSourceJson),
   at('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', sources.changeSourceJson),
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
   at('POST /api/sources/:id/transfer', 'member', 'Transfer a source to another account', sources.transferSourceJson),
-  at('POST /api/sources/:id/hand-over', 'member', 'Hand a source to whoever followed it first', sources.handOverJson),
+  at('POST /api/sources/:id/hand-over', 'member', 'Give a source to its first follower', sources.handOverJson),
   at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', icons.findIconAgain),
-  at('DELETE /api/sources/:id/icon', 'member', 'Have no icon for a source from now on', icons.deleteIcon),
+  at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', icons.deleteIcon),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
   at('GET /sources', 'public', 'Page: sources, to find some and change several at once', manySources.showSources),
   at('POST /sources', 'member', 'Form: add a source', adding.submitSource),
@@ -142,7 +141,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/folders', 'member', 'Form: rename or delete a folder', manySources.submitFolder),
   at('GET /sources/import', 'member', 'Page: import an OPML document', importing.showImportForm),
   at('POST /sources/import', 'member', 'Form: import an OPML document', importing.submitOpml),
-  at('GET /sources/imports/:id', 'member', 'Page: how an import goes, line by line', importing.showImport),
+  at('GET /sources/imports/:id', 'member', 'Page: progress of an import, line by line', importing.showImport),
   at('GET /sources/:id', 'public', 'Page: one source with its posts', sourcePages.showSource),
   at('GET /sources/:id/settings', 'member', 'Page: settings of a source', sourcePages.showSettings),
   at('POST /sources/:id', 'member', 'Form: change title, visibility and password', sourcePages.submitSourceChange),
@@ -150,7 +149,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id/resume', 'member', 'Form: resume', sourcePages.resumeSource),
   at('POST /sources/:id/sync', 'member', 'Form: synchronise now', sourcePages.submitSync),
   at('POST /sources/:id/icon/find', 'member', 'Form: look for its icon', sourcePages.submitFindIcon),
-  at('POST /sources/:id/icon/clear', 'member', 'Form: have no icon', sourcePages.submitClearIcon, REPAIRS),
+  at('POST /sources/:id/icon/clear', 'member', 'Form: remove its icon', sourcePages.submitClearIcon, REPAIRS),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
   at('POST /sources/:id/delete', 'member', 'Form: delete a source', sourcePages.submitDelete, REPAIRS),
   at('POST /sources/:id/hand-over', 'member', 'Form: give a source to a follower', sourcePages.submitHandOver),
@@ -172,7 +171,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /api/reading/mark-read', 'member',
     'Mark posts as read: {all}, {folder}, {source} or {posts}, and before, upTo, below, above', reading.markReadJson,
   ),
-  at('POST /api/reading/undo', 'member', 'Undo that within a minute: {undo}', reading.undoJson),
+  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within a minute', reading.undoJson),
   at('GET /reading/now', 'member', 'For the script: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script: how many posts have arrived', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
@@ -192,7 +191,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at(
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
     deletion.deletePost),
-  at('GET /', 'public', 'Page: what is unread, or for visitors the public posts', home.showHome, { cached: true }),
+  at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, { cached: true }),
   at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', showManifest, {
     cached: true,
   }),
@@ -238,7 +237,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at(
     'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',
-    webhooks.receiveWebhookEvent, { checksBearer: true }, // the signature says who sends, and nothing else does
+    webhooks.receiveWebhookEvent, { checksBearer: true }, // only the signature proves the sender
   ),
   at('POST /api/sources/:id/webhook/rotate', 'member', 'A new webhook secret', webhooks.rotateWebhookSecret),
   at('POST /sources/:id/webhook/rotate', 'member', 'Form: a new webhook secret', webhookPages.submitRotateSecret),
@@ -272,12 +271,12 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...ADMIN_LISTS.flatMap(listRoutes),
 ];
 
-/** The routes of a hub. The first that fits a path wins. */
+/** The routes of a hub. The first that matches wins. */
 export function hubRoutes(hub: Hub): Route[] {
   return withOpenApi([...ROUTES.map((bind) => bind(hub)), ...assets(hub).routes], hub.config);
 }
 
-/** The routes and one more, which describes those under /api as OpenAPI 3.1. */
+/** Adds the route that describes all routes under /api as OpenAPI 3.1. */
 export function withOpenApi(routes: Route[], info: Info): Route[] {
   let reply: Reply | undefined;
   const describe = (): Reply => (reply ??= describeApi(all, info));
@@ -286,7 +285,7 @@ export function withOpenApi(routes: Route[], info: Info): Route[] {
   return all;
 }
 
-/** One line of the list. Its handler is given the hub that `hubRoutes` binds. */
+/** One route of the list; `hubRoutes` passes the hub to its handler. */
 function at<A extends Access>(
   pattern: Parameters<typeof route>[0], access: A, summary: string, handler: Handler<A>,
   { signedOut, ...options }: Options = {},
@@ -296,7 +295,7 @@ function at<A extends Access>(
   });
 }
 
-/** The API and the page of a list for administrators. */
+/** The API route and the page of a list for administrators. */
 function listRoutes({ name, api = `/api/admin/${name}`, label, summary, list }: (typeof ADMIN_LISTS)[number]) {
   return [
     at(`GET ${api}`, 'admin', summary, list.answerApi),
@@ -304,7 +303,7 @@ function listRoutes({ name, api = `/api/admin/${name}`, label, summary, list }: 
   ];
 }
 
-/** A form that does what an act or the API does, and leads to a page then; `:id` in its path is the request's. */
+/** A form handler that runs `act` and redirects to `path`, with the request's `:id`. */
 function thenSee(act: (hub: Hub, request: MemberRequest) => unknown, path: string): Handler<'member'> {
   return async (hub, req) => {
     await act(hub, req);

@@ -47,7 +47,7 @@ type ScheduledTask = {
   rehearse?(hub: Hub): void;
 };
 
-/** Recurring tasks of the worker. */
+/** The scheduled tasks of the worker. */
 const WORKER_SCHEDULE: ScheduledTask[] = [
   trialBeat(),
   sqlTask('heartbeat', 5 * SECOND, beatOfWorker),
@@ -90,7 +90,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   onceADay(throttledTask('remove old alerts', HOUR, removeOldDeliveries)),
 ];
 
-/** Recurring tasks of web. */
+/** The scheduled tasks of web. */
 const WEB_SCHEDULE: ScheduledTask[] = [
   trialBeat(),
   sqlTask('heartbeat', MINUTE, beatOfWeb),
@@ -106,12 +106,12 @@ function bringBackTimes(hub: Hub): void {
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 
-/** The recurring work of the worker, for a scheduler. */
+/** The worker's tasks, for its scheduler. */
 export function workerTasks(hub: Hub): Task[] {
   return tasksOf(hub, WORKER_SCHEDULE);
 }
 
-/** The recurring work of web, for a scheduler. */
+/** Web's tasks, for its scheduler. */
 export function webTasks(hub: Hub): Task[] {
   return tasksOf(hub, WEB_SCHEDULE);
 }

@@ -3149,7 +3149,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an attempt at a password that was not looked at is not counted',
     file: 'src/features/accounts/passwords.ts',
-    from: '    giveBack(); // the password was right, or nobody has looked at it\n',
+    from: '    giveBack(); // the password was right or was not checked\n',
     to: '',
     test: 'test/sign-in-limits.test.ts',
     name: 'one account that has its password checked all the time keeps nobody out, and whoever is told to wait has not guessed',
@@ -3455,7 +3455,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an export holds no address of a feed that somebody else added',
-    file: 'src/features/manage-sources/export-opml.ts',
+    file: 'src/features/manage-sources/opml.ts',
     from: '[exported(source, url, folder)]',
     to: '[exported(source, source.feedUrl ?? url, folder)]',
     test: 'test/imports.test.ts',

@@ -7,7 +7,7 @@ import { errorList } from '../../features/errors/error-list.ts';
 import { webhookList } from '../../features/webhooks/webhook-list.ts';
 import type { AdminList } from '../../features/hub/admin-list.ts';
 
-/** A list for administrators, with its addresses. */
+/** A list for administrators: its addresses and labels. */
 type ListedList = {
   name: string; // the page is /admin/NAME, the API /api/admin/NAME unless `api` says otherwise
   api?: `/api/${string}`;

@@ -17,8 +17,8 @@ const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon
 type FileName = (typeof FILES)[number];
 
 /**
- * The files that pages need: their addresses, which hold their hashes so that browsers may keep them for ever, and the
- * routes that answer there.
+ * Addresses and routes of the files that pages load. Each address contains the file's hash, so that browsers may cache
+ * it for ever.
  */
 export const assets = once((hub: Hub) => {
   const { stylesheet, route: stylesheetRoute } = readStylesheet(hub);
@@ -29,7 +29,7 @@ export const assets = once((hub: Hub) => {
   return { stylesheet, script, path: (name: FileName): string => paths[name], routes };
 });
 
-/** The administrator's hue stands at the end of it. Another process may change that: each page asks for the address. */
+/** The stylesheet with the chosen hue appended. Another process may change the hue, so each page asks for the path. */
 function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   const tokensAndRules = readFileSync(join(FOLDER, 'hub.css'), 'utf8');
   let made = { hue: NaN, path: '', css: '' };
@@ -43,7 +43,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     return made;
   }
 
-  /** At an older address, of a page from before, it is given out but not for ever. */
+  /** An outdated address still works, for older pages, but without long caching. */
   const show = (asked: string): Reply => {
     const { css, path } = current();
     return text(css, 'text/css; charset=utf-8', asked === path ? FOR_EVER : FOR_NOW);
@@ -54,7 +54,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   };
 }
 
-/** `hash`: as `integrity` and the Content-Security-Policy name it. */
+/** `hash`: for `integrity` and the Content-Security-Policy. */
 type Asset = { path: string; hash: string; route: Route };
 
 function readAsset(name: string, contentType: string): Asset {
@@ -71,7 +71,7 @@ function shortHash(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 12);
 }
 
-/** The web app manifest, by which the hub can be put on a home screen. */
+/** The web app manifest, for adding the hub to a home screen. */
 export function showManifest(hub: Hub, _request: HubRequest): Reply {
   const { name } = hubLook(hub).read();
   const { path } = assets(hub);

@@ -2,27 +2,27 @@ import { signInAgain } from '../../features/accounts/sign-in-pages.ts';
 import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-row-store.ts';
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
+import type { RefusedPage } from '../../platform/http/answer-request.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import type { RefusedPage } from '../../platform/http/answer-request.ts';
-import { type HttpError, page, type Page, type Reply, seeOther, statusTitle } from '../../platform/http/reply.ts';
+import { page, seeOther, statusTitle, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import { DEFAULT_PREFERENCES } from '../../features/hub/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 import { ARRIVALS, assets, MARK } from './assets.ts';
 import { rail } from './rail.ts';
 
-/** The pages for administrators, each with the section that it names. */
+/** The navigation between pages for administrators; `section` as the pages declare it. */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 
-/** The parts around every page. */
+/** Everything that the frame around a page depends on. */
 type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | false };
 
-/** Puts the hub's head and navigation around a page, and above it the message about the last action. */
+/** Renders a whole page: the content with head, navigation and the message about the last act. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
   const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
   return layout(content.section?.startsWith('admin/') ? withAdminNavigation(content) : content, frame);
@@ -44,7 +44,7 @@ ${content.main}`;
   return { ...content, main };
 }
 
-/** The whole document. It loads nothing from elsewhere, and is painted only when complete, so that nothing moves. */
+/** The HTML document around the content. `rel=expect` delays rendering until it is complete, so nothing moves. */
 function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
   const { density, textSize, keys, timeZone } = viewer?.preferences ?? DEFAULT_PREFERENCES;
@@ -107,7 +107,7 @@ ${mainPart(content, frame)}
 ${colophon(frame)}`;
 }
 
-/** The page of a post, without the navigation beside it. */
+/** The page of a post: no navigation beside it. */
 function withoutRail(content: Page, frame: Frame): Html {
   return html`<header class="bar thirds">${content.bar}</header>
 <main id="main" class="post-grid">
@@ -180,11 +180,11 @@ const KEYS: [keys: string[], what: string][] = [
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],
   [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write one'],
-  [['Esc'], 'Close what is open, or go back to the list'],
+  [['Esc'], 'Close the dialog, or go back to the list'],
   [['?'], 'Show these shortcuts'],
 ];
 
-/** Elements that the script of members' pages (assets/hub.js) shows; hidden without it. */
+/** Elements that only the script of members' pages (assets/hub.js) shows. */
 function forTheScript({ preferences: { keys } }: Viewer): Html {
   return html`${keys && html`
 <dialog class="keys" id="help" aria-labelledby="keys">
@@ -199,7 +199,7 @@ function keyRow([keys, what]: (typeof KEYS)[number]): Html {
   return html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`;
 }
 
-/** The page for a refused request. A visitor who has to sign in is sent to the form, and then back. */
+/** The page for a refused request. On 401 it asks to sign in, which leads back. */
 export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
   if (problem.status === 401) return signInAgain(hub, headers, problem.status);

@@ -9,12 +9,12 @@ import { icon, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { MARK } from './assets.ts';
 
-/** Notifications are counted up to here, at which the rail shows "99+". */
+/** Notifications are counted up to this number, for which the rail shows "99+". */
 const MOST_TOLD = 100;
 
 /**
- * Up to so many sources, about one screen, the rail shows all. Beyond that it collapses folders, and an open folder of
- * that size lists only sources with unread posts.
+ * Up to this many sources: show all. Beyond that: collapse the folders. A folder with more sources than this lists only
+ * those with unread posts.
  */
 const MOST_OPEN = 40;
 
@@ -23,7 +23,7 @@ const MOST_FOLDERS = 60;
 
 type Whereabouts = { viewer: Viewer; section: string | undefined };
 
-/** The navigation of members: beside the page in wide windows, otherwise a menu. `section`: the current one. */
+/** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
   const { unread, starred, folders } = lastCountsForPage(hub, viewer);
   return html`
@@ -62,7 +62,7 @@ function item(href: string, iconName: IconName, name: string, isHere: boolean, c
     dir="auto">${name}</span>${count}</a>`;
 }
 
-/** The followed sources by folder; sources without a folder come last. */
+/** Followed sources by folder; those without one come last. */
 function following(hub: Hub, folders: CountedFolder[], section: string | undefined): Html {
   const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
   const shown = folders.length > MOST_FOLDERS ? fittingFolders(folders, section) : folders;
@@ -116,14 +116,14 @@ function sourceItem(
   class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
 }
 
-/** The section of the page of a source. */
+/** The `section` of a source's page. */
 function sourceSection(id: number): string {
   return `source:${id}`;
 }
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
 
-/** Hidden when it is 0. By `name` the script finds it. */
+/** A count, hidden if 0. The script finds it by `name`. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;

@@ -12,7 +12,7 @@ import { assets } from '../frame/assets.ts';
 import { errorPage, renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
 
-/** Creates the HTTP server of a hub, not yet listening. Call `release` after it has been closed. */
+/** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);

@@ -11,15 +11,13 @@ import { deleteSession } from './account-routes.ts';
 import {
   invitationGonePage, joinPage, newPasswordPage, passwordLinkGonePage,
 } from './account-views.ts';
-import { endedSession, sessionCookie } from './authenticate.ts';
+import { endedSession, sessionCookie, signIn, type SignedIn } from './authenticate.ts';
 import { changeAccount, endSessions, makeToken, ownAccount } from './change-account.ts';
-import { apiTokens, sessions } from './credential-store.ts';
+import { apiTokens, preferences, sessions } from './credential-store.ts';
 import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
-import { preferences } from './preferences-store.ts';
 import { accountSettingsPage, type SentSettings } from './settings-views.ts';
 import { hasCookie, signInPage } from './sign-in-pages.ts';
-import { signIn, type SignedIn } from './sign-in.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
@@ -73,7 +71,7 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Leads whom `act` signs in to a page; `refused` shows the form again, with what was typed and what is wrong. */
+/** Runs `act`, sets the session cookie and redirects to `path`. If it throws an HttpError, `refused` shows the form. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {
@@ -128,7 +126,7 @@ export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   });
 }
 
-/** Form, sent once by the script: the time zone of the browser. */
+/** Form: the time zone of the browser. The script sends it once. */
 export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { timeZone = '' } = await readForm(req);
   if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'timeZone is not known here.' }]);
@@ -136,14 +134,14 @@ export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   return req.headers.accept?.includes('json') ? noContent() : seeOther('/settings');
 }
 
-/** Form: the list of what is to be done first is put away; `from` is the page that it stood on. */
+/** Form: hides the getting-started list; `from` is the page to return to. */
 export async function submitStepsAway(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from } = await readForm(req);
   preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, nextSteps: false });
   return seeOther(saying(localPath(from), 'steps-put-away'));
 }
 
-/** What a form says: 422 for what is none of the choices. */
+/** Reads the form of preferences; 422 for unknown values. */
 function readPreferences(values: Record<string, unknown>): Preferences {
   const input = createInput(values);
   const density = input.optionalChoice('density', DENSITIES) ?? 'comfortable';
@@ -156,7 +154,7 @@ function readPreferences(values: Record<string, unknown>): Preferences {
   return { density, textSize, timeZone, ...switches };
 }
 
-/** The form's button names one session, or `others`. */
+/** Form: ends one session by id, or all `others`. */
 export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'sessions', async (values) => {
     const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
@@ -166,7 +164,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** A refused form comes back on the same page, with what was sent and what is wrong with it. */
+/** Reads a form and runs `act`. If it is refused, shows the settings page again with the values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

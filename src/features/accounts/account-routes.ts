@@ -5,11 +5,10 @@ import { HttpError, json, noContent, notFound, type Reply } from '../../platform
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { accountJson } from './account-store.ts';
-import { endedSession, sessionCookie } from './authenticate.ts';
+import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './authenticate.ts';
 import { changeAccount, endSessions, makeToken, ownAccount, revokeToken } from './change-account.ts';
 import { apiTokens, sessions, type ApiToken, type Session } from './credential-store.ts';
 import { invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
-import { signIn, signOut, type SignedIn } from './sign-in.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const values = await readJson(req);
@@ -66,7 +65,7 @@ export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-/** A token without its value. */
+/** A token as the API shows it, without the token itself. */
 export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken) {
   return {
     id, name, scope, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), lastUsedAt: isoTime(seenAt),
@@ -78,7 +77,7 @@ export function sessionJson({ id, createdAt, seenAt, expiresAt, address }: Sessi
   return { id, createdAt: isoTime(createdAt), lastUsedAt: isoTime(seenAt), expiresAt: isoTime(expiresAt), address };
 }
 
-/** Those of the viewer; `current` is the one by which this is asked. */
+/** The viewer's sessions; `current` marks the one that sends the request. */
 export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: ownSessions(hub, viewer), next: null });
 }

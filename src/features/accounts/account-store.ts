@@ -17,17 +17,17 @@ export function accountJson({ id, username, displayName, role, createdAt }: Acco
   return { id, username, displayName, role, createdAt: isoTime(createdAt) };
 }
 
-/** Of accounts that have not left. */
+/** SQL condition: the account has not been deleted. */
 const PRESENT = 'left_at IS NULL';
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt, disabled_at AS disabledAt';
 
-/** SQL: whether the account of an id has not left. */
+/** SQL: whether the account with this id exists and has not been deleted. */
 export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND ${PRESENT})`;
 
-/** SQL: the name that the account of an id shows. */
+/** SQL: the display name of the account with this id. */
 export const displayNameOf = (id: string): string => `(SELECT display_name FROM accounts WHERE id = ${id})`;
 
-/** People who have joined. Names are compared without regard to case. */
+/** Accounts. User names are case-insensitive. */
 export const accounts = store(({ db, clock }) => {
   const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);
   const select = db.prepare<[number], AccountWithHash>('account',
@@ -61,18 +61,18 @@ export const accounts = store(({ db, clock }) => {
     find: (id: number): AccountWithHash | undefined => select.get(id),
     findByName: (username: string): AccountWithHash | undefined => selectByName.get(username),
 
-    /** Undefined when the name is taken. */
+    /** Undefined if the name is taken. */
     create: (account: NewAccount): Account | undefined => insert.get({ ...account, now: clock() }),
 
-    /** By id. */
+    /** Accounts by id. */
     list: (after: number, limit: number): Account[] => selectPage.all(after, limit),
-    /** Whether somebody else administers the hub, and can sign in. */
+    /** Whether another enabled administrator exists. */
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
-    /** From now on nobody can be this account; `name` stands where its names stood. */
+    /** Marks the account as deleted and replaces its names with `name`, a pseudonym. */
     depart: (id: number, name: string): void => void depart.run({ id, name, now: clock() }),
-    /** The name that stands for an account that has left; undefined for one that has not, or is gone altogether. */
+    /** The pseudonym of a deleted account; undefined for any other id. */
     pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
-    /** The row of an account that has left. */
+    /** Removes the row of a deleted account. */
     delete: (id: number): void => void remove.run(id),
     setDisplayName: (id: number, displayName: string): void => void updateName.run(displayName, clock(), id),
     setState: (id: number, role: Role, disabledAt: number | null): void =>
@@ -81,12 +81,12 @@ export const accounts = store(({ db, clock }) => {
   };
 });
 
-/** An account without its password's hash. */
+/** An account without its password hash. */
 export function publicPart({ id, username, displayName, role, createdAt, disabledAt }: Account): Account {
   return { id, username, displayName, role, createdAt, disabledAt };
 }
 
-/** For backups, whose databases are no running hubs'. */
+/** Counts the accounts in a database that no hub has open, such as a backup. */
 export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number; admins: number } {
   return db.prepare<[], { accounts: number; admins: number }>('count accounts',
     `SELECT COUNT(*) AS accounts, COUNT(*) FILTER (WHERE role = 'admin') AS admins FROM accounts`).get()
@@ -96,7 +96,7 @@ export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number;
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
 type Wanted = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
 
-/** `token` belongs in the link and is not kept. */
+/** `token` is part of the link; only its hash is stored. */
 export type NewInvitation = Invitation & { token: string };
 
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
@@ -105,7 +105,7 @@ const INVITATION_TIMES: StoredTime[] = [
   { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
 ];
 
-/** Links by which people join. A row is removed when its link is used or has expired. */
+/** Invitation and set-up links. A row is removed when the link is used or has expired. */
 export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
     INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)
@@ -134,11 +134,11 @@ export const invitations = store(({ db, clock }) => {
 
     /** Undefined for an unknown, used or expired link. */
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
-    /** Those that can still be used, by id. */
+    /** Invitations that have not expired, by id. */
     list: (after: number, limit: number): Invitation[] => selectPage.all(after, clock(), limit),
-    /** Those that an account has made. */
+    /** Invitations made by an account. */
     listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
-    /** The role it was for; undefined when there is no such invitation. */
+    /** Removes an invitation and returns its role; undefined if there is none. */
     remove: (id: number): Role | undefined => remove.get(id)?.role,
     removeOf: (accountId: number): void => void removeOf.run(accountId),
     removeSetUpLinks: (): void => void removeSetUp.run(),

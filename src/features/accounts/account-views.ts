@@ -5,7 +5,7 @@ import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };
 
-/** The current password, which certain acts ask for again. A refusal that names no field is mostly about it. */
+/** Input for the current password, which some acts require again. It also shows a 403 that names no field. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
   return html`<label>${label}
@@ -13,11 +13,16 @@ export function passwordField(problem?: HttpError, label = 'Your password'): Htm
       ${faulty(problem, 'currentPassword', whole)}>${faultOf(problem, 'currentPassword', whole)}</label>`;
 }
 
-/** The form by which somebody who was invited joins; the first one sets the hub up. */
+/** The error above a form with a password field, if it names no field. `passwordField` shows a 403. */
+export function problemAbove(problem: HttpError | undefined): Html | false {
+  return problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem);
+}
+
+/** Page: the form to join with an invitation. The first account becomes the administrator (`isFirst`). */
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
-    ? 'You are the first one here. Your account will be the administrator account.'
+    ? 'This hub has no accounts yet. Yours will be the administrator account.'
     : 'You were invited. Choose a name and a password.';
   const main = html`
 <section class="narrow">
@@ -48,7 +53,7 @@ function newPasswordField(problem: HttpError | undefined, label = 'Password', fo
       </label>`;
 }
 
-/** The form by which the owner of an account chooses a new password. */
+/** Page: the form to choose a new password through a link. */
 export function newPasswordPage({ username, problem }: FormState & { username: string }): Page {
   const main = html`
 <section class="narrow">
@@ -65,7 +70,7 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   return { title: 'Choose a new password', main, shape: 'door' };
 }
 
-/** For a link for a new password that was used, has expired or never was. */
+/** Page for a password link that was used, has expired or never existed. */
 export function passwordLinkGonePage(): Page {
   const main = html`
 <section class="narrow">
@@ -76,12 +81,12 @@ export function passwordLinkGonePage(): Page {
   return { title: 'Link no longer valid', main, shape: 'door' };
 }
 
-/** For an invitation that was used, has expired or never was. */
+/** Page for an invitation that was used, has expired or never existed. */
 export function invitationGonePage(): Page {
   const main = html`
 <section class="narrow">
   <h1>This invitation is no longer valid</h1>
-  <p class="lead">It has been used or has expired. Ask whoever sent it for a new one.</p>
+  <p class="lead">It has been used or has expired. Ask the person who sent it for a new one.</p>
   <p>If you run this hub, <code>./scripts/hubctl invite</code> prints a new link.</p>
 </section>`;
   return { title: 'Invitation no longer valid', main, shape: 'door' };

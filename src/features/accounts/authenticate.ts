@@ -2,18 +2,22 @@ import type { IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
 import { clientAddress, type Caller } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
+import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
+import type { Account } from './account-store.ts';
 import { apiTokens, SESSION_MAX, sessions } from './credential-store.ts';
+import { checkPassword, PASSWORD_MAX } from './passwords.ts';
 
 export const SESSION_COOKIE = 'hub_session';
 
 /**
- * Who sent a request: by API token (401 when it is unknown, so that a program learns of it at once) or by session
- * cookie (an ended session is nobody). A bearer that is no API token belongs to another surface, such as metrics.
+ * The viewer of a request, by API token or session cookie. An unknown API token gives 401; with an expired session the
+ * viewer is null. Other bearer tokens, such as that for metrics, are checked elsewhere.
  */
 export function authenticate(hub: Hub, { headers, socket }: IncomingMessage): Caller {
   const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
@@ -33,12 +37,47 @@ function requireToken(hub: Hub, token: string): Viewer {
   return viewer;
 }
 
-/** The header that keeps a browser signed in; when the session ends is up to the hub, which tells the browser then. */
+/** The Set-Cookie header that starts a session. The cookie lives as long as the longest session; the hub ends it. */
 export function sessionCookie({ config: { secure } }: Hub, session: string): { 'set-cookie': string } {
   return { 'set-cookie': setCookie(SESSION_COOKIE, session, { secure, maxAge: SESSION_MAX / SECOND }) };
 }
 
-/** The headers that make a browser forget its session, and the pages that "back" would show (over https). */
+/** Headers that end a session in the browser and, over https, clear the pages that the back button would show. */
 export function endedSession({ config: { secure } }: Hub): { 'set-cookie': string; 'clear-site-data': string } {
   return { 'set-cookie': setCookie(SESSION_COOKIE, '', { secure, maxAge: 0 }), 'clear-site-data': '"cache"' };
+}
+
+/** An account and the secret of its new session, for the cookie. */
+export type SignedIn = { account: Account; session: string };
+
+/**
+ * Signs in with name and password. 401 if either is wrong, without saying which; 403 if the account is disabled; 429
+ * after repeated failures.
+ */
+export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
+  const { username, password } = readCredentials(values);
+  const signedIn = await checkPassword(hub, { username, password, address }, (account) => {
+    const { id, username: name, disabledAt } = account;
+    if (disabledAt !== null) throw new HttpError(403, 'This account is disabled. Ask an administrator.');
+    audit(hub, 'session.created', { id, name, address });
+    return { account, session: sessions(hub).start(id, address) };
+  });
+  if (!signedIn) throw new HttpError(401, 'Wrong name or password.');
+  return signedIn.result;
+}
+
+/** Ends the session that sends the request. */
+export function signOut(hub: Hub, by: By): void {
+  hub.db.write('sign out', () => {
+    audit(hub, 'session.ended', by);
+    sessions(hub).end(by.viewer.credentialId);
+  });
+}
+
+function readCredentials(values: Record<string, unknown>): { username: string; password: string } {
+  const input = createInput(values);
+  const username = input.text('username', { max: 200 });
+  const password = input.secret('password', 1, PASSWORD_MAX);
+  input.done();
+  return { username, password };
 }

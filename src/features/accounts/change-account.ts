@@ -12,9 +12,8 @@ import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passw
 type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
- * Changes the display name or, with the current one, the password. A new password ends all other sessions and a link
- * for another one; API tokens go on working, but none of them may change it. 401, 403 for a wrong current password or a
- * token, 422, 429.
+ * Changes the display name or the password. A new password requires the current one and ends all other sessions and
+ * password links; API tokens keep working. 401; 403 for a wrong password or an API token; 422; 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const change = readChange(values, by);
@@ -23,7 +22,7 @@ export async function changeAccount(hub: Hub, values: Record<string, unknown>, b
   return ownAccount(hub, by.viewer);
 }
 
-/** The account of a viewer; 401 once it has left. */
+/** The viewer's account; 401 if it was deleted meanwhile. */
 export function ownAccount(hub: Hub, { id }: Viewer): Account {
   const account = accounts(hub).find(id);
   if (!account) throw new HttpError(401, 'This account no longer exists.');
@@ -60,8 +59,8 @@ function readChange(values: Record<string, unknown>, by: By): Change {
 }
 
 /**
- * Ends one session of the viewer, or all but the one by which this is asked for. 403 without the password, 404 for one
- * that is not the viewer's, 422.
+ * Ends one session of the viewer or, without `sessionId`, all except the current one. 403 for a wrong password, 404 for
+ * another account's session, 422.
  */
 export async function endSessions(
   hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
@@ -81,13 +80,12 @@ export async function endSessions(
   });
 }
 
-/** The longest life of a token that is given in days. */
+/** The longest lifetime of a token, in days, when given as `days`. */
 export const TOKEN_DAYS_MAX = 3_650;
 
 /**
- * A new token with the `name` in `values`, up to 80 characters, their `scope` (`write` where they name none) and their
- * `expiresAt` or `days`; without either it never expires. 403 without the password of a session, 422. The token's value
- * is in the answer and nowhere else.
+ * Creates a token from `name` (up to 80 characters), `scope` (default `write`) and `expiresAt` or `days`; without these
+ * it never expires. Only the result contains the token itself. 403 for a wrong password or an API token, 422.
  */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
@@ -114,7 +112,7 @@ function readExpiry(input: Input, now: number): number | null {
   return days === undefined ? expiresAt ?? null : now + days * DAY;
 }
 
-/** 404 for one that is not the viewer's. */
+/** Revokes a token of the viewer; 404 for any other. */
 export function revokeToken(hub: Hub, id: number, by: By): void {
   hub.db.write('revoke api token', () => {
     const token = apiTokens(hub).listOf(by.viewer.id).find((one) => one.id === id);

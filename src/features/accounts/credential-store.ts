@@ -9,14 +9,14 @@ import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
 
-/** A session ends when it is not used for so long, and after the longer time in any case. */
+/** A session ends after 30 days without use, and after 180 days in any case. */
 export const SESSION_LIFETIME = 30 * DAY;
 export const SESSION_MAX = 180 * DAY;
 export const PASSWORD_LINK_LIFETIME = HOUR;
 
-/** Uses are noted once in so long. */
+/** The last use of a credential is stored at most this often. */
 const USE_NOTED = 10 * MINUTE;
-/** Networks that are remembered of an account. */
+/** Networks remembered for each account. */
 const NETWORKS = 20;
 
 export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
@@ -26,16 +26,18 @@ export type ApiToken = Used & { id: number; name: string; scope: TokenScope; exp
 export type NewToken = ApiToken & { token: string };
 export type Session = Used & { id: number; expiresAt: number; address: string | null };
 
-type Switches = { keys: number | null; marksOpened: number; nextSteps: number };
+type Switches = { keys: number; marksOpened: number; nextSteps: number };
 type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
-type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & PreferencesRow & { seenAt: number | null };
+/** `keys` is null for an account without a row of preferences. */
+type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
+  { keys: number | null; seenAt: number | null };
 const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
            p.text_size AS textSize, p.keys, p.marks_opened AS marksOpened, p.next_steps AS nextSteps`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
-/** Where accounts have signed in: failures elsewhere keep nobody out there. */
+/** Networks from which accounts have signed in. Failed sign-ins from elsewhere do not lock them out there. */
 export const signInNetworks = store(({ db, clock }) => {
   const select = db.prepare<[number, string], { seenAt: number }>('known network',
     'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
@@ -59,7 +61,7 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** The viewer of a row. `note` writes down that the credential was used, where that is worth it. */
+/** Makes a viewer from a row. Calls `note` to store the use, at most every USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
   const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
@@ -69,12 +71,12 @@ function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => v
   try {
     note();
   } catch (error) {
-    if (!isStorageTrouble(error)) throw error; // a disk that cannot be written keeps nobody out
+    if (!isStorageTrouble(error)) throw error; // signing in must work on a full disk
   }
   return viewer;
 }
 
-/** The cap on a session is reckoned from its beginning, its end from its last use. */
+/** SESSION_MAX counts from created_at, SESSION_LIFETIME from seen_at. */
 const SESSION_TIMES: StoredTime[] = [
   { table: 'sessions', column: 'created_at', furthest: 0 },
   { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
@@ -104,10 +106,7 @@ export const sessions = store((hub) => {
     SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ? ORDER BY id`);
 
   return {
-    /**
-     * Null where there is none. `from`: the client's address, asked for when a use is to be noted; undefined notes
-     * nothing.
-     */
+    /** The viewer of a session; null if there is none. `from` gives the client's address; undefined stores no use. */
     viewerOf(secret: string, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(secret), now);
@@ -118,7 +117,7 @@ export const sessions = store((hub) => {
       });
     },
 
-    /** The secret for the cookie; it is not kept. The network of the address is remembered as the account's. */
+    /** Starts a session and returns the secret for the cookie; only its hash is stored. Remembers the network. */
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
       const now = clock();
@@ -127,10 +126,10 @@ export const sessions = store((hub) => {
       return secret;
     },
 
-    /** Those that have not expired. */
+    /** Sessions that have not expired. */
     listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()),
     end: (id: number): void => void remove.run(id),
-    /** Ends all sessions of the account but this one, and says how many. */
+    /** Ends all sessions of the account except this one. Returns how many. */
     endOthers: (accountId: number, id: number): number => removeOthers.run(accountId, id).changes,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
     bringBackTimes: createTimeRepair(db, clock, SESSION_TIMES),
@@ -156,14 +155,14 @@ export const apiTokens = store(({ db, clock }) => {
   const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
 
   return {
-    /** Null where there is none. `mayNote`: asked when a use is to be noted. */
+    /** The viewer of a token; null if there is none. `mayNote`: whether the use may be stored. */
     viewerOf(token: string, mayNote: () => boolean): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(token), now);
       return row ? viewerOf(row, 'token', now, () => mayNote() && note.run(now, row.credentialId)) : null;
     },
 
-    /** The token's value is in the answer and nowhere else. */
+    /** Creates a token. Only the result contains the token itself; the hub stores its hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {
       const token = TOKEN_PREFIX + newSecret();
       const row = insert.get(accountId, name, hashSecret(token), scope, clock(), expiresAt);
@@ -177,12 +176,12 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
-/** With room for a clock that is a little off: a link must not die because it was set back by a second. */
+/** 5 minutes of slack, so that a small correction of the clock does not end a link. */
 const LINK_TIMES: StoredTime[] = [
   { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
 ];
 
-/** Links by which people choose a new password, one for an account. */
+/** Links for choosing a new password, at most one for each account. */
 export const passwordLinks = store(({ db, clock }) => {
   const upsert = db.prepare<[number, string, number]>('create password link', `
     INSERT INTO password_links (account_id, token_hash, expires_at) VALUES (?, ?, ?)
@@ -196,24 +195,24 @@ export const passwordLinks = store(({ db, clock }) => {
       (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
 
   return {
-    /** In the place of an older one; its token is not kept. */
+    /** Replaces the account's older link. Only the hash of the token is stored. */
     create(accountId: number): { token: string; expiresAt: number } {
       const [token, expiresAt] = [newSecret(), clock() + PASSWORD_LINK_LIFETIME];
       upsert.run(accountId, hashSecret(token), expiresAt);
       return { token, expiresAt };
     },
 
-    /** The id of the account that a link is for; undefined for an unknown, used or expired one. */
+    /** The account id of a link; undefined if unknown, used or expired. */
     accountOf: (token: string): number | undefined => select.get(hashSecret(token), clock())?.accountId,
     removeOf: (accountId: number): void => void removeOf.run(accountId),
-    /** Whoever they are for. */
+    /** Removes the links of all accounts. */
     removeAll: (): void => void removeAll.run(),
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
     bringBackTimes: createTimeRepair(db, clock, LINK_TIMES),
   };
 });
 
-/** From now on nothing proves to be the account: no session, token or link. */
+/** Ends all sessions, API tokens and password links of an account. */
 export function revokeCredentials(hub: StoreHub, accountId: number): void {
   sessions(hub).endOthers(accountId, 0);
   apiTokens(hub).revokeAllOf(accountId);
@@ -221,10 +220,27 @@ export function revokeCredentials(hub: StoreHub, accountId: number): void {
 }
 
 /**
- * In a database that was restored: whoever signed out since must not be signed in again, and no link for a password
- * work twice. Returns how many sessions ended.
+ * Ends all sessions and password links in a restored database, so that none that ended since the backup works again.
+ * Returns the number of sessions.
  */
 export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
   db.exec('DELETE FROM password_links');
   return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;
 }
+
+/** Preferences of accounts. The queries for sessions and tokens read them together with the viewer. */
+export const preferences = store(({ db }) => {
+  const upsert = db.prepare<[PreferencesRow & { id: number }]>('set preferences', `
+    INSERT INTO preferences (account_id, time_zone, density, text_size, keys, marks_opened, next_steps)
+    VALUES (@id, @timeZone, @density, @textSize, @keys, @marksOpened, @nextSteps)
+    ON CONFLICT DO UPDATE SET time_zone = excluded.time_zone, density = excluded.density,
+      text_size = excluded.text_size, keys = excluded.keys, marks_opened = excluded.marks_opened,
+      next_steps = excluded.next_steps`);
+
+  return {
+    set(id: number, { keys, marksOpened, nextSteps, ...chosen }: Preferences): void {
+      const switches = { keys: Number(keys), marksOpened: Number(marksOpened), nextSteps: Number(nextSteps) };
+      upsert.run({ id, ...chosen, ...switches });
+    },
+  };
+});

@@ -7,12 +7,12 @@ import { accounts, invitations, publicPart, type Account, type Role } from './ac
 import { passwordLinks, revokeCredentials, sessions } from './credential-store.ts';
 import { JOIN_LIMIT } from './join-hub.ts';
 import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
-import type { SignedIn } from './sign-in.ts';
+import type { SignedIn } from './authenticate.ts';
 
 type Values = Record<string, unknown>;
 type Change = { role?: Role | undefined; disabled?: boolean | undefined };
 
-/** An administrator gives somebody another role, disables or enables them. 403 without their own password, 404, 409. */
+/** Changes the role of an account, or disables or enables it. 403 for a wrong administrator password, 404, 409. */
 export async function governAccount(hub: Hub, id: number, values: Values, by: By): Promise<Account> {
   const input = createInput(values);
   const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
@@ -24,9 +24,8 @@ export async function governAccount(hub: Hub, id: number, values: Values, by: By
 }
 
 /**
- * Changes role and state. Whoever is disabled has no session, token or link any more; neither they nor who is no
- * administrator any more keep invitations that they made, or a link for anybody's password. 409 for the last
- * administrator.
+ * Changes role and state of an account. Disabling ends its sessions, tokens and links. An account that is no longer an
+ * enabled administrator loses the invitations and password links that it made. 409 for the last administrator.
  */
 export function setState(hub: Hub, id: number, change: Change, actor: Actor): Account {
   return hub.db.write('change account', () => {
@@ -35,18 +34,18 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     const isDisabled = change.disabled ?? before.disabledAt !== null;
     const isAdmin = role === 'admin' && !isDisabled;
     if (before.role === 'admin' && !isAdmin && !accounts(hub).hasOtherAdmin(id)) {
-      throw new HttpError(409, 'This is the last administrator, who can be neither disabled nor made a member.');
+      throw new HttpError(409, 'This is the last administrator. Make another account an administrator first.');
     }
     audit(hub, 'account.changed', actor, targetOf(before), { role, disabled: isDisabled });
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
     if (isDisabled) revokeCredentials(hub, id);
     if (!isAdmin) invitations(hub).removeOf(id);
-    if (before.role === 'admin' && !isAdmin) passwordLinks(hub).removeAll(); // which of them they know is not kept
+    if (before.role === 'admin' && !isAdmin) passwordLinks(hub).removeAll(); // the hub does not store who made a link
     return requireAccount(hub, id);
   });
 }
 
-/** An administrator's link for somebody's new password. 403 without their own, 404, 409 where that one is disabled. */
+/** Makes a password link for an account. 403 for a wrong administrator password, 404, 409 if it is disabled. */
 export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
   const input = createInput(values);
   const password = readConfirmation(input, by);
@@ -54,22 +53,22 @@ export async function linkForPassword(hub: Hub, id: number, values: Values, by: 
   return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));
 }
 
-/** The address to be sent to its owner, and until when it is good (unix ms). */
+/** The address to send to the account's owner, and when it expires (unix ms). */
 export type PasswordLink = { url: string; expiresAt: number };
 
-/** The link takes the place of an older one. Its owner is told. */
+/** Makes a password link, which replaces an older one, and notifies the account. */
 export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLink {
   return hub.db.write('make password link', () => {
     const account = requireAccount(hub, id);
     if (account.disabledAt !== null) throw new HttpError(409, 'This account is disabled. Enable it first.');
     audit(hub, 'account.password-link-made', actor, targetOf(account));
-    tell(hub, id, 'An administrator made a link with which the password of your account can be changed.');
+    tell(hub, id, 'An administrator made a link that can change the password of your account.');
     const { token, expiresAt } = passwordLinks(hub).create(id);
     return { url: `${hub.config.baseUrl}/new-password/${token}`, expiresAt };
   });
 }
 
-/** The account that a link is for; undefined where it was used, has expired or never was. */
+/** The account of a password link; undefined if it was used, has expired or never existed. */
 export function accountOfLink(hub: Hub, token: string): Account | undefined {
   const id = passwordLinks(hub).accountOf(token);
   return id === undefined ? undefined : accounts(hub).find(id);
@@ -81,7 +80,7 @@ function requireLink(hub: Hub, token: string): Account {
   throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new one.');
 }
 
-/** Sets the new password and signs in; every other session, all tokens and the link itself end. 410, 422, 429. */
+/** Sets the new password and signs in. Ends all other sessions, tokens and the link. 410, 422, 429. */
 export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);

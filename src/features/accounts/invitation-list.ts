@@ -2,16 +2,16 @@ import { isoTime } from '../../platform/clock.ts';
 import { readForm } from '../../platform/http/body.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { formProblem, HttpError, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { invitations, type Invitation } from './account-store.ts';
-import { passwordField } from './account-views.ts';
+import { passwordField, problemAbove } from './account-views.ts';
 import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
 
-/** Links that can still be used, with the form for a new one. */
+/** Open invitations, with the form for a new one. */
 export const invitationList = adminList<Invitation>({
   name: 'invitations',
   api: '/api/invitations',
@@ -36,12 +36,12 @@ export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Re
   }
 }
 
-/** An invitation without its link. */
+/** An invitation as the API shows it, without its link. */
 export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
   return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }
 
-/** `url`: the link that was just made. */
+/** `url`: the new link. */
 type InviteForm = { values?: Record<string, string>; problem?: HttpError; url?: string };
 
 function inviteForm({ values = {}, problem, url }: InviteForm): Html {
@@ -51,7 +51,7 @@ ${url && html`
   <p><code class="secret">${url}</code></p></div>`}
 <form method="post" action="/admin/invitations" class="panel stack">
   <h2>Invite someone</h2>
-  ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+  ${problemAbove(problem)}
   <label>Role
     <select name="role" ${faulty(problem, 'role')}><option value="member">member</option>
       <option value="admin" ${values['role'] === 'admin' && html`selected`}>administrator</option></select>${

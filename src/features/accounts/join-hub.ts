@@ -8,7 +8,7 @@ import type { Config } from '../hub/read-config.ts';
 import { accounts, invitations, type Invitation, type NewInvitation, type Role } from './account-store.ts';
 import { sessions } from './credential-store.ts';
 import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
-import type { SignedIn } from './sign-in.ts';
+import type { SignedIn } from './authenticate.ts';
 
 export const DISPLAY_NAME_MAX = 80;
 export const INVITATION_HOURS = { standard: 72, max: 24 * 30 };
@@ -18,8 +18,8 @@ export const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
 /**
- * A new invitation, by `role` and `hours` in `values`: a member's for three days when they say nothing. 403 without the
- * password of a session, 422.
+ * Creates an invitation from `role` (default member) and `hours` (default 72). 403 for a wrong password or an API
+ * token, 422.
  */
 export async function invite(hub: Hub, values: Record<string, unknown>, by: By): Promise<NewInvitation> {
   const input = createInput(values);
@@ -30,7 +30,7 @@ export async function invite(hub: Hub, values: Record<string, unknown>, by: By):
   return confirmed(hub, password, by, () => makeInvitation(hub, role, hours * HOUR, actorOf(by)));
 }
 
-/** A new invitation that is good for so many milliseconds. */
+/** Creates an invitation; `lifetime` in ms. */
 export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Actor): NewInvitation {
   return hub.db.write('invite', () => {
     const invitation = invitations(hub).create({ role, purpose: 'invite', createdBy: actor.id, lifetime });
@@ -39,7 +39,7 @@ export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Ac
   });
 }
 
-/** Makes the link useless; 404 where there is no such invitation (any more). */
+/** Withdraws an invitation; 404 if it does not exist or has been used. */
 export function withdrawInvitation(hub: Hub, id: number, by: By): void {
   hub.db.write('withdraw invitation', () => {
     const role = invitations(hub).remove(id);
@@ -49,8 +49,8 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * The token of a link for the first account, or null when somebody has joined already. Earlier links stay good until
- * one of them is used: whoever started the hub first may still hold one.
+ * Makes a set-up link for the first account and returns its token; null if an account exists. Earlier links stay valid
+ * until one is used, because the operator may still have one open.
  */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
@@ -62,18 +62,18 @@ export function makeSetUpLink(hub: StoreHub): string | null {
   });
 }
 
-/** The link of an invitation. */
+/** The link that contains an invitation's token. */
 export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): string {
   return `${baseUrl}/join/${token}`;
 }
 
-/** The invitation of a link; undefined where nobody can join by it (any more). */
+/** The invitation of a link; undefined if it cannot be used (any more). */
 export function findInvitation(hub: Hub, token: string): Invitation | undefined {
   const invitation = invitations(hub).find(token);
   return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;
 }
 
-/** Makes the account, uses the invitation up and signs in. 410, 409, 422 or 429. */
+/** Creates an account with an invitation and signs in. 410, 409, 422 or 429. */
 export async function joinHub(
   hub: Hub, token: string, values: Record<string, unknown>, address: string,
 ): Promise<SignedIn> {
@@ -88,7 +88,7 @@ function createAccount(
   hub: Hub, token: string, name: { username: string; displayName: string }, passwordHash: string, address: string,
 ): SignedIn {
   return hub.db.write('join', () => {
-    const invitation = requireInvitation(hub, token); // again: another may have used it while the password was hashed
+    const invitation = requireInvitation(hub, token); // again: it may have been used while the password was hashed
     const role: Role = accounts(hub).exists() ? invitation.role : 'admin';
     const account = accounts(hub).create({ ...name, role, passwordHash });
     if (!account) throw nameTaken();

@@ -12,7 +12,7 @@ import type { NamedLimit } from '../hub/limits.ts';
 import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
 import { signInNetworks } from './credential-store.ts';
 
-/** Bytes of UTF-8. */
+/** Shortest and longest password, in bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
 export const PASSWORD_MAX = 1024;
 
@@ -20,47 +20,45 @@ export const PASSWORD_MAX = 1024;
 const CURRENT = { memory: 19 * 1024, passes: 2, parallelism: 1 };
 const TAG_LENGTH = 32;
 
-/** Each takes about 0.1 s and 19 MiB, and the thread pool also serves files and names. */
+/** Hashes computed at once. Each takes 0.1 s and 19 MiB, in the thread pool that also serves files and DNS. */
 const AT_ONCE = 2;
 const WAITING = 30;
 
 type Parameters = typeof CURRENT;
 type Parsed = { parameters: Parameters; salt: Buffer; tag: Buffer };
 
-/** Stands in for the hash of a name that nobody has: as much work, and never the right password. */
+/** Checked for unknown names, so that they take as long as known ones. No password matches it. */
 const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Buffer.alloc(TAG_LENGTH) };
 
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-/** Of a session, which knew the password once: nobody else's failures count. */
+/** Limit on wrong passwords when a session confirms its password. Failures elsewhere do not count. */
 const SESSION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
-/** For one name from a network where it has signed in before: nobody's failures elsewhere count. */
+/** Limit on failed sign-ins for one name from a network that it has used before. Failures elsewhere do not count. */
 const KNOWN_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
-/** From one address, whatever name is tried: ten failures, then one a minute. */
+/** Limit on failed sign-ins from one address, for any name: ten, then one a minute. */
 const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
-/** For one name from everywhere: wide, so that a stranger can hardly lock its owner out. */
+/** Limit on failed sign-ins for one name from unknown networks. High, so that strangers cannot lock the owner out. */
 const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
-/** How often a password is checked at most: again only where its hash has changed during the first check. */
+/** Checks of a password at most; the second only if its hash changed during the first. */
 const ROUNDS = 2;
 
 type Attempt = {
   username: string;
   password: string;
   address: string;
-  /** Of the session in which the password is asked for again. */
+  /** The session that confirms its password. */
   sessionId?: number;
-  /** Takes the password's place where it fits. */
+  /** Replaces the password if that is right. */
   newPassword?: string | undefined;
 };
 
 /**
- * Checks the password of a name and, where it fits, does `act` in a transaction, of which it resolves to the result.
- * Checking takes a while, in which the password may be changed or its hash renewed: the transaction looks at the hash
- * again, and where it is another one, the password is checked against that, once. A hash that was made with weaker
- * parameters than today's is renewed. Resolves to undefined where the password does not fit; throws 429 after repeated
- * failures.
+ * Checks a password and, if it is right, runs `act` in a transaction and resolves to its result; undefined if the
+ * password is wrong. The transaction compares the stored hash again, because it may change during the slow check; then
+ * the password is checked once more. Renews hashes with outdated parameters. Throws 429 after repeated failures.
  */
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
@@ -81,24 +79,24 @@ export async function checkPassword<T>(
     }
     return undefined;
   } catch (refusal) {
-    giveBack(); // the password was right, or nobody has looked at it
+    giveBack(); // the password was right or was not checked
     throw refusal;
   }
 }
 
-/** Undefined where the hash that was checked is not the account's any more. */
+/** Runs `act` if the account still has the checked hash; otherwise undefined. */
 function whileUnchanged<T>(
   hub: Hub, { id, passwordHash }: AccountWithHash, newHash: string | undefined, act: (account: Account) => T,
 ): { result: T } | undefined {
   return hub.db.write('use password', () => {
-    const account = accounts(hub).find(id); // its role may be another one than when its password was looked at
+    const account = accounts(hub).find(id); // again: its role may have changed since
     if (account?.passwordHash !== passwordHash) return undefined;
     if (newHash !== undefined) accounts(hub).setPasswordHash(id, newHash);
     return { result: act(publicPart(account)) };
   });
 }
 
-/** What an attempt counts against; `who` waits: an account, or a stranger's widest network. */
+/** The limits that an attempt counts against. `who`: the key for fair queueing, an account or the widest network. */
 function limitsOf(
   hub: Hub, { username, address, sessionId }: Attempt,
 ): { taken: [NamedLimit, string][]; who: string | number | undefined } {
@@ -112,19 +110,19 @@ function limitsOf(
   return { taken: taken.map(([limit, key]) => [limit, key]), who: networks.at(-1) };
 }
 
-/** A limit of an address and, twice and four times as wide, of the larger networks that an IPv6 one belongs to. */
+/** Limits for an address and, for IPv6, for its larger networks, each twice as high as the one before. */
 export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string): [NamedLimit, string][] {
   return networksOf(address).map((network, n) => [{ name, burst: burst * 2 ** n, everyMs: everyMs / 2 ** n }, network]);
 }
 
-/** The viewer's password, which certain acts ask for again: `currentPassword`, or `password`. 403 for an API token. */
+/** Reads the password that some acts require again, from `currentPassword` or `password`. 403 for an API token. */
 export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
   const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
   if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
-  throw new HttpError(403, 'An API token cannot do this: it requires a session, and the password again.');
+  throw new HttpError(403, 'An API token cannot do this. It requires a session and the current password.');
 }
 
-/** Does in one transaction what asks for the viewer's password again. 403 where that is wrong, 429. */
+/** Checks the viewer's password again and runs `act` in a transaction. 403 if it is wrong, 429. */
 export async function confirmed<T>(
   hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
 ): Promise<T> {
@@ -133,7 +131,7 @@ export async function confirmed<T>(
   return done.result;
 }
 
-/** The attempt to confirm with a password who one is. */
+/** The attempt of a viewer to confirm the own password. */
 export function confirmation(password: string, { viewer, address }: By): Attempt {
   return { username: viewer.username, password, address, sessionId: viewer.credentialId };
 }
@@ -149,8 +147,8 @@ export const passwords = once((hub: StoreHub) => {
     }),
 
     /**
-     * Whether the password fits; `undefined` as stored hash (an unknown name) costs the same and never fits. `outdated`
-     * tells that the hash was made with weaker parameters than today's.
+     * Whether the password matches the stored hash; undefined (an unknown name) takes as long and never matches.
+     * `outdated`: the hash has weaker parameters than today's.
      */
     verify(
       password: string, stored: string | undefined, who?: string | number,

@@ -5,14 +5,14 @@ import { DENSITIES, TEXT_SIZES } from '../hub/preferences.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
-import { passwordField } from './account-views.ts';
+import { passwordField, problemAbove } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-/** Sessions and tokens on the page, the newest ones. The API lists all. */
+/** Newest sessions and tokens shown on the page. The API lists all. */
 const SHOWN = 100;
 
-/** The form that was sent last, and what is wrong with it or came of it. */
+/** The form that was just sent, and its error or result. */
 export type SentSettings = {
   form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
   values?: Record<string, string>;
@@ -20,10 +20,10 @@ export type SentSettings = {
   newToken?: string;
 };
 
-/** What was sent by a form that was refused, and why; empty for any other form. */
+/** Values and error of a refused form; empty for any other form. */
 type Refused = { values?: Record<string, string>; problem?: HttpError };
 
-/** `current`: the id of the session that asks. */
+/** `current`: the id of the session that shows the page. */
 type Settings = {
   account: Account;
   preferences: Preferences;
@@ -35,10 +35,10 @@ type Settings = {
   sent?: SentSettings | undefined;
 };
 
-const ABOUT_DATA = 'One JSON file with everything the hub keeps about you: sources, posts, drafts, follows, reading ' +
+const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sources, posts, drafts, follows, reading ' +
   'history, notifications, preferences, sessions, names of tokens, and your part of the audit log.';
 
-/** Everything about one's own account, and how one wants pages to be. */
+/** Page: the viewer's account and preferences. */
 export function accountSettingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, now, times, sent } = settings;
   const sentAs = (form: SentSettings['form']): Refused => (sent?.form === form && sent.problem ? sent : {});
@@ -61,7 +61,7 @@ ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   return { title: 'Settings', bar, main, section: 'settings' };
 }
 
-/** On top and with the focus: the token is shown only once. */
+/** The new token, at the top of the page and focused, because it is shown only once. */
 function newTokenNote(token: string): Html {
   return html`
 <div class="done" role="status" tabindex="-1" autofocus>
@@ -69,7 +69,7 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
-/** A part of a page of settings; `about` stands beside its forms. */
+/** A section of a settings page; `about` is the hint beside its forms. */
 export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
   return html`
 <section id="${id}">
@@ -119,7 +119,7 @@ function tickBox(name: string, label: string, isOn: boolean, problem: HttpError 
       ${label}</label>${faultOf(problem, name)}`;
 }
 
-/** All zones by region; the first choice is left to the browser, which the script asks once. */
+/** All time zones by region. The first option lets the script set the browser's zone once. */
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>
@@ -149,9 +149,10 @@ function nameSection({ displayName }: Account, { values, problem }: Refused): Ht
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
-  return settingsSection('password', 'Password', 'You are signed out everywhere else; API tokens keep working.', html`
+  const about = 'Changing it signs you out everywhere else. API tokens keep working.';
+  return settingsSection('password', 'Password', about, html`
   <form method="post" action="/settings/password" class="stack">
-    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    ${problemAbove(problem)}
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
       aria-label="Sign-in name">
     ${passwordField(problem, 'Current password')}
@@ -175,7 +176,7 @@ function sessionSection(sessions: Session[], now: Now, problem: HttpError | unde
   }
   return settingsSection('sessions', 'Sessions', about, html`
   <form method="post" action="/settings/sessions" class="stack">
-    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    ${problemAbove(problem)}
     <ul class="items">${own && sessionItem(own, true, now)}
       ${others.slice(-SHOWN).map((session) => sessionItem(session, false, now))}</ul>
     ${moreThan(others, 'sessions')}
@@ -208,7 +209,7 @@ const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 
 
 type Choice = [value: string, label: string];
 
-/** The options of a menu; a value that was sent, but is none of them, is shown as well. */
+/** The options of a menu. A sent value that is not among them is added. */
 function options(choices: Choice[], chosen: string): Html[] {
   const isListed = choices.some(([value]) => value === chosen);
   return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>
@@ -222,7 +223,7 @@ function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, { 
   ${tokens.length > 0 && html`<ul class="items">${tokens.slice(-SHOWN).map((token) => tokenItem(token, now))}</ul>`}
   ${moreThan(tokens, 'tokens')}
   <form method="post" action="/settings/tokens" class="stack">
-    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    ${problemAbove(problem)}
     <label>Name of the new token <span class="optional">for example, the program that will use it</span>
       <input name="name" value="${name}" required maxlength="80" autocomplete="off" ${faulty(problem, 'name')}>
       ${faultOf(problem, 'name')}</label>

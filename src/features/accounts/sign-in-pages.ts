@@ -7,14 +7,14 @@ import { page, type HttpError, type Page, type Reply } from '../../platform/http
 import type { Hub } from '../hub/hub.ts';
 import { SESSION_COOKIE } from './authenticate.ts';
 
-/** `next`: the path to go to then. `isEnded`: a session was there before. */
+/** `next`: the path to go to after signing in. `isEnded`: the browser had a session before. */
 type SignIn = {
   next: string; isEnded: boolean; values?: Record<string, string>; problem?: HttpError; note?: string | undefined;
 };
 
 /**
- * In the place of what somebody who is not signed in (any more) sent by a form: the form for signing in, which leads
- * back to where they were. `kept`: what became of that, and where it is found again.
+ * Answers a form that was sent without a valid session: the sign-in page, which leads back to the page of the form.
+ * `kept`: the note about a saved draft, and the page to continue on.
  */
 export function signInAgain(
   hub: Hub, headers: IncomingHttpHeaders, status: number, kept?: { next: string; note: string },
@@ -24,12 +24,12 @@ export function signInAgain(
   return page(signInPage(form), status, { 'cache-control': 'no-store' });
 }
 
-/** Whether a browser sends a session's cookie. Where nobody is signed in by it, the session has ended. */
+/** Whether the request has a session cookie. Without a viewer this means that the session has ended. */
 export function hasCookie({ config: { secure } }: Hub, { cookie }: IncomingHttpHeaders): boolean {
   return readCookie(cookie, cookieName(SESSION_COOKIE, secure)) !== undefined;
 }
 
-/** The form for signing in. */
+/** Page: the sign-in form. */
 export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn): Page {
   const main = html`
 <section class="narrow">

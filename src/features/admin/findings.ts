@@ -11,7 +11,7 @@ import { FINE, history } from '../history/history-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { isDiskLow, lowSince } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, jobs, type Hub } from '../hub/hub.ts';
-import { failingSources } from '../sources/failing-sources-store.ts';
+import { failingSources } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { alertFinding } from './alert-finding.ts';
 import { backupFindings } from './backup-findings.ts';

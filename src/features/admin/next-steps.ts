@@ -11,7 +11,7 @@ import { hubLook, PRODUCT } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countsForPage } from '../reading/reading-counts.ts';
-import { manySources } from '../sources/many-sources-store.ts';
+import { manySources } from '../sources/source-store.ts';
 import { alertFinding } from './alert-finding.ts';
 import { backupHere } from './backup-findings.ts';
 import type { Finding } from './finding.ts';

@@ -10,7 +10,7 @@ import { readNights } from '../history/nights.ts';
 import { plotViews, rangeLinks } from '../history/plots.ts';
 import { RANGES, type Range } from '../history/read-history.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import { failingSources } from '../sources/failing-sources-store.ts';
+import { failingSources } from '../sources/source-store.ts';
 import { problemsOf } from './finding.ts';
 import { findings } from './findings.ts';
 import { nextSteps } from './next-steps.ts';

@@ -2,7 +2,7 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { asSentence } from '../manage-sources/source-state.ts';
-import type { FailingSource } from '../sources/failing-sources-store.ts';
+import type { FailingSource } from '../sources/source-store.ts';
 import type { Finding, Level } from './finding.ts';
 
 /** The trouble that was over last, in words, and when (unix ms). */

@@ -3,7 +3,7 @@ import { attributeOf, childOf, type XmlElement } from '../../platform/markup/xml
 import type { IncomingFile } from '../posts/post-store.ts';
 import { absoluteUrl, lineOf } from './feed-values.ts';
 
-/** Names under which an RSS or Atom item lists files, each read by `addFile`. */
+/** Elements of an RSS or Atom item that name a file; `addFile` reads them. */
 const FILES = new Set([
   'enclosure', 'enc:enclosure', 'media:content', 'media:thumbnail', 'media:peerlink', 'podcast:alternateenclosure',
 ]);
@@ -11,12 +11,12 @@ const PICTURES = new Map([
   ['jpg', 'image/jpeg'], ['jpeg', 'image/jpeg'], ['jfif', 'image/jpeg'], ['png', 'image/png'], ['gif', 'image/gif'],
   ['webp', 'image/webp'], ['avif', 'image/avif'],
 ]);
-/** Of one item. */
+/** Files kept for one item. */
 export const MAX_ITEM_FILES = 100;
 
 /**
- * The files an item points to, in document order, one per absolute URL and at most MAX_FILES: what a later mention
- * knows is added to the first. `itunes:duration` counts for the first sound or film.
+ * The files of an item, in document order, one per absolute URL and at most MAX_ITEM_FILES. Later mentions of a URL
+ * fill in missing details. `itunes:duration` applies to the first audio or video file.
  */
 export function collectAttachments(item: XmlElement, base: string): IncomingFile[] {
   const found = new Map<string, IncomingFile>();
@@ -28,7 +28,7 @@ export function collectAttachments(item: XmlElement, base: string): IncomingFile
   return attachments;
 }
 
-/** Adds a file while there is room, or what is new about one already known. */
+/** Adds a file while there is room. For a known URL, fills in missing details. */
 export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFile): void {
   const known = found.get(file.url);
   if (known === undefined) {
@@ -57,7 +57,7 @@ export function parseDuration(text: string | null | undefined): number | null {
   return Math.round(seconds);
 }
 
-/** A count of bytes; null where it is missing, empty, zero or garbage, as lengths in feeds often are. */
+/** A count of bytes; null if missing, empty, zero or invalid, as lengths in feeds often are. */
 export function parseByteCount(text: string | number | null | undefined): number | null {
   const digits = String(text ?? '').trim().replaceAll(',', '');
   const bytes = /^\d{1,15}(?:\.0+)?$/.test(digits) ? Number(digits) : 0;
@@ -65,7 +65,7 @@ export function parseByteCount(text: string | number | null | undefined): number
 }
 
 function collectFrom(parent: XmlElement, base: string, found: Map<string, IncomingFile>): void {
-  // FeedBurner replaces the address of an enclosure with one of its own and keeps the real one here.
+  // FeedBurner replaces the address of an enclosure and keeps the original here.
   const original = lineOf(childOf(parent, 'feedburner:origenclosurelink'));
   for (const child of parent.children) {
     if (found.size >= MAX_ITEM_FILES) return;
@@ -89,7 +89,7 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   });
 }
 
-/** The type of Media RSS content that names none: an image's by its extension, or of an unknown kind by its medium. */
+/** Media type of Media RSS content without one: by file extension, else from `medium="image"`. */
 function pictureType(file: XmlElement, url: string): string | null {
   const medium = attributeOf(file, 'medium')?.toLowerCase() || 'image';
   if (file.name !== 'media:content' || medium !== 'image') return null;

@@ -1,19 +1,19 @@
 import { PLAIN, SealedSecretError, sealedSecrets } from '../../platform/secrets.ts';
 import type { Hub } from '../hub/hub.ts';
-import { feedCredentials } from '../sources/feed-credentials-store.ts';
+import { feedCredentials } from '../sources/source-store.ts';
 import { syncState, type SyncState } from '../sources/sync-state-store.ts';
 
-/** What a publisher asks for before it gives out a feed (HTTP Basic, RFC 7617). */
+/** User name and password that a publisher requires for a feed (HTTP Basic, RFC 7617). */
 export type FeedPassword = { username: string; password: string };
 
 const passwords = sealedSecrets('feed');
 
-/** The value of the Authorization header with that user name and password (HTTP Basic). */
+/** The value of the Authorization header (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** Keeps a feed's password for the feed's present origin, or forgets it, in the caller's transaction. */
+/** Stores a feed's password for its present origin, or removes it if null, in the caller's transaction. */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;
@@ -22,8 +22,8 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
 }
 
 /**
- * The Authorization header for a feed; undefined where it has none, or has moved to another origin than the one that
- * the password was given for. The error's message is for the owner.
+ * The Authorization header for a feed; undefined without a password, or if the feed has moved to another origin since
+ * it was given. Throws, with a message for the owner, if the stored password cannot be decrypted.
  */
 export function authorizationFor(
   hub: Hub, { sourceId, url }: Pick<SyncState, 'sourceId' | 'url'>,
@@ -36,12 +36,12 @@ export function authorizationFor(
     return origin === new URL(url).origin ? header : undefined;
   } catch (error) {
     if (!(error instanceof SealedSecretError)) throw error;
-    hub.log.error('passwords of feeds cannot be read', { error: error.message });
+    hub.log.error('feed passwords cannot be read', { error: error.message });
     throw new Error('The hub cannot read the stored password of this feed: enter it again.', { cause: error });
   }
 }
 
-/** Seals up to `limit` passwords from before there was a key, in the caller's transaction. Returns how many. */
+/** Encrypts up to `limit` passwords that were stored without a key, in the caller's transaction. Returns how many. */
 export function sealFeedPasswords(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = feedCredentials(hub).beginningWith(PLAIN, limit);

@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
+import { createLanes } from '../../platform/limit-concurrency.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import { cidrContains, parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
 import type { LargeBody, TakeBody } from '../../platform/net/outbound-exchange.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
+import { portOf } from '../../platform/net/outbound-target.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
-import type { Hub } from '../hub/hub.ts';
+import { once, type Hub } from '../hub/hub.ts';
+import type { Config } from '../hub/read-config.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
-import { leadsHere } from './own-address.ts';
 import { BEGINNING_BYTES, parseBeginning, takeBeginning } from './parse-beginning.ts';
 import { findFeedLinks, isHtmlPage, parseFeed, type FeedLink } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
@@ -21,28 +26,28 @@ const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json
 export const NO_VALIDATORS: Validators = { etag: null, lastModified: null, bodyHash: null };
 
 export type FetchedFeed = {
-  /** Null when nothing changed since the validators were given. */
+  /** Null if nothing has changed since the validators were stored. */
   feed: ParsedFeed | null;
-  /** Where the feed is from now on: differs from what was asked for after permanent redirects and autodiscovery. */
+  /** The feed's address for the next fetch; changed by permanent redirects and autodiscovery. */
   url: string;
   validators: Validators;
-  /** Milliseconds that the headers ask to wait before the next request; 0 for nothing said. */
+  /** Milliseconds to wait before the next request, from the response headers; 0 if they do not say. */
   askedFor: number;
-  /** How large the document is, or what was read of it; null where the server sent none (304). */
+  /** Size of the document, or of the part that was read; null after 304. */
   bytes: number | null;
-  /** Where only the beginning of a large document was read: `feed` has its title, but not all its posts. */
+  /** Only the beginning of a large document was read: `feed` has its title, but not all its posts. */
   isPartial?: boolean;
-  /** Where the address was a web page's: all feeds that it names. The first one was read. */
+  /** If the address was a web page: all feeds that it links to. `feed` is the first. */
   advertised?: FeedLink[];
 };
 
-/** The publisher says that the feed is gone for good (410). */
+/** The server answered 410: the feed is permanently gone. */
 export class FeedGoneError extends Error {}
 
 /**
- * `discover`: a web page is answered with the feed that it advertises. `recognise`: of a large one only its title.
- * `totalMs`: less time than usual. `authorization`: for the origin of the address, and no other one.
- * `toRead` is waited for before a body of so many bytes is parsed.
+ * `discover`: if the address is a web page, fetch the feed that it links to. `recognise`: of a large feed read only the
+ * title. `totalMs`: shorter timeout than usual. `authorization`: sent only to the origin of the address.
+ * `toRead`: called with the size of the body, and awaited, before parsing.
  */
 type FetchOptions = Within & { discover: boolean; recognise?: boolean };
 type Within = {
@@ -54,8 +59,8 @@ type Within = {
 };
 
 /**
- * Fetches and reads one feed. Every error's message is for the owner of the source; it is a FeedGoneError after 410, a
- * RetryLaterError where the publisher asks to be left alone (429, or 503 with Retry-After).
+ * Fetches and parses one feed. Error messages are for the owner of the source. Throws FeedGoneError after 410 and
+ * RetryLaterError after 429 or 503 with Retry-After.
  */
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { discover, recognise = false, ...within }: FetchOptions,
@@ -65,7 +70,7 @@ export async function fetchFeed(
   const { headers } = response;
   const body = beginning?.bytes() ?? response.body;
   const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
-  // Without validators nobody asked whether anything changed, and 304 answers nothing.
+  // A 304 makes sense only if the request had validators.
   const isConditional = validators.etag !== null || validators.lastModified !== null;
   const stays = permanentAddress(url, response, within);
   const unread = { feed: null, url: stays, askedFor };
@@ -111,19 +116,19 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
-    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // no source is put off for longer
+    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // never later than a day
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
   throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
 }
 
-/** A password is for the server that its owner has named. */
+/** Throws rather than send a password to another origin than the owner gave it for. */
 function requireSameOrigin(url: string, advertised: string, { authorization }: Within): void {
   const [asked, other] = [new URL(url), new URL(advertised)];
   if (authorization === undefined || asked.origin === other.origin) return;
-  throw new Error(`The page at ${asked.host} names a feed at another address, ${other.host}, which is not told the `
-    + 'password. Give the address of that feed itself.');
+  throw new Error(`The page at ${asked.host} links to a feed at another address, ${other.host}. The hub does not send `
+    + 'the password there. Enter the address of that feed instead.');
 }
 
 const WRONG_PASSWORD = ': it does not accept the user name and password';
@@ -139,8 +144,8 @@ const MEANINGS: Record<number, string> = {
 };
 
 /**
- * Where to ask from now on. A move from https to http is followed, but not remembered; nor is one to where the password
- * of a feed does not belong.
+ * The address for the next fetch, after permanent redirects. A redirect from https to http is followed but not stored;
+ * neither is one to another origin for a feed with a password.
  */
 function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse, { authorization }: Within): string {
   if (movedPermanentlyTo === null) return url;
@@ -148,7 +153,7 @@ function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse,
   return url.startsWith('https:') && !movedPermanentlyTo.startsWith('https:') ? url : movedPermanentlyTo;
 }
 
-/** A validator that is longer than a header may well be would only bring refusals (431). */
+/** Drops a validator that is too long to send back: the server would answer 431. */
 function usable(validator: string | undefined): string | null {
   return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
 }
@@ -160,4 +165,67 @@ function advertisedFeeds(body: Buffer, response: OutboundResponse): FeedLink[] {
 
 function contentTypeOf({ headers }: OutboundResponse): string | null {
   return headers['content-type'] ?? null;
+}
+
+const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connecting to it reaches loopback
+const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
+
+/** Whether the URL is this hub's own: its public host and port, or an address and port on which it listens. */
+export function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
+  const base = new URL(config.baseUrl);
+  if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;
+  return portOf(url) === config.port && addresses.some((address) => listensAt(config.host, address));
+}
+
+/** Like `leadsHere`, but without a DNS lookup. */
+export function saysItLeadsHere(config: Config, url: URL): boolean {
+  const name = url.hostname.replace(/^\[|\]$/g, '');
+  return leadsHere(config, url, name === 'localhost' ? ['127.0.0.1', '::1'] : isIP(name) === 0 ? [] : [name]);
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/\.$/, '');
+}
+
+/** If HOST is a name or 0.0.0.0, the hub may listen on any address of this machine. */
+function listensAt(host: string, address: string): boolean {
+  if (cidrContains(ANY_ADDRESS, address)) return true;
+  if (isIP(host) !== 0 && !cidrContains(ANY_ADDRESS, host)) return cidrContains(parseCidrs(host), address);
+  return cidrContains(LOOPBACK, address) || cidrContains(ownAddresses(), address);
+}
+
+function ownAddresses(): Cidr[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return parseCidrs(all.filter(({ scopeid }) => !scopeid).map(({ address }) => address).join());
+}
+
+/** Bytes. Only larger bodies wait for one another. */
+const LARGE_BODY = 1024 * 1024;
+
+/** Large bodies received at once, 10 MiB each at most. Only one is parsed and stored at a time. */
+const RECEIVED_AT_ONCE = 3;
+
+const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));
+
+/** The turns of one synchronisation in the memory that all large feeds share. */
+export type LargeFeedTurns = {
+  body: LargeBody;
+  /** Resolves when the body may be parsed: at once if it is small, else when no other large one is being parsed. */
+  read(bytes: number): Promise<void>;
+  /** Gives the turns back, when body and posts are no longer needed. */
+  end(): void;
+};
+
+/** Takes part in the queue for large bodies; call `end` in any case. */
+export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
+  const { receive, read } = lanes(hub);
+  const over = Promise.withResolvers<void>();
+  const begin = (lane: typeof read): Promise<void> => new Promise((resolve, reject) => {
+    lane('large', signal, () => (resolve(), over.promise)).catch(reject);
+  });
+  return {
+    body: { bytes: LARGE_BODY, turn: () => begin(receive) },
+    read: async (bytes) => bytes > LARGE_BODY ? begin(read) : undefined,
+    end: over.resolve,
+  };
 }

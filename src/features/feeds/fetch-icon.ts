@@ -8,55 +8,56 @@ import { RefusedFile } from '../attachments/recognise-images.ts';
 import { enqueue, jobs, type Hub, type JobKind } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';
-import { findIconLinks } from './find-icons.ts';
-import { leadsHere } from './own-address.ts';
+import { absoluteUrl } from './feed-values.ts';
+import { leadsHere } from './fetch-feed.ts';
+import { headTags } from './parse-feed.ts';
 
 const ICON_BYTES = 100 * 1024;
 
-/** A larger page is not read; of others the beginning, where icons are named. */
+/** Bytes. Larger pages are refused; only the beginning is searched for icon links. */
 const ICON_PAGE_BYTES = 2 * 1024 * 1024;
 const HEAD_BYTES = 256 * 1024;
 
-/** For each request. */
+/** Timeout of each request. */
 const TIME = 5 * SECOND;
 
-/** Of one source, redirects not counted. */
+/** Requests for one source, redirects not counted. */
 const MAX_REQUESTS = 8;
 
-/** More wait in their table, where they are no jobs that are late. */
+/** Icon jobs enqueued at once. Other due icons stay in their table, so that they do not count as late jobs. */
 const PLANNED_AT_ONCE = 20;
 
-/** A host that fails in one of these ways is not asked for anything else. */
+/** After one of these errors no more requests go to the host. */
 const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
 /**
- * Looks for the icon of a feed: the one that the feed names, else one that its site's page or the first page there
- * names, else /favicon.ico. One that was found before stays where none is found now: the site may be ill.
+ * Looks for the icon of a feed: named by the feed, linked from the site's page or its home page, or /favicon.ico. If
+ * none is found, an earlier icon stays, because the site may be down.
  */
 export const fetchIcon: JobKind<{ sourceId: number }> = {
   name: 'fetch-icon',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 2, // that no icon is found is no failure
+  attempts: 2, // finding no icon is not a failure
   concurrency: 2,
   afterRestore: 'run',
   stores: true,
 
   async run(hub, { sourceId }, signal) {
     const source = sources(hub).find(sourceId);
-    if (!source || sourceIcons(hub).isCleared(sourceId)) return; // meanwhile
+    if (!source || sourceIcons(hub).isCleared(sourceId)) return; // deleted or cleared meanwhile
     const icon = await findIcon(hub, source, signal);
     if (icon) return () => sourceIcons(hub).keep(sourceId, icon);
   },
 };
 
-/** Enqueues a job for some of the icons that are due, once those of before are under way. */
+/** Enqueues jobs for due icons, unless earlier ones are still waiting. */
 export function planDueIcons(hub: Hub): void {
   if (jobs(hub).oldestDueSeconds(fetchIcon.name) > 0 || !mayRecord(hub)) return;
   hub.db.write('plan due icons', () => {
     for (const { sourceId, ownerId, isWell } of sourceIcons(hub).takeDue(PLANNED_AT_ONCE)) {
-      const source = isWell === 1 ? sources(hub).find(sourceId) : undefined; // others need no icon now
+      const source = isWell === 1 ? sources(hub).find(sourceId) : undefined; // failing feeds need no icon now
       if (!source) continue;
-      const lane = `icon of ${siteOf(source).host}`; // a host that hangs takes one place at the most
+      const lane = `icon of ${siteOf(source).host}`; // a host that hangs takes at most one slot
       enqueue(hub, fetchIcon, { sourceId }, { lane, owner: ownerId, rank: RANKS.usual });
     }
   });
@@ -72,7 +73,7 @@ async function findIcon(hub: Hub, source: Source, signal: AbortSignal): Promise<
   return undefined;
 }
 
-/** Addresses of icons, the likeliest first; pages are asked for only when none of those before was one. */
+/** Addresses of icons, the likeliest first. A page is fetched only after all earlier addresses failed. */
 async function* candidates(hub: Hub, source: Source, ask: Ask): AsyncGenerator<string> {
   const named = sourceIcons(hub).namedBy(source.id);
   if (named !== null) yield named;
@@ -88,15 +89,15 @@ function namedByPage(page: OutboundResponse | undefined): string[] {
   return findIconLinks(text, page.url);
 }
 
-/** A feed that names no site is at home where it comes from; its own path may hold a secret, and is no page. */
+/** The site of a feed; without one, the root of the feed's host, because the feed's path may hold a secret. */
 function siteOf({ siteUrl, feedUrl }: Source): URL {
   return siteUrl === null ? new URL('/', feedUrl ?? '') : new URL(siteUrl);
 }
 
-/** The answer, or nothing where there is none that helps. */
+/** Resolves to the response, or undefined if it is of no use. */
 type Ask = (url: string, maxBytes: number) => Promise<OutboundResponse | undefined>;
 
-/** Asks for each address once, without any password, and a host that does not answer for nothing more. */
+/** Requests each address at most once, never with a password, and skips hosts that did not answer. */
 function createAsking({ outbound, config }: Hub, signal: AbortSignal): Ask {
   const asked = new Set<string>();
   const hopeless = new Set<string>();
@@ -132,4 +133,50 @@ function recognised(content: Buffer): Icon | undefined {
     if (error instanceof RefusedFile) return undefined;
     throw error;
   }
+}
+
+/** Pixels of a sharp icon on a high-density screen; larger ones take longer to load. */
+const WANTED_SIDE = 36;
+
+/** Assumed width of an icon without `sizes`; most are 16 or 32 wide. */
+const USUAL_SIDE = 24;
+
+/** Icon links used from one page. */
+const MAX_LINKS = 4;
+
+const DATA = /^data:image\//i;
+const SVG = /\.svg(?:[?#]|$)|^data:image\/svg/i;
+
+type IconLink = { url: string; cost: number };
+
+/**
+ * The icons that a web page links to, best first: large enough, for pages rather than home screens, for a light
+ * background. Without SVG, which the hub does not show. May contain `data:` URLs.
+ */
+export function findIconLinks(html: string, pageUrl: string): string[] {
+  const tags = headTags(html);
+  const base = tags.map(({ name, attributes }) => name === 'base' ? absoluteUrl(attributes.get('href'), pageUrl) : null)
+    .find((url) => url !== null) ?? pageUrl;
+  const links = tags.flatMap(({ name, attributes }) => name === 'link' ? iconLink(attributes, base) : []);
+  const urls = new Set(links.toSorted((a, b) => a.cost - b.cost).map(({ url }) => url));
+  return [...urls].slice(0, MAX_LINKS);
+}
+
+function iconLink(attributes: ReadonlyMap<string, string>, base: string): IconLink[] {
+  const rel = (attributes.get('rel') ?? '').toLowerCase().split(/\s+/);
+  const isPlain = rel.includes('icon');
+  if (!isPlain && !rel.some((name) => name.startsWith('apple-touch-icon'))) return [];
+  const href = attributes.get('href')?.trim() ?? '';
+  const url = DATA.test(href) ? href : absoluteUrl(href, base);
+  if (url === null || /svg/i.test(attributes.get('type') ?? '') || SVG.test(url)) return [];
+  const isDark = /dark/i.test(attributes.get('media') ?? '');
+  return [{ url, cost: sizeCost(attributes.get('sizes')) + (isPlain ? 0 : 1_000) + (isDark ? 10_000 : 0) }];
+}
+
+/** Distance of the best of the `sizes` (`16x16 32x32`) from the wanted size; too small counts double. */
+function sizeCost(sizes: string | undefined): number {
+  const sides = (sizes ?? '').split(/\s+/).map((size) => parseInt(size, 10)).filter((side) => side > 0);
+  const costs = (sides.length > 0 ? sides : [USUAL_SIDE])
+    .map((side) => side >= WANTED_SIDE ? side - WANTED_SIDE : 2 * (WANTED_SIDE - side));
+  return Math.min(...costs, 900);
 }

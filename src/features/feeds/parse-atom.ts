@@ -9,9 +9,8 @@ import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { addAttachment, collectAttachments, mediaTypeOf } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, cutOf, firstDate, firstLine, htmlToText, identifyItems, keptGuid, languageInside,
-  looksLikeHtml, MAX_ITEMS,
-  newestItems, personNames, publishedInterval, titleText, undeclaredToHtml, type LinkBase,
+  absoluteUrl, baseInside, firstDate, firstLine, htmlToText, identifyItems, keptGuid, languageInside, looksLikeHtml,
+  MAX_ITEMS, newestItems, personNames, publishedInterval, titleText, truncationOf, undeclaredToHtml, type LinkBase,
   type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
@@ -25,7 +24,7 @@ const PUBLISHED = ['published', 'issued', 'dc:date', 'dcterms:issued', 'pubdate'
 const LANGUAGES = ['dc:language'];
 const UPDATED = ['updated', 'modified', 'dcterms:modified'];
 
-/** Atom 1.0 (RFC 4287) and 0.3. */
+/** Parses Atom 1.0 (RFC 4287) and 0.3. */
 export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   const base = baseInside(feed, { url: feedUrl, given: false });
   const siteUrl = alternateLink(feed, base.url);
@@ -42,11 +41,11 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
     ttl: publishedInterval(feed),
     items: identifyItems(entries.map((entry) => readEntry(entry, context))),
     deleted: childrenOf(feed, 'at:deleted-entry').slice(0, MAX_ITEMS).flatMap(deletedEntry),
-    cut: cutOf(feed, all, IDS),
+    cut: truncationOf(feed, all, IDS),
   };
 }
 
-/** RFC 6721. */
+/** A tombstone (RFC 6721). */
 function deletedEntry(element: XmlElement): DeletedPost[] {
   const guid = singleLine(attributeOf(element, 'ref') ?? '');
   return guid === '' ? [] : [{ guid: keptGuid(guid), deletedAt: parseDate(attributeOf(element, 'when') ?? '') }];
@@ -66,7 +65,7 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
     author: authorsOf(entry) ?? (source === undefined ? null : authorsOf(source)) ?? feed.author,
     language: languageInside(entry, LANGUAGES, feed.language),
     contentHtml: content.html,
-    // Without xml:base publishers write for the page of the entry, not for the address of the feed.
+    // Without xml:base, relative links usually belong to the entry's page rather than to the feed.
     baseUrl: content.base.given ? content.base.url : url ?? feed.siteUrl ?? base.url,
     summary: content.summary,
     publishedAt: firstDate(entry, PUBLISHED) ?? updatedAt,
@@ -93,7 +92,7 @@ function alternateLink(parent: XmlElement, base: string): string | null {
   return first;
 }
 
-/** The names of the authors, by address where there is no name. */
+/** The names of the authors; the address if there is no name. */
 function authorsOf(parent: XmlElement): string | null {
   return personNames(writtenAuthors(parent));
 }
@@ -118,7 +117,7 @@ function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
   return { html, summary: null, base: baseInside(summary ?? null, base) };
 }
 
-/** Atom 0.3 allows the same content in several types: HTML before text. */
+/** Atom 0.3 allows the same content in several types; prefers HTML to text. */
 function bestFirst(contents: XmlElement[]): XmlElement[] {
   if (contents.length < 2) return contents;
   return contents.toSorted((a, b) => Number(isPlain(a)) - Number(isPlain(b)));
@@ -128,14 +127,14 @@ function isPlain(content: XmlElement): boolean {
   return ['text', 'text/plain'].includes(attributeOf(content, 'type')?.toLowerCase() || 'text');
 }
 
-/** What a video platform says about an entry that has neither content nor summary. */
+/** The Media RSS description, for entries without content and summary, such as those of video platforms. */
 function mediaDescription(entry: XmlElement): string {
   const holder = childOf(entry, 'media:group') ?? entry;
   const description = childOf(holder, 'media:description');
   return description === undefined ? '' : undeclaredToHtml(textOf(description));
 }
 
-/** `<content src>`: content that is elsewhere (RFC 4287, 4.1.3.2). */
+/** `<content src>`: content at another address (RFC 4287, 4.1.3.2). */
 function outsideContent(entry: XmlElement, base: string): { url: string; mediaType: string | null } | null {
   for (const content of childrenOf(entry, 'content')) {
     const url = absoluteUrl(attributeOf(content, 'src'), baseInside(content, { url: base, given: false }).url);
@@ -161,13 +160,13 @@ function atomTitle(title: XmlElement | undefined): string {
   return kind === 'html' || kind === 'xhtml' ? htmlToText(atomHtml(title)) : titleText(sourceText(title));
 }
 
-/** An Atom text or content construct as HTML; '' for content that is neither text nor markup. */
+/** An Atom text or content construct as HTML; '' if it is neither text nor markup. */
 function atomHtml(element: XmlElement): string {
   const kind = kindOf(element);
   if (kind === 'other') return '';
   if (element.children.length > 0) {
     const content = withoutDiv(element);
-    // Some wrap the escaped HTML itself in a div.
+    // Some feeds wrap the escaped HTML in a div.
     if (kind === 'html' && content.children.length === 0) return textOf(content).trim();
     return innerHtml(content, kind === 'html' ? 'html' : 'text').trim();
   }
@@ -175,7 +174,7 @@ function atomHtml(element: XmlElement): string {
   return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : escapeHtml(text);
 }
 
-/** Atom 1.0 names the kind or a media type (RFC 4287, 3.1.1 and 4.1.3), Atom 0.3 a media type. */
+/** The kind of a text construct. Atom 1.0 gives a kind or media type (RFC 4287, 3.1.1 and 4.1.3), 0.3 a media type. */
 function kindOf(element: XmlElement): TextKind {
   const type = essenceOf(attributeOf(element, 'type')) || 'text';
   const mode = attributeOf(element, 'mode')?.toLowerCase();
@@ -185,14 +184,14 @@ function kindOf(element: XmlElement): TextKind {
   return mode === undefined && !type.includes('/') ? 'text' : 'other';
 }
 
-/** The decoded text, also out of Atom 0.3's base64. */
+/** The text, decoded from Atom 0.3's base64 if necessary. */
 function sourceText(element: XmlElement): string {
   const text = textOf(element);
   const isBase64 = attributeOf(element, 'mode')?.toLowerCase() === 'base64';
   return isBase64 ? decodeText(Buffer.from(text, 'base64'), null) : text;
 }
 
-/** The `div` that wraps XHTML is no part of the content (RFC 4287, 3.1.1.3). */
+/** The content without the `div` that wraps XHTML (RFC 4287, 3.1.1.3). */
 function withoutDiv(element: XmlElement): XmlElement {
   const [only, second] = element.children;
   return only !== undefined && second === undefined && only.name === 'div' ? only : element;

@@ -2,23 +2,23 @@ import type { TakeBody } from '../../platform/net/outbound-exchange.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 import { isHtmlPage, parseFeed } from './parse-feed.ts';
 
-/** Bytes. Of what is larger only so much is read while somebody waits. */
+/** Bytes. Of larger documents only this much is parsed while a person waits. */
 const BEGINNING = 64 * 1024;
 const LARGE = 2 * BEGINNING;
-/** Of a web page, whose feeds are named at its beginning. */
+/** Bytes of a web page that are searched for feed links. */
 export const BEGINNING_BYTES = 512 * 1024;
 
-/** Members without which JSON is no feed, wherever they stand. */
+/** Members that every JSON Feed has, anywhere in the document. */
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 
-/** The whole of a small document. `bytes` of a large one are its first BEGINNING_BYTES or fewer. */
+/** A received document: complete, or for a large one at most its first BEGINNING_BYTES. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
- * Takes a document piece by piece, and of a large one no more than tells that it is a feed. What does not begin as one
- * is gone through to its end or to the limit, and not kept.
+ * Receives a document piece by piece and stops once a large one is known to be a feed. A document that does not begin
+ * like a feed is received to its end or to the limit, without keeping it.
  */
 export function takeBeginning(): Beginning {
   const pieces: Buffer[] = [];
@@ -38,7 +38,7 @@ export function takeBeginning(): Beginning {
 
   function lookForMembers(bytes: Buffer): void {
     for (const member of missing) if (bytes.includes(member)) missing.delete(member);
-    end = bytes.subarray(-10); // a member may be parted
+    end = bytes.subarray(-10); // a member may be split between two pieces
   }
 
   return {
@@ -60,8 +60,8 @@ function isJson(bytes: Buffer): boolean {
 }
 
 /**
- * What a large document says of itself in its beginning: its title, but not all of its posts. Throws NotAFeedError as
- * `parseFeed` does; of JSON that has its posts first nothing but its members is looked at.
+ * Parses the beginning of a large document: title, but not all posts. Throws NotAFeedError like `parseFeed`. If the
+ * posts come first in JSON, only the required members are checked.
  */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();

@@ -14,7 +14,7 @@ const COMPACT_DATE = /^(\d{4})(\d\d)(\d\d)(?:[Tt\s]?(\d\d)(\d\d)(\d\d)?)?(?=$|[Z
 const CLOCK_TIME = /(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,9}))?)?/;
 const OFFSET = /^(?:UTC|GMT|UT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?(?!\d)/i;
 
-/** Beginnings of month names, without accents, in the languages seen in feeds; the longest that fits counts. */
+/** Prefixes of month names in the languages seen in feeds, without accents; the longest match wins. */
 const MONTH_STEMS = [
   ['jan', 'ene', 'gen', 'sty', 'янв', 'ιαν'],
   ['feb', 'fev', 'lut', 'фев', 'φεβ'],
@@ -47,10 +47,9 @@ const ZONES = new Map<string, number>([
 ]);
 
 /**
- * A date as feeds write them, in unix ms, or null where there is none. Never the machine's own time zone: without
- * one it is UTC. Reads ISO 8601 with parts missing, RFC 822, 850 and asctime with their common faults, month names
- * in a dozen languages, unix times. Weekdays are not looked at; a year before 1900 means "no date", one after 9999 the
- * end of that year.
+ * A date as feeds write them, in unix ms, or null. A date without a time zone is UTC. Reads ISO 8601 with missing
+ * parts, RFC 822, RFC 850 and asctime with common errors, month names in a dozen languages, and unix times. Ignores
+ * weekdays. A year before 1900 gives null, one after 9999 the end of 9999.
  */
 export function parseDate(text: string): number | null {
   const trimmed = text.trim();
@@ -62,7 +61,7 @@ export function parseDate(text: string): number | null {
   return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWords(tidy);
 }
 
-/** The strict form that most feeds use, read without looking further. */
+/** Fast path for the strict form that most feeds use. */
 function fromRfc822(parts: RegExpExecArray): number | null {
   const [, day, name = '', year, hours, minutes, seconds, zone = ''] = parts;
   const month = monthOf(name);
@@ -70,7 +69,7 @@ function fromRfc822(parts: RegExpExecArray): number | null {
   return month === null || time === null ? null : instant({ year: Number(year), month, day: Number(day) }, time, zone);
 }
 
-/** East Asian units as separators, halves of the day as AM and PM, comments in brackets and commas gone. */
+/** Normalises text: East Asian units to separators, morning and afternoon to AM and PM; drops comments and commas. */
 function tidyText(text: string): string {
   return text
     .replace(/[年년月월]\s*/g, '-').replace(/[日일]/g, ' ')
@@ -97,7 +96,7 @@ function fromCompact(text: string): number | null {
   return instant(date, time, clock?.zone ?? text.slice(all.length));
 }
 
-/** `2003`, `2003-12`, `2003-12-31`, the ordinal `2003-365`, each with or without a time. */
+/** `2003`, `2003-12`, `2003-12-31` or the ordinal `2003-365`; the last two may have a time. */
 function fromIso(text: string): number | null {
   const ordinal = ORDINAL_DATE.exec(text);
   const parts = ordinal ?? ISO_DATE.exec(text);
@@ -116,7 +115,7 @@ function fromIso(text: string): number | null {
   return instant(date, sinceMidnight, time?.zone ?? '');
 }
 
-/** Everything else: find the time and its zone, then the day, month and year in what is left. */
+/** Any other form: takes out the time and zone, then finds day, month and year in the rest. */
 function fromWords(text: string): number | null {
   const time = readTime(text);
   const date = readDate(time?.rest ?? text, time !== null);
@@ -139,22 +138,22 @@ function readTime(text: string): TimeOfDay | null {
   return { sinceMidnight, zone: isZone ? zone : '', rest };
 }
 
-/** Milliseconds since midnight, 24:00 and leap seconds included; null for what no clock shows. */
+/** Milliseconds since midnight; accepts 24:00 and leap seconds. Null for an impossible time. */
 function timeOfDay(hours: number, minutes: number, seconds: number): number | null {
   if (hours > 24 || minutes > 59 || seconds > 60) return null;
   return hours * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-/** Twelve o'clock in the morning is midnight. */
+/** Converts a 12-hour clock; 12 AM is midnight. */
 function hour(hours: number, half: string | undefined): number {
   if (half === undefined || hours > 12) return hours;
   return (hours % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
 }
 
-/** Day, month and year in words or numbers; with a time of four digits where no other was found. */
+/** Day, month and year in words or numbers, and a time of four digits if no other was found. */
 function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnight: number; zone: string }) | null {
   const numbers = text.match(/\d+/g) ?? [];
-  // A weekday may look like a month (mar. is also mardi), and it comes first.
+  // A weekday may look like a month (mar. is also mardi) and comes first, so the last match wins.
   const words = (text.match(/\p{L}+/gu) ?? []).filter((word) => zoneOffset(word) === null);
   const month = words.map(monthOf).findLast((found) => found !== null) ?? null;
   const [a, b, c] = numbers;
@@ -171,8 +170,8 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
 }
 
 /**
- * Three numbers: year first, of two digits where all have two and dashes are between; day first with dots or other
- * dashes; else month first unless it cannot be one.
+ * A date of three numbers. Year first if it has four digits or the form is `99-12-31`; day first with dots, with dashes
+ * or if the first number cannot be a month; otherwise month first.
  */
 function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
   const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;
@@ -182,7 +181,7 @@ function numericDate(text: string, a: string, b: string, c: string): YearMonthDa
   return { year: fullYear(c), month: Number(month) - 1, day: Number(day) };
 }
 
-/** Two digits: 1950 to 2049; three: years since 1900, as some programs count (RFC 5322, 4.3). */
+/** Two digits mean 1950 to 2049; three count from 1900, as some programs do (RFC 5322, 4.3). */
 function fullYear(digits: string): number {
   const year = Number(digits);
   if (digits.length === 3) return 1900 + year;
@@ -196,7 +195,7 @@ function instant(date: YearMonthDay, sinceMidnight: number, zone: string): numbe
   return Math.min(asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE, LATEST);
 }
 
-/** Minutes east of Greenwich of `+01:00`, `GMT+1`, `EST`, `America/New_York`; null where that is no zone. */
+/** Minutes east of Greenwich for `+01:00`, `GMT+1`, `EST` or `America/New_York`; null for anything else. */
 function zoneMinutes(zone: string, at: number): number | null {
   const offset = OFFSET.exec(zone);
   if (offset !== null) {
@@ -206,7 +205,7 @@ function zoneMinutes(zone: string, at: number): number | null {
   return zone.includes('/') ? placeOffset(zone, at) : zoneOffset(zone);
 }
 
-/** The offset of a place of the time zone database, at about the time given. */
+/** Minutes east of Greenwich for a name of the time zone database, at about the given time. */
 function placeOffset(place: string, at: number): number | null {
   try {
     const format = new Intl.DateTimeFormat('en-US', { timeZone: place, timeZoneName: 'longOffset' });
@@ -219,7 +218,7 @@ function placeOffset(place: string, at: number): number | null {
   }
 }
 
-/** 0 to 11 for a month name or its beginning in a dozen languages, else null. */
+/** 0 to 11 for a month name or its prefix in a dozen languages, else null. */
 function monthOf(word: string): number | null {
   const plain = word.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
   for (let length = Math.min(LONGEST_STEM, plain.length); length >= SHORTEST_STEM; length -= 1) {

@@ -10,12 +10,12 @@ import { parseRss } from './parse-rss.ts';
 
 type Root = { kind: 'rss' | 'atom'; start: number };
 
-/** How many start tags may come before the feed's own, such as those of a server's warning. */
+/** Start tags that may come before the feed's root, such as those of a server's warning. */
 const MAX_TAGS_BEFORE_ROOT = 50;
 const ROOTS = new Map<string, Root['kind']>([['rss', 'rss'], ['rdf', 'rss'], ['channel', 'rss'], ['feed', 'atom']]);
 const SIBLINGS = new Set(['item', 'entry']);
 
-/** Namespaces whose elements an RSS document may hold, in lower case and without the last slash, by usual prefix. */
+/** Namespaces of modules, in lower case and without a trailing slash, with their usual prefix. */
 const MODULES: [string, string][] = [
   ['http://purl.org/rss/1.0/modules/content', 'content'],
   ['http://purl.org/dc/elements/1.0', 'dc'],
@@ -49,22 +49,22 @@ const RSS = [
 
 const ATOM = ['http://www.w3.org/2005/atom', 'http://purl.org/atom/ns#'];
 
-/** In an RSS document Atom's elements are `atom:link` and so on. */
+/** In an RSS document, Atom elements get the prefix `atom:`. */
 const NAMESPACES_IN_RSS: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...RSS.map((uri): [string, string] => [uri, '']),
   ...ATOM.map((uri): [string, string] => [uri, 'atom']),
 ]);
 
-/** In an Atom document Atom's elements have no prefix. */
+/** In an Atom document, Atom elements have no prefix. */
 const NAMESPACES_IN_ATOM: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...ATOM.map((uri): [string, string] => [uri, '']),
 ]);
 
 /**
- * Reads RSS, Atom and JSON Feed of all versions, with the faults that feeds have. `url` is where the document came
- * from, after redirects. Throws NotAFeedError for any other document and XmlLimitError for one beyond all bounds.
+ * Parses RSS, Atom and JSON Feed of all versions and tolerates their common errors. `url`: the document's address after
+ * redirects. Throws NotAFeedError for other documents and XmlLimitError if a limit of the XML parser is exceeded.
  */
 export function parseFeed(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
   const text = decodeText(bytes, source.contentType);
@@ -77,12 +77,12 @@ export function parseFeed(bytes: Buffer, source: { url: string; contentType: str
   return feed;
 }
 
-/** Other tags may be a server's warning in front of a feed; this one is not. */
+/** Whether the document begins with `<html>`. Other tags may be a server's warning in front of a feed. */
 function startsWithHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<html[\s>]/i.test(text.slice(0, 1024));
 }
 
-/** Some servers put the document type of HTML before whatever they send. */
+/** Whether the document begins with HTML's doctype, which some servers put even before feeds. */
 function claimsToBeHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<!doctype\s+html/i.test(text.slice(0, 1024));
 }
@@ -93,7 +93,7 @@ function describe(text: string, first: string, isPage: boolean): string {
   return text.slice(0, 1024).includes('\0') ? 'binary data, not a feed' : 'text, but not a feed';
 }
 
-/** The feed in an XML document, or null where there is no root element of a feed. Throws XmlLimitError. */
+/** The feed in an XML document; null without the root element of a feed. Throws XmlLimitError. */
 function parseXmlFeed(text: string, feedUrl: string): ParsedFeed | null {
   const root = findRoot(text);
   if (root === null) return null;
@@ -120,18 +120,18 @@ function findRoot(text: string): Root | null {
   return root;
 }
 
-/** `title`: what the page calls it. */
+/** A feed that a web page links to; `title` as in the link. */
 export type FeedLink = { url: string; title: string | null };
 
 const FEED_TYPES = new Set([
   'application/rss+xml', 'application/atom+xml', 'application/feed+json', 'application/json', 'application/rdf+xml',
   'application/x-rss+xml', 'application/x-atom+xml', 'application/xml', 'text/xml', 'text/rss+xml', 'text/rss',
 ]);
-/** Tags that matter, and the starts of what hides tags: comments and elements whose content is text. */
+/** Matches link and base tags, and the starts of comments and elements whose content must be skipped. */
 const TAG = /<(?:!--|(link|base|script|style|template|noembed|noframes|xmp|textarea|title)(?=[\s/>]))/gi;
 const HTML_START = /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|script|style|h1|div|table|p|center|br)[\s/>])/i;
 
-/** The feeds a web page advertises, in its order, each address once. */
+/** The feeds that a web page links to, in document order, each address once. */
 export function findFeedLinks(html: string, pageUrl: string): FeedLink[] {
   const found = new Map<string, FeedLink>();
   const links: ReadonlyMap<string, string>[] = [];
@@ -147,7 +147,7 @@ export function findFeedLinks(html: string, pageUrl: string): FeedLink[] {
   return [...found.values()];
 }
 
-/** Whether a document begins as a web page does, after white space, comments and an XML declaration. */
+/** Whether a document begins like a web page, after white space, comments and an XML declaration. */
 export function isHtmlPage(text: string): boolean {
   let at = 0;
   for (;;) {
@@ -160,10 +160,10 @@ export function isHtmlPage(text: string): boolean {
   }
 }
 
-/** Of a page: what has more of them names thousands of feeds, each of which would be looked at. */
+/** Tags read from one page, so that a page with thousands of links stays cheap. */
 const HEAD_TAGS_MAX = 1_000;
 
-/** The first `link` and `base` tags of a page, those in comments, scripts and other text left out. */
+/** The first `link` and `base` tags of a page, without those in comments, scripts and similar elements. */
 export function headTags(html: string): { name: string; attributes: ReadonlyMap<string, string> }[] {
   const tags: { name: string; attributes: ReadonlyMap<string, string> }[] = [];
   TAG.lastIndex = 0;
@@ -176,7 +176,7 @@ export function headTags(html: string): { name: string; attributes: ReadonlyMap<
   return tags;
 }
 
-/** Where reading goes on after a tag: behind the end tag of an element whose content is text. */
+/** Offset at which reading continues after a tag; for an element whose content is text, after its end tag. */
 function endOfElement(html: string, name: string, tagEnd: number): number {
   if (name === 'link' || name === 'base') return tagEnd;
   const endTag = new RegExp(`</${name}`, 'gi');
@@ -195,7 +195,7 @@ function feedLink(attributes: ReadonlyMap<string, string>, base: string): FeedLi
   const isAlternate = rel.includes('alternate') && !rel.includes('stylesheet') && FEED_TYPES.has(type);
   if (!isAlternate && !rel.includes('feed')) return null;
   const url = absoluteUrl(attributes.get('href'), base);
-  // WordPress advertises each page's data as an alternate of type application/json.
+  // WordPress links each page's data as an alternate of type application/json.
   if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return null;
   return { url, title: singleLine(attributes.get('title') ?? '') || null };
 }

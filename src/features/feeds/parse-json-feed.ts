@@ -10,7 +10,7 @@ import {
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
 
-/** JSON Feed 1 and 1.1, also with members of the wrong type. Throws NotAFeedError. */
+/** Parses JSON Feed 1 and 1.1; tolerates members of the wrong type. Throws NotAFeedError. */
 export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const feed = readDocument(text);
   const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);
@@ -46,7 +46,7 @@ function readDocument(text: string): JsonObject {
   return document;
 }
 
-/** `given`: what the feed says of all its items. */
+/** `given`: author and language of the feed, the default for its items. */
 function readItem(
   item: JsonObject, base: string, given: Pick<IncomingPost, 'author' | 'language'>,
 ): UnidentifiedItem {
@@ -82,7 +82,7 @@ export function postOfItem({ html, text, summary, ...members }: ItemMembers, bas
   };
 }
 
-/** `authors` (1.1) or `author` (1), each an array, an object or only a name. */
+/** Names in `authors` (1.1) or `author` (1); either may be an array, an object or a plain name. */
 function authorsOf(holder: JsonObject): string | null {
   for (const member of ['authors', 'author']) {
     const names = personNames(listIn(holder, member).map(authorName));
@@ -113,7 +113,7 @@ function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
   return [...found.values()];
 }
 
-/** A member that should be text; numbers are written out, anything else is ''. */
+/** A member as text; numbers are converted, anything else becomes ''. */
 function textIn(holder: JsonObject, name: string): string {
   return scalarText(holder[name]);
 }
@@ -122,7 +122,7 @@ function scalarText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? repairControls(String(value)) : '';
 }
 
-/** A member that should be an array; a single value counts as an array of one. */
+/** A member as an array; a single value becomes an array of one. */
 function listIn(holder: JsonObject, name: string): unknown[] {
   const value = holder[name];
   return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];

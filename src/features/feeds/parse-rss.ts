@@ -3,8 +3,8 @@ import {
 } from '../../platform/markup/xml-tree.ts';
 import { collectAttachments } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, cutOf, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems, personNames,
-  publishedInterval, titleText, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed,
+  absoluteUrl, baseInside, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems, personNames,
+  publishedInterval, titleText, truncationOf, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed,
   type UnidentifiedItem,
 } from './feed-values.ts';
 
@@ -16,14 +16,14 @@ const DESCRIPTIONS = ['description', 'dc:description', 'itunes:summary', 'google
 const PUBLISHED = ['pubdate', 'dcterms:issued', 'dc:date', 'dcterms:created', 'atom:published', 'published', 'date'];
 const LANGUAGES = ['language', 'dc:language'];
 const UPDATED = ['dcterms:modified', 'atom:updated', 'updated', 'lastbuilddate'];
-/** Where the whole text of an item is, by preference; the rest is a summary. */
+/** Elements with the full text of an item, best first. */
 const FULL_CONTENT = ['content:encoded', 'body', 'atom:content', 'content', 'encoded'];
 const SHORT_CONTENT = [
   'description', 'atom:summary', 'summary', 'dc:description', 'googleplay:description', 'media:description',
 ];
 const PLAIN_CONTENT = ['itunes:summary', 'itunes:subtitle'];
 
-/** RSS 0.90 to 2.0 and 1.0, with the modules that publishers use. */
+/** Parses RSS 0.90 to 2.0 with the common modules. */
 export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const channel = root.name === 'channel' ? root : childOf(root, 'channel') ?? root;
   const base = baseInside(channel, baseInside(root, { url: feedUrl, given: false }));
@@ -41,11 +41,11 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
     ttl: publishedInterval(channel),
     items: identifyItems(items.map((item) => readItem(item, itemBase, language))),
     deleted: [],
-    cut: cutOf(root, all, IDS),
+    cut: truncationOf(root, all, IDS),
   };
 }
 
-/** Atom's, else the image of the channel, which is often the icon of the site; in RSS 1.0 it stands beside it. */
+/** Atom's icon, else the channel's image, which is often the icon of the site. In RSS 1.0 it is a sibling. */
 function iconOf(channel: XmlElement, root: XmlElement, base: string): string | null {
   const image = childOf(channel, 'image') ?? childOf(root, 'image');
   const named = firstLine(channel, ['atom:icon']) ?? (image === undefined ? null : firstLine(image, ['url']));
@@ -74,7 +74,7 @@ function readItem(item: XmlElement, outerBase: LinkBase, language: string | null
   };
 }
 
-/** FeedBurner's original, `<link>`, `<link href>`, then Atom's alternate. */
+/** The item's page: FeedBurner's original, `<link>`, `<link href>`, or Atom's alternate link. */
 function linkOf(parent: XmlElement, base: string): string | null {
   const original = absoluteUrl(firstLine(parent, ['feedburner:origlink']), base);
   if (original !== null) return original;
@@ -95,7 +95,7 @@ function isAlternate(link: XmlElement): boolean {
   return (attributeOf(link, 'rel') || 'alternate').toLowerCase() === 'alternate';
 }
 
-/** A guid is a link unless it says that it is none (RSS 2.0), but only when it is an absolute one. */
+/** The guid as a link, if it is an absolute URL and not marked `isPermaLink="false"` (RSS 2.0). */
 function permalinkOf(guid: XmlElement | undefined): string | null {
   if (guid === undefined || attributeOf(guid, 'ispermalink')?.toLowerCase() === 'false') return null;
   const text = textOf(guid).trim();
@@ -127,7 +127,7 @@ function contentOf(item: XmlElement, base: LinkBase): RssContent {
   return { html, summary: shortHtml === html ? null : shortHtml, base: baseInside(full, base) };
 }
 
-/** HTML as text, or, where nobody escaped it, as elements. */
+/** An element's content as HTML, whether the feed escaped it or not. */
 function htmlOf(element: XmlElement): string {
   if (element.children.length > 0) return innerHtml(element, 'html').trim();
   return element.name === 'media:description' ? undeclaredToHtml(textOf(element)) : textOf(element).trim();
@@ -138,7 +138,7 @@ function mediaDescription(item: XmlElement): XmlElement | null {
   return group === undefined ? null : firstFilled(group, ['media:description']);
 }
 
-/** The first element, in the order of the names, that holds anything. */
+/** The first non-empty child, by the order of the names. */
 function firstFilled(parent: XmlElement, names: readonly string[]): XmlElement | null {
   for (const name of names) {
     for (const child of parent.children) {

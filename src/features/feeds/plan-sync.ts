@@ -3,7 +3,7 @@ import { DAY, HOUR, MINUTE, type Random } from '../../platform/clock.ts';
 const SHORTEST_INTERVAL = 15 * MINUTE;
 const LONGEST_INTERVAL = DAY;
 
-/** Before a feed has shown how often it publishes. */
+/** Interval for a feed whose publishing rhythm is not known yet. */
 const UNKNOWN_RHYTHM = HOUR;
 /** Polling at half the usual gap finds a post, on average, a quarter of a gap after it was published. */
 const SHARE_OF_GAP = 0.5;
@@ -11,19 +11,19 @@ const SHARE_OF_GAP = 0.5;
 type Rhythm = {
   /** Publishing times of the newest posts, unix ms, any order. */
   publishedAt: number[];
-  /** What the publisher asks for (Cache-Control, Expires, RSS ttl), ms; 0 for nothing. */
+  /** The interval that the publisher asks for (Cache-Control, Expires, RSS ttl), ms; 0 for none. */
   askedFor: number;
 };
 
 /**
- * Milliseconds until the next sync of a source that answered: half the usual gap between its posts, growing while
- * it is silent, at least what the publisher asks for, from 15 minutes to 24 hours, with jitter.
+ * Milliseconds until the next sync after a success: half the usual gap between posts, growing while there are none, and
+ * at least the interval that the publisher asks for. From 15 minutes to 24 hours, with jitter.
  */
 export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
   return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);
 }
 
-/** Milliseconds until a source is tried again after a job for it failed for good: 1 h, doubling, at most 24 h. */
+/** Milliseconds until the next job after one ran out of attempts: 1 h, doubling, at most 24 h. */
 export function planAfterFailure(failures: number, random: Random): number {
   return jittered(HOUR * 2 ** Math.min(failures, 10), SHORTEST_INTERVAL, random);
 }
@@ -43,8 +43,8 @@ function clamp(interval: number): number {
 }
 
 /**
- * A tenth of the interval up or down, so that sources added together drift apart: less, but not less than
- * `shortest`, else more, but not more than a day.
+ * The interval with up to 10 % of jitter, so that sources added together drift apart. Normally shorter; never shorter
+ * than `shortest` nor longer than a day.
  */
 function jittered(wanted: number, shortest: number, random: Random): number {
   const interval = Math.max(clamp(wanted), shortest);

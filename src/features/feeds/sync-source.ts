@@ -17,30 +17,31 @@ import { noteRuns } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type FeedFacts, type SyncState } from '../sources/sync-state-store.ts';
-import { FeedGoneError, fetchFeed, NO_VALIDATORS, type FetchedFeed } from './fetch-feed.ts';
-import { largeFeedTurns, type LargeFeedTurns } from './large-feeds.ts';
+import {
+  FeedGoneError, fetchFeed, largeFeedTurns, NO_VALIDATORS, type FetchedFeed, type LargeFeedTurns,
+} from './fetch-feed.ts';
 import { authorizationFor } from './feed-passwords.ts';
 import { lastingItems } from './feed-values.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
 
-/** For a host that ran out of time at the last try, so that those who hang keep nobody long. */
+/** Timeout for a host that timed out at the last try, so that hanging hosts do not block the workers. */
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
 
-/** A source's newest posts, by which the next sync is planned. */
+/** Newest posts whose times decide when the next sync is due. */
 const RHYTHM = 10;
 
-/** Delay before a feed is fetched again whose posts could not be stored. */
+/** Delay before the next try if the hub may not store posts now. */
 const LATER = 5 * MINUTE;
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
-/** When runs of this process began, by `performance.now()`. */
+/** Start of each run in this process, by `performance.now()`. */
 const started = new WeakMap<Job, number>();
 
 /**
- * Synchronises one feed. Safe to repeat: posts are keyed by the publisher's id, and all effects share the transaction
- * that completes the job.
+ * Synchronises one feed. Idempotent: posts are keyed by the publisher's id, and all effects are in the transaction that
+ * completes the job.
  */
 export const syncSource: JobKind<{ sourceId: number }> = {
   name: SYNC_SOURCE,
@@ -76,14 +77,14 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     syncState(hub).recordFailure(sourceId, error.message, { isFinal: fate === 'failed', timedOut });
     const retryAt = jobs(hub).find(job.id)?.runAt;
     if (fate === 'failed') failedForGood(hub, source, error);
-    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // the job is there already
+    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // matches the retry of the job
   },
 };
 
 async function fetchUnlessGone(
   hub: Hub, source: SyncState, job: Job, signal: AbortSignal, turns: LargeFeedTurns,
 ): Promise<FetchedFeed | undefined> {
-  // The last try of a job is given its whole time: a host that is only slow is not lost.
+  // The last attempt has the full timeout, so that a merely slow host still succeeds.
   const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
   const authorization = authorizationFor(hub, source);
   const turn = { large: turns.body, toRead: turns.read };
@@ -96,13 +97,13 @@ async function fetchUnlessGone(
   }
 }
 
-/** The source that was fetched; `sourceId` is null when it is yet to be made. */
+/** The fetched source; `sourceId` is null if it does not exist yet. */
 type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null };
 
 /**
- * Prepares what a fetched feed leaves behind, which includes sanitising its posts; of very many it stores most already,
- * for a job that is asked in each step whether it may. The function that it returns stores the rest, in the caller's
- * transaction, and says what came of it. Until then nothing is kept of what is stored: it may be large.
+ * Sanitises the posts of a fetched feed. Of a large feed it already stores most of them, in steps that first check the
+ * job's lease (`early`). The returned function stores the rest in the caller's transaction and returns the result.
+ * Stored posts are released from memory at once.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
@@ -113,10 +114,10 @@ async function prepareSync(
   const isWhole = prepared.length === items.length;
   const { rest, stored } = early && source.sourceId !== null
     ? await storeEarly(hub, source.sourceId, prepared, isWhole, early)
-    : { rest: prepared, stored: undefined }; // few posts of a new source
+    : { rest: prepared, stored: undefined }; // a new source has few posts
   const isUntouched = rest.length === prepared.length;
   const { items: _, ...feed } = fetched.feed ?? { items, deleted: [], ttl: source.ttl };
-  const problem = 'cut' in feed && feed.cut ? cutOff(items.length) : null;
+  const problem = 'cut' in feed && feed.cut ? truncationNote(items.length) : null;
   const contained = fetched.feed && problem === null && !fetched.isPartial ? items.map(({ guid }) => guid) : null;
   const wait = Math.max(askedFor, feed.ttl ?? 0);
 
@@ -127,7 +128,7 @@ async function prepareSync(
     const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, feed.deleted);
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) keepFacts(hub, sourceId, feed);
-    // A part must never be taken for the whole that 304 would speak of.
+    // A truncated document must not be confirmed by a later 304.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
     const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
     const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
@@ -157,38 +158,38 @@ function storeEarly(
   return storeMost(hub, sourceId, 'feed', prepared, { before, signal });
 }
 
-/** What the owner of a feed whose document ended too early reads. */
-function cutOff(items: number): string {
-  return `The feed was cut off by its publisher: the ${items} posts before the cut were read.`;
+/** The note for the owner of a feed whose document was truncated. */
+function truncationNote(items: number): string {
+  return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
 }
 
-/** Storing more of them would keep others waiting. */
+/** Posts stored at once when a feed is added; more would block other writers. */
 const MANY_ITEMS = 150;
 
 /**
- * A feed that was fetched and read; `store` leaves its posts with a source, in the caller's transaction. Those of a
- * large feed are left to the worker: the source is due as soon as it is there.
+ * A fetched feed; `store` adds its posts to a source, in the caller's transaction. For a large feed it does nothing: a
+ * new source is due at once, and the worker stores them.
  */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
-/** Opens the feed at an address, or the one that a page there advertises. Errors are for whoever named it. */
+/** Fetches the feed at an address, or the one that a web page there links to. Error messages are for the user. */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
   const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true, authorization });
   const { url, feed, isPartial } = fetched;
   const title = feed?.title ?? '';
-  if (isPartial || (feed?.items.length ?? 0) > MANY_ITEMS) return { url, title, store: () => {} }; // it is due at once
+  if (isPartial || (feed?.items.length ?? 0) > MANY_ITEMS) return { url, title, store: () => {} };
   const store = await prepareSync(hub, { sourceId: null, url, ttl: null }, fetched);
   const tookMs = Math.round(performance.now() - began);
   return { url, title, store: (sourceId) => noteRuns(hub, sourceId, [{ ...store(sourceId), tookMs }]) };
 }
 
-/** The publisher took the feed away. */
+/** Pauses a source after 410. */
 function pauseGone(hub: Hub, sourceId: number): void {
   pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that it is permanently gone');
 }
 
-/** The feed lives at another address from now on. False, and the source paused, when its owner follows that too. */
+/** Stores the feed's new address. If the owner already has a source there, pauses this one and returns false. */
 function moveFeed(hub: Hub, sourceId: number, url: string): boolean {
   if (syncState(hub).move(sourceId, url)) return true;
   const { host } = new URL(url);
@@ -206,14 +207,14 @@ function pause(hub: Hub, sourceId: number, reason: string, event: OwnerEvent, wh
   notifyOwner(hub, source, event, what);
 }
 
-/** Before a success is recorded: whoever was told that the source fails hears that it works again. */
+/** Notifies the owner that a failing source works again; called before the success is recorded. */
 function tellRecovered(hub: Hub, sourceId: number): void {
   if (!syncState(hub).find(sourceId)?.failures) return;
   const source = sources(hub).find(sourceId);
   if (source) notifyOwner(hub, source, 'recovered', 'can be synchronised again');
 }
 
-/** The last attempt has failed: the source is planned again, and those whom it concerns are told. */
+/** The job is out of attempts: plans the next one, notifies the owner and raises an alert. */
 function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error): void {
   const notBefore = error instanceof RetryLaterError ? error.at : 0;
   const next = hub.clock() + planAfterFailure(failures, hub.random);
@@ -231,17 +232,17 @@ function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: OwnerEvent
   notifications(hub).add({ accountId: ownerId, kind: `source.${event}`, title: `“${title}” ${what}`, path });
 }
 
-/** In a transaction: throws where the job is another worker's by now. */
+/** In a transaction: throws if another worker has taken over the job. */
 function requireLease(hub: Hub, job: Job): void {
-  if (jobs(hub).leaseEnd(job) === null) throw new Error('the job was lost to another worker');
+  if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this job');
 }
 
 /** The disk may have become full since the job began. */
 function requireMayRecord(hub: Hub): void {
-  if (!mayRecord(hub)) throw new NotNowError('the hub may store nothing now', hub.clock() + LATER);
+  if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
 }
 
-/** Counts and notes what came of a run. A job that another worker began has no duration here. */
+/** Counts a run and stores its result. No duration if another process began the job. */
 function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): void {
   const startedAt = started.get(job);
   const took = startedAt === undefined ? undefined : performance.now() - startedAt;
@@ -251,13 +252,13 @@ function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): 
   noteRuns(hub, sourceId, [{ ...run, tookMs: took === undefined ? null : Math.round(took) }]);
 }
 
-/** Enqueues a job for every source that is due. Does nothing while `mayRecord` is false. */
+/** Enqueues a job for every due source. Does nothing while `mayRecord` is false. */
 export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<void> {
   if (!mayRecord(hub)) return;
   await throttled(hub)('plan due syncs', (limit) => planSomeSyncs(hub, limit), () => stopping.aborted);
 }
 
-/** Enqueues the syncs of up to `limit` sources that are due; returns how many. */
+/** Enqueues jobs for up to `limit` due sources; returns how many. */
 export function planSomeSyncs(hub: Hub, limit: number): number {
   return syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
     const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
@@ -265,23 +266,23 @@ export function planSomeSyncs(hub: Hub, limit: number): number {
   });
 }
 
-/** A job for the feed is due now: a new one, or the one that waits for its next try. */
+/** Makes a job for the feed due now: a new one, or the waiting one. */
 export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): void {
   const turn = { lane: new URL(feedUrl ?? '').host, owner: ownerId, rank: RANKS.asked };
   if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
 }
 
-/** How many posts of a large feed are stored, while it is synchronised. */
+/** Progress of a running synchronisation of a large feed. */
 export function syncProgress(hub: Hub, sourceId: number): JobProgress | undefined {
   return jobs(hub).progressOf(syncSource.name, keyOf(sourceId));
 }
 
-/** Whether a job for the source waits or runs. */
+/** Whether a job for the source is waiting or running. */
 export function isSyncing(hub: Hub, sourceId: number): boolean {
   return jobs(hub).isUnderWay(syncSource.name, keyOf(sourceId));
 }
 
-/** Failed jobs of the source need nobody's attention any more. */
+/** Marks the source's failed jobs as settled, so that they no longer count as failures. */
 export function settleFailedSyncs(hub: Hub, sourceId: number): void {
   jobs(hub).settleFailed(syncSource.name, keyOf(sourceId));
 }

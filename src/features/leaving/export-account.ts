@@ -27,11 +27,11 @@ import { maySee, sources, type Source } from '../sources/source-store.ts';
 
 const BATCH = 200;
 
-/** Rows of posts are heavy. */
+/** Posts and drafts have large rows. */
 const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
-/** What the hub keeps of an account, by its name in the export; read by and by as it is asked for. */
+/** The personal data of an account, by its name in the export. Rows are read lazily while the export is sent. */
 const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
@@ -57,7 +57,7 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
     inBatches<AuditRecord>((last) => auditRecords(hub).listOf(id, last?.id ?? 0, BATCH)).map(auditJson),
 };
 
-/** All personal data of an account as one JSON document, streamed: its size does not matter. */
+/** All personal data of an account as one JSON document, streamed so that it may have any size. */
 export function exportAccount(hub: Hub, by: By): Readable {
   const account = ownAccount(hub, by.viewer);
   audit(hub, 'account.exported', by);
@@ -83,7 +83,7 @@ function ownSources(hub: Hub, accountId: number): Generator<Source> {
   return inBatches((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
 }
 
-/** What a person wrote here; what their feeds have published is not theirs. */
+/** Posts that the person wrote here; posts of feeds are not personal data. */
 function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   for (const { id: sourceId, kind } of ownSources(hub, viewerId)) {
     if (kind !== 'native') continue;
@@ -93,7 +93,7 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   }
 }
 
-/** Documents of feeds, with what became of each line. */
+/** Imports with the outcome of each line. */
 function* ownImports(hub: Hub, accountId: number): Generator<object> {
   for (const { id, visibility, madeAt, doneAt } of imports(hub).listOf(accountId, 0, BATCH)) {
     const lines = inBatches<ImportLine>((last) => imports(hub).lines(id, last?.line ?? 0, BATCH)).map(
@@ -102,7 +102,7 @@ function* ownImports(hub: Hub, accountId: number): Generator<object> {
   }
 }
 
-/** With the titles of those sources that the account may still see. */
+/** Follows; `title` is null if the account may no longer see the source. */
 function* ownFollows(hub: Hub, account: Account): Generator<object> {
   for (const { sourceId, folder, notify, readUpTo, createdAt } of inBatches<Follow>((last) =>
     follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH))) {
@@ -112,7 +112,7 @@ function* ownFollows(hub: Hub, account: Account): Generator<object> {
   }
 }
 
-/** With the titles of those posts that the account may still see. */
+/** Stars; `title` is null if the account may no longer see the post. */
 function* ownStars(hub: Hub, account: Account): Generator<object> {
   for (const { postId, starredAt } of inBatches<Star>((last) =>
     stars(hub).listOf(account.id, last?.postId ?? 0, BATCH))) {

@@ -28,9 +28,9 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
 /**
- * Ends the account's sessions and tokens at once and removes its personal data. 422 without the confirmation, 403 for
- * a wrong password, 429 after repeated ones, 409 while it owns sources (named in `sources`) or is the last
- * administrator.
+ * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. 422 without the
+ * confirmation, 403 for a wrong password, 429 after several, 409 while it owns sources (listed in `sources`) or is the
+ * last administrator.
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
@@ -42,7 +42,7 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
   if (!done) throw new HttpError(403, 'The password is wrong.');
 }
 
-/** In a transaction. */
+/** Ends the account and begins its removal, in a transaction. */
 function depart(hub: Hub, id: number, role: Role): void {
   const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
   revokeCredentials(hub, id);
@@ -55,7 +55,7 @@ function depart(hub: Hub, id: number, role: Role): void {
   audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
 }
 
-/** What keeps an account from leaving, or undefined. */
+/** The reason why the account cannot be deleted, or undefined. */
 export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'role'>): HttpError | undefined {
   const owned = ownedSources(hub, id);
   if (owned.length > 0) {
@@ -67,7 +67,7 @@ export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'r
   return undefined;
 }
 
-/** All sources that an account owns, without those that are being removed. */
+/** Sources that an account owns, without those that are being removed. */
 export function ownedSources(hub: Hub, accountId: number): OwnedSource[] {
   return sources(hub).listOwned(accountId, 0, Number.MAX_SAFE_INTEGER).map(({ id, title }) => ({ id, title }));
 }
@@ -82,20 +82,20 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
-/** While others read the database, as a backup does, its log cannot be emptied of what was overwritten. */
+/** Pause before the next try to empty the write-ahead log of removed data. Readers, such as a backup, prevent it. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
-/** Accounts whose words are out of the search index already. A restarted worker does not know, and merges again. */
+/** Accounts already removed from the search index, in this process. After a restart it is merged once more. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Rows of each kind that are removed when an account leaves; for most people that is all. */
+/** Rows of each kind removed in the request itself; enough for most accounts. */
 const FIRST_BATCH = 200;
 
-/** Removes what an account that has left had, a small step at a time, and then its row. */
+/** Removes the data of a deleted account in small steps, then its row. */
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),
-  attempts: 1_000_000, // sources that are being removed, and readers, are waited for as long as it takes
+  attempts: 1_000_000, // waits as long as necessary for removed sources and for readers
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -112,7 +112,7 @@ export const removeAccount: JobKind<{ accountId: number }> = {
     accounts(hub).delete(accountId);
     if (!forgotten(hub).has(accountId)) await forgetWords(hub, signal);
     forgotten(hub).add(accountId);
-    if (!emptyLog(hub.db)) throw new RetryLaterError('others read the database', hub.clock() + WAIT_FOR_READERS);
+    if (!emptyLog(hub.db)) throw new RetryLaterError('others are reading the database', hub.clock() + WAIT_FOR_READERS);
     forgotten(hub).delete(accountId);
   },
 };
@@ -126,7 +126,7 @@ async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Repeats `some` in short transactions until it does less than it may. */
+/** Repeats `some` in short transactions until it returns less than `limit`. */
 async function repeatThrottled(
   hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
 ): Promise<void> {
@@ -134,7 +134,7 @@ async function repeatThrottled(
   signal.throwIfAborted();
 }
 
-/** Removes up to `limit` rows of each kind, or the names in them; fewer than `limit` when nothing is left. */
+/** Removes up to `limit` rows of each kind and names in audit records. Returns less than `limit` when all is done. */
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
@@ -151,7 +151,7 @@ function removeSome(hub: Hub, id: number, limit: number): number {
   );
 }
 
-/** Takes names out of the audit records. Titles may hold one too: those of what is gone with its owner are hidden. */
+/** Replaces names in audit records. Titles may contain names too: hides titles of things that no longer exist. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (isThere(hub, thing)) continue;
@@ -161,7 +161,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether it is there, and so another's: who leaves owns nothing any more. */
+/** Whether the source or post exists; then it belongs to another account, since a deleted one owns nothing. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

@@ -1,11 +1,12 @@
-import { readForm } from '../../platform/http/body.ts';
+import { readForm, readJson } from '../../platform/http/body.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { formProblem, HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { passwordField } from '../accounts/account-views.ts';
+import { passwordField, problemAbove } from '../accounts/account-views.ts';
 import { endedSession } from '../accounts/authenticate.ts';
 import type { Hub } from '../hub/hub.ts';
+import { exportAccount } from './export-account.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
 
 export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -29,7 +30,7 @@ export function showGoodbye(): Reply {
   return page(goodbyePage());
 }
 
-/** What deleting an account means, what stands in its way, and the form for it; `backupDays` null: kept for ever. */
+/** Page: the consequences of deleting the account, any obstacle, and the form. `backupDays` null: kept for ever. */
 function leavePage(
   sources: OwnedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
@@ -40,7 +41,8 @@ function leavePage(
     invitations are deleted permanently. In the audit log, a made-up name replaces yours.</p>
   <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
-  <p class="hint">It lists the files of your posts by address: download them before you delete the source.</p>
+  <p class="hint">The download has the addresses of your posts’ files, not the files. Save the files before you delete
+    the source.</p>
   ${sources.length > 0 && sourceList(sources)}
   ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
   ${!obstacle && form(problem)}
@@ -54,7 +56,7 @@ function backups(days: number | null): string {
   return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
-/** Sources on the page. `/sources` lists all, and deletes several at once. */
+/** Sources shown on the page. `/sources` lists all and can delete several at once. */
 const SHOWN = 100;
 
 function sourceList(sources: OwnedSource[]): Html {
@@ -73,7 +75,7 @@ function sourceList(sources: OwnedSource[]): Html {
 function form(problem: HttpError | undefined): Html {
   return html`
   <form method="post" action="/settings/delete" class="stack">
-    ${problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem)}
+    ${problemAbove(problem)}
     ${passwordField(problem)}
     <label>Type ${LEAVE_CONFIRMATION} to confirm
       <input name="confirmation" required autocomplete="off" autocapitalize="characters" spellcheck="false"
@@ -82,7 +84,7 @@ function form(problem: HttpError | undefined): Html {
   </form>`;
 }
 
-/** Shown once the account is deleted. */
+/** Page after the account was deleted. */
 function goodbyePage(): Page {
   const main = html`
 <section class="narrow">
@@ -91,4 +93,17 @@ function goodbyePage(): Page {
   <p><a class="button" href="/">Newest posts</a></p>
 </section>`;
   return { title: 'Account deleted', main, shape: 'door' };
+}
+
+export async function deleteAccount(hub: Hub, req: MemberRequest): Promise<Reply> {
+  await leaveHub(hub, await readJson(req), req);
+  return noContent(endedSession(hub));
+}
+
+export function downloadAccount(hub: Hub, req: MemberRequest): Reply {
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-disposition': 'attachment; filename="content-hub-account.json"',
+  };
+  return { status: 200, headers, body: exportAccount(hub, req) };
 }

@@ -6,17 +6,16 @@ import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
 import { newWebhookPage } from '../webhooks/webhook-pages.ts';
-import { addSource } from './add-source.ts';
+import { addSource, lookAtFeed } from './add-source.ts';
 import { addPage, foundPage, type AddForm } from './add-views.ts';
-import { lookAtFeed } from './look-at-feed.ts';
 
-/** `?url=`: what another program or a bookmark wants to add. */
+/** Page: the form for a new source. `?url=` fills in the address, for bookmarks and other programs. */
 export function showAddSource(hub: Hub, req: MemberRequest): Reply {
   const url = req.query.get('url');
   return page(addPage(url ? { values: { url } } : {}, follows(hub).folderNames(req.viewer.id)));
 }
 
-/** Shows what is at the address of a feed before it is saved. */
+/** Form: fetches the feed at an address and shows it, before it is saved. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
@@ -37,7 +36,7 @@ export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply>
   }
 }
 
-/** What a form says of a feed's password: nothing where its fields are empty. With one a feed is private. */
+/** Drops empty user name and password fields of a form. With a password the source becomes private. */
 export function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
   return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
     : values;

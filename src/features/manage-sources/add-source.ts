@@ -4,30 +4,31 @@ import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
-import { excerpt } from '../../platform/markup/tidy-text.ts';
+import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
+import { fetchFeed, NO_VALIDATORS, type FetchedFeed } from '../feeds/fetch-feed.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { followSource } from '../reading/follow-source.ts';
 import {
-  SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type NewSource, type Source, type SourceKind, type Visibility,
+  SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type Source, type SourceKind, type Visibility,
 } from '../sources/source-store.ts';
 import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.ts';
 import { asSentence } from './source-state.ts';
 
-/** Each look at an address is a request to somebody else's server. */
+/** Adding a feed sends requests to other servers, so an account may do it only so often. */
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
 
-/** Each may be of 10 MiB, in memory until it is recognised. */
+/** Feeds fetched at the same time for adding; each may take 10 MiB of memory. */
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
 /**
- * `webhook` is what its sender needs, with the secret, which is told this once; null for sources of other kinds.
- * `isNew`: false where the hub had the feed.
+ * `webhook`: address and secret for the sender, shown only this once; null for other kinds of sources.
+ * `isNew`: false if the hub already had the feed.
  */
 type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
 
@@ -35,19 +36,18 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
   () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));
 
 /**
- * Adds a source to the hub and to its adder's reading list. A feed is fetched first: what cannot be read is refused,
- * and its posts are there at once. One that the hub has publicly is followed as it is. 409 for a feed of which this
- * owner has a source, 422 for what is no readable feed, 429 when asked too often.
+ * Adds a source to the hub and to the viewer's reading list. A feed is fetched first, so that its posts are there at
+ * once. A feed that the hub already has as a public source is only followed. 409 if the viewer already has the feed,
+ * 422 if it cannot be read, 429 when asked too often.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
-  const { kind, url, title, visibility, password, folder } = readNewSource(values);
+  const wanted = readNewSource(values);
+  const { url, password, folder } = wanted;
   const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before anything is fetched
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
-  const named = { title: title ?? opened?.title ?? '', titleIsOwn: title !== undefined };
-  const source = { ownerId: by.viewer.id, kind, visibility, ...named };
-  return hub.db.write('add source', () => storeSource(hub, { source, folder, opened, password }, by));
+  return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
 /** How many sources an account may still add. */
@@ -55,7 +55,7 @@ export function sourcesLeft(hub: Hub, ownerId: number): number {
   return Math.max(0, hub.config.sourcesMax - (sources(hub).countOwned([ownerId]).get(ownerId) ?? 0));
 }
 
-/** 422: the account has as many sources as it may have. */
+/** 422: the account has reached `SOURCES_MAX`. */
 export function tooManySources(hub: Hub): HttpError {
   const reason = `An account may have at most ${hub.config.sourcesMax} sources on this hub. Delete some first.`;
   return metLimit(hub, 'sources-max', 0, reason);
@@ -70,38 +70,35 @@ async function openWanted(
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
-/** One look at what somebody names: as often as one may, and only so many at once. 422 for what cannot be read. */
-export function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
+/** Runs `look` within the rate limit of the account and the limit of concurrent fetches. 422 for unreadable feeds. */
+function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   return slots(hub)(() => look().catch(refuseUnreadable), accountId);
 }
 
-type SourceToStore = {
-  source: NewSource;
-  folder: string | undefined;
-  opened: OpenedFeed | null; // null: not a feed
-  password: FeedPassword | null;
-};
-
-/** In a transaction. */
-function storeSource(hub: Hub, { source, folder, opened, password }: SourceToStore, by: By): AddedSource {
+/** In a transaction: `opened` is the fetched feed, null for other kinds. */
+function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, by: By): AddedSource {
+  const { kind, visibility, password, folder } = wanted;
+  const ownerId = by.viewer.id;
   const known = opened && !password ? followKnown(hub, opened.url, folder, by.viewer) : undefined;
   if (known) return known;
-  if (opened) refuseDuplicate(hub, opened.url, source.ownerId);
-  if (sourcesLeft(hub, source.ownerId) === 0) throw tooManySources(hub);
+  if (opened) refuseDuplicate(hub, opened.url, ownerId);
+  if (sourcesLeft(hub, ownerId) === 0) throw tooManySources(hub);
+  const title = wanted.title ?? opened?.title ?? '';
+  const source = { ownerId, kind, visibility, title, titleIsOwn: wanted.title !== undefined };
   const id = sources(hub).create(source, opened && { url: opened.url, nextSyncAt: hub.clock() });
   if (password) keepPassword(hub, id, password);
   opened?.store(id);
-  const webhook = source.kind === 'webhook' ? createWebhook(hub, id) : null;
-  audit(hub, 'source.created', by, { kind: 'source', id, name: source.title });
+  const webhook = kind === 'webhook' ? createWebhook(hub, id) : null;
+  audit(hub, 'source.created', by, { kind: 'source', id, name: title });
   const created = sources(hub).find(id);
   if (!created) throw new Error('source was not created');
-  follows(hub).follow(source.ownerId, id, 0);
-  follows(hub).change(source.ownerId, id, { folder });
+  follows(hub).follow(ownerId, id, 0);
+  follows(hub).change(ownerId, id, { folder });
   return { source: created, webhook, isNew: true };
 }
 
-/** Follows somebody else's public source of the feed, where there is one and the viewer has none. */
+/** Follows another account's public source of the feed. Undefined if there is none or the viewer owns one. */
 function followKnown(
   hub: Hub, url: string, folder: string | undefined, viewer: Viewer,
 ): AddedSource | undefined {
@@ -118,32 +115,32 @@ function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
 }
 
-/** What went wrong on the way to the feed is for the person who named it. Faults of the hub's own stay faults. */
+/** Turns a fetch or parse error into a 422 for the person adding the feed. Errors of the hub itself are rethrown. */
 function refuseUnreadable(error: unknown): never {
   const isOurs = error instanceof TypeError || error instanceof RangeError;
   if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
   throw invalid([{ pointer: '/url', detail: asSentence(error.message) }]);
 }
 
-/** Bytes, of the user name of a feed too. */
+/** Bytes, for a feed's user name and for its password. */
 const PASSWORD_MAX = 1_024;
 
-/** Characters. What is longer is refused before any expression or parser looks at it. */
+/** Characters. Longer addresses are refused before any regular expression or parser sees them. */
 export const ADDRESS_MAX = 2_000;
 
-/** A source as somebody asks for it. `url` is null for kinds that are not fetched; they have a title. */
+/** The fields of a new source. `url` is null for kinds that are not fetched; those always have a title. */
 type WantedSource = {
   kind: SourceKind;
   url: string | null;
   title: string | undefined;
   visibility: Visibility;
   password: FeedPassword | null;
-  /** Of the reading list. */
+  /** Folder in the viewer's reading list. */
   folder: string | undefined;
 };
 
-/** A source to be added, out of a JSON object or form; 422 with all that is wrong with it. */
-export function readNewSource(values: Record<string, unknown>): WantedSource {
+/** Reads the fields of a new source from JSON or a form; 422 with every error. */
+function readNewSource(values: Record<string, unknown>): WantedSource {
   const kind = readKind(values);
   const input = createInput(values);
   const url = kind === 'feed' ? readAddress(input) : null;
@@ -157,7 +154,7 @@ export function readNewSource(values: Record<string, unknown>): WantedSource {
   return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
-/** User name and password of a feed; null where both are empty or null, undefined where there is nothing of them. */
+/** User name and password of a feed; null if both are given but empty, undefined if neither is given. */
 export function readPassword(input: Input): FeedPassword | null | undefined {
   const given = ['username', 'password'].map((name) => input.value(name));
   if (given.every((value) => value === undefined || value === '')) return input.has('username') ? null : undefined;
@@ -167,11 +164,11 @@ export function readPassword(input: Input): FeedPassword | null | undefined {
   return { username: username ?? '', password: password ?? '' };
 }
 
-/** Who may see it; what is, or came, from behind a password never is for everyone. */
+/** Reads the visibility. A source that has or had a password is always private. */
 export function readVisibility(input: Input, hadPassword: boolean): Visibility | undefined {
   const visibility = input.optionalChoice('visibility', VISIBILITIES);
   const isOpen = hadPassword && visibility === 'public';
-  if (isOpen) input.refuse('visibility', 'must be private: the feed is, or was, behind a password.');
+  if (isOpen) input.refuse('visibility', 'must be private: the feed requires, or once required, a password.');
   return hadPassword ? 'private' : visibility;
 }
 
@@ -191,8 +188,8 @@ function readAddress(input: Input): string {
 }
 
 /**
- * A feed's address as people type it: `https://` may be left out, the fragment does not count. Undefined for what
- * cannot be fetched: another scheme, a user name in it, no host, more than ADDRESS_MAX characters.
+ * Normalises a feed's address as people type it: adds a missing `https://` and drops the fragment. Undefined if it
+ * cannot be fetched: another scheme, a user name, no host, or more than ADDRESS_MAX characters.
  */
 export function feedAddress(typed: string): string | undefined {
   if (typed.length > ADDRESS_MAX) return undefined;
@@ -206,4 +203,50 @@ export function feedAddress(typed: string): string | undefined {
   const isFetchable = isWeb && url.username === '' && url.password === '' && url.hostname !== '';
   url.hash = '';
   return isFetchable ? url.href : undefined;
+}
+
+/** Newest posts shown in the preview of a feed. */
+const SHOWN = 5;
+/** Other feeds of the same web page that the preview lists. */
+const OTHERS = 20;
+
+type FoundItem = { title: string; publishedAt: number | null };
+
+/** Preview of a feed, with its newest posts. `known`: a source of this feed that the hub already has. */
+export type FoundFeed = {
+  url: string;
+  title: string;
+  description: string | null;
+  items: FoundItem[];
+  others: { url: string; title: string | null }[];
+  known: { id: number; isOwn: boolean } | undefined;
+};
+
+/** Fetches a feed for the preview; nothing is stored. 422 if it cannot be read, 429 when asked too often. */
+export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
+  const { url, password } = readNewSource({ ...values, kind: 'feed' });
+  const authorization = password ? basicAuthorization(password) : undefined;
+  const options = { discover: true, recognise: true, authorization };
+  const fetched = await lookOnce(hub, by.viewer.id, () => fetchFeed(hub, url ?? '', NO_VALIDATORS, options));
+  return { ...shown(fetched), known: password ? undefined : knownSource(hub, fetched.url, by.viewer.id) };
+}
+
+function shown({ url, feed, advertised = [] }: FetchedFeed): Omit<FoundFeed, 'known'> {
+  const newest = (feed?.items ?? []).toSorted((a, b) => (b.publishedAt ?? 0) - (a.publishedAt ?? 0)).slice(0, SHOWN);
+  return {
+    url,
+    title: excerpt(feed?.title ?? '', TITLE_MAX) || new URL(url).host,
+    description: feed?.description ? excerpt(feed.description, TITLE_MAX) : null,
+    items: newest.map(({ title, publishedAt }) =>
+      ({ title: excerpt(singleLine(title), TITLE_MAX) || 'A post without a title', publishedAt })),
+    others: advertised.filter((link) => link.url !== url).slice(0, OTHERS),
+  };
+}
+
+/** The viewer's own source of the feed, or a public one. Private sources of others are never revealed. */
+function knownSource(hub: Hub, url: string, viewerId: number): FoundFeed['known'] {
+  const own = sources(hub).idOfFeed(url, viewerId);
+  if (own !== undefined) return { id: own, isOwn: true };
+  const known = sources(hub).publicFeed(url);
+  return known && { id: known.id, isOwn: false };
 }

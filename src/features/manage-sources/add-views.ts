@@ -3,9 +3,9 @@ import { html, type Html } from '../../platform/http/html.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
-import type { FoundFeed } from './look-at-feed.ts';
+import type { FoundFeed } from './add-source.ts';
 
-/** What was typed before and what is wrong with it; empty for a fresh form. */
+/** The values that were typed and the errors in them; empty for a fresh form. */
 export type AddForm = { values?: Record<string, string>; problem?: HttpError };
 
 const TITLED = {
@@ -13,7 +13,7 @@ const TITLED = {
   webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
 };
 
-/** Asks for a source: a feed, which is looked at first, or one that needs nothing but a title. */
+/** Page with the forms for a new source: a feed by its address, own posts or a webhook by a title. */
 export function addPage(form: AddForm, folders: string[]): Page {
   const kind = form.values?.['kind'] ?? 'feed';
   const formOf = (name: string): AddForm => kind === name ? form : {};
@@ -45,7 +45,7 @@ function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
 </form>`;
 }
 
-/** A folder of the viewer's reading list, by its name: one that is there or a new one. */
+/** Input for the name of a folder in the reading list; existing folders are suggested. */
 export function folderField(folder: string | undefined, folders: string[], problem?: HttpError): Html {
   return html`<label>Folder <span class="optional">optional; a new name makes a new folder</span>
     <input name="folder" value="${folder}" maxlength="100" list="folders" autocomplete="off"
@@ -53,7 +53,7 @@ export function folderField(folder: string | undefined, folders: string[], probl
   <datalist id="folders">${folders.map((name) => html`<option value="${name}">`)}</datalist>`;
 }
 
-/** A form for a source that needs nothing but a title. */
+/** Form for a source without an address: own posts or a webhook. */
 function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddForm): Html {
   const { summary, placeholder } = TITLED[kind];
   return html`
@@ -70,7 +70,7 @@ function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddFor
 </details>`;
 }
 
-/** Asks who may read; nothing is chosen for a new source, so that nobody publishes without knowing it. */
+/** Choice of who can read. A new source has no default, so that nobody publishes by accident. */
 export function visibilityChoice(
   chosen: string | undefined, what: 'posts' | 'feeds' | 'own', problem?: HttpError,
 ): Html {
@@ -88,7 +88,7 @@ export function visibilityChoice(
   </fieldset>`;
 }
 
-/** A password is never shown, not even the one that was just typed. */
+/** Inputs for a feed's user name and password. A password is never shown again, even after an error. */
 export function passwordFields(username: string | undefined, when: string, problem?: HttpError): Html {
   return html`
     <label>User name for the feed <span class="optional">${when}</span>
@@ -99,7 +99,7 @@ export function passwordFields(username: string | undefined, when: string, probl
         ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
 }
 
-/** Shows what was found at an address, before it is saved. */
+/** Page with the preview of a feed, before it is saved. */
 export function foundPage(found: FoundFeed, values: Record<string, string>, times: Times): Page {
   const { url, title, description, items, known } = found;
   const main = html`
@@ -126,7 +126,7 @@ function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Ht
 <form method="post" action="/sources" class="stack">
   <input type="hidden" name="url" value="${url}">
   ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
-  ${known ? html`<p>This hub already has the feed, for everyone to read. You follow it as it is here.</p>`
+  ${known ? html`<p>This hub already has this feed as a public source. You will follow that source.</p>`
     : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see its posts.'
       : 'Everyone will be able to read its posts here.'}${values['folder'] && html` It goes into the folder
       <b dir="auto">${values['folder']}</b>.`}</p>`}
@@ -139,7 +139,7 @@ function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Ht
 function otherFeeds({ others }: FoundFeed, values: Record<string, string>): Html | false {
   const carried = ['visibility', 'folder'].filter((name) => values[name]);
   return others.length > 0 && html`
-<section><h2>The page has other feeds too</h2>
+<section><h2>The page also has other feeds</h2>
 <ul class="items">${others.map(({ url, title }) => html`
   <li><form method="post" action="/sources/add" class="actions">
     <input type="hidden" name="url" value="${url}">

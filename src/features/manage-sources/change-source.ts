@@ -18,16 +18,16 @@ type Change = {
   title: string | undefined;
   visibility: Source['visibility'] | undefined;
   paused: boolean | undefined;
-  /** Null takes it back. */
+  /** Null removes the stored password. */
   password: FeedPassword | null | undefined;
 };
 
-/** Changes title, visibility or a feed's password, pauses or resumes. The source as it is then. */
+/** Changes title, visibility or a feed's password, pauses or resumes. Returns the changed source. */
 export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
   const { visibility } = readChange(before, values);
   const apply = (): Source => {
-    const source = manageableSource(hub, id, by.viewer); // others may have changed it while posts were read
+    const source = manageableSource(hub, id, by.viewer); // again: it may have changed meanwhile
     applyChange(hub, source, readChange(source, values), by);
     return sources(hub).find(id) ?? source;
   };
@@ -36,7 +36,7 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
-/** What is to be changed; what is absent stays. 422 with all that is wrong. */
+/** Reads the wanted change; undefined members stay as they are. 422 with every error. */
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
@@ -51,7 +51,7 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
   return change;
 }
 
-/** In a transaction. */
+/** Applies and audits each change, in a transaction. */
 function applyChange(hub: Hub, source: Source, { title, visibility, paused, password }: Change, by: By): void {
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
@@ -88,7 +88,7 @@ function resume(hub: Hub, source: Source): void {
   if (source.kind === 'feed') syncSoon(hub, source);
 }
 
-/** Has a feed synchronised as soon as possible. 409 for what is not synchronised, 429 when asked too often. */
+/** Makes a feed due now. 409 for a paused source or one that is not a feed, 429 when asked too often. */
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');

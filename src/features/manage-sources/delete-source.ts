@@ -6,20 +6,19 @@ import { isTight } from '../hub/disk-space.ts';
 import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
-import { manySources } from '../sources/many-sources-store.ts';
-import { manageableSource, sources } from '../sources/source-store.ts';
+import { manageableSource, manySources, sources } from '../sources/source-store.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { tellFollowers } from './tell-followers.ts';
 
-/** Of posts, so that counting them keeps no other job waiting. */
+/** Posts counted at most for the progress bar, so that counting never holds up other jobs. */
 const MOST_COUNTED = 100_000;
 
-/** Rows of each kind that one step removes: all that an ordinary source has. */
+/** Rows of each kind removed at once while the request waits; enough for most sources. */
 const BATCH = 100;
 
 /**
- * Deletes a source with its posts and their attachments: nobody sees them any more, and on disk they go in steps.
- * Those who follow it are told.
+ * Deletes a source with its posts and attachments. It is hidden at once; a job removes a large one from the disk in
+ * steps. Followers are notified.
  */
 export function deleteSource(hub: Hub, id: number, by: By): void {
   hub.db.write('delete source', () => {
@@ -34,13 +33,13 @@ export function deleteSource(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Removes what a deleted source held, in small steps: deleting 100,000 posts at once would stop the hub for 13 s. Safe
- * to repeat: it goes on where it was.
+ * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s.
+ * Idempotent: a repeated job goes on with the rows that are left.
  */
 export const removeSource: JobKind<{ sourceId: number }> = {
   name: 'remove-source',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 1_000, // a very large source takes longer than one lease, and what one try has removed is gone
+  attempts: 1_000, // a very large source outlasts one lease; each attempt goes on with what is left
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -61,7 +60,7 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Sources of an account that are being removed, and how far that is. */
+/** Sources of an account that are being removed, with their progress. */
 export function removalsOf(hub: Hub, ownerId: number): Removal[] {
   return manySources(hub).beingRemoved(ownerId).map(({ id, title }) => (
     { title, progress: jobs(hub).progressOf(removeSource.name, removeSource.key({ sourceId: id })) }));
@@ -70,14 +69,14 @@ export function removalsOf(hub: Hub, ownerId: number): Removal[] {
 export type Removal = { title: string; progress: JobProgress | undefined };
 
 /**
- * Removes up to `limit` rows of each kind that a deleted source has, and when none are left the source itself. Returns
- * how many posts it removed and whether all of the source is gone.
+ * Removes up to `limit` rows of each kind from a deleted source, and the source itself when no rows are left. Returns
+ * the number of removed posts and whether the source is gone.
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
   return hub.db.write('remove source, a step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);
     const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
-      notifications(hub).removeAbout(`/sources/${sourceId}`, limit) < limit; // they lead nowhere now
+      notifications(hub).removeAbout(`/sources/${sourceId}`, limit) < limit; // those that link to it
     if (isAll) forgetSourceAlerts(hub, sourceId);
     if (isAll) sources(hub).delete(sourceId);
     return { removed, isAll };

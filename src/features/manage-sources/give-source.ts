@@ -15,8 +15,8 @@ import { sourcesLeft } from './add-source.ts';
 import { countFollowers, tellFollowers } from './tell-followers.ts';
 
 /**
- * Gives a source with all its posts to another account. The source as it is then. 403 or 404 as for other changes, 422
- * for an unknown name or for one that has too little space left for its files, 409 where it cannot be.
+ * Transfers a source with all its posts to the account named in `values` and returns the changed source. 403 or 404 as
+ * for other changes, 422 for an unknown name or too little room, 409 if the account already has the feed.
  */
 export function transferSource(
   hub: Hub, id: number, values: Record<string, unknown>, by: By,
@@ -29,10 +29,10 @@ export function transferSource(
   });
 }
 
-/** How many followers are tried, those first who have followed it longest. */
+/** Followers tried as new owners, longest following first. */
 const MOST_TRIED = 50;
 
-/** Gives a source to whoever has followed it longest, of those who can take it. 409 where nobody can. */
+/** Transfers a source to the longest-standing follower with room for it. 409 if there is none. */
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Source> {
   return giveSource(hub, id, by, (source) => {
     const followers = countFollowers(hub, source) > 0 ? follows(hub).others(id, source.ownerId) : [];
@@ -44,7 +44,7 @@ export function handOverSource(hub: Hub, id: number, by: By): Promise<Source> {
   });
 }
 
-/** `bytes`: of its files, which are counted once for whoever may take it over. */
+/** `bytes`: total size of its files, counted once for all candidates. */
 type Given = Source & { bytes: number };
 
 function withBytes(hub: Hub, source: Source): Given {
@@ -69,7 +69,7 @@ async function giveSource(
     const source = manageableSource(hub, id, by.viewer);
     const ownerId = choose(source);
     sources(hub).setOwner(id, ownerId);
-    // The names are not copied: either account may leave.
+    // Ids rather than names: either account may be deleted later.
     const detail = { from: source.ownerId, to: ownerId };
     audit(hub, 'source.transferred', by, { kind: 'source', id, name: source.title }, detail);
     notifyTransferred(hub, source, ownerId);
@@ -79,7 +79,7 @@ async function giveSource(
   });
 }
 
-/** Tells the previous owner and the new one, in the caller's transaction; neither learns the other's name. */
+/** Notifies the previous and the new owner, in the caller's transaction. Neither learns the other's name. */
 function notifyTransferred(hub: Hub, { id, title, kind, ownerId }: Source, newOwnerId: number): void {
   const advice = kind === 'webhook' ? '. Create a new secret for it: the previous owner knows the current one' : '';
   const event = 'source.transferred';
@@ -96,7 +96,7 @@ function readUsername(values: Record<string, unknown>): string {
   return username;
 }
 
-/** Only administrators are told what of an account is private: its feeds, and how much it has stored. */
+/** Throws if the account cannot own the source. Only administrators learn why: feeds and disk use are private. */
 function requireFits(hub: Hub, source: Given, id: number, viewer: Viewer): void {
   if (id === source.ownerId) throw refused(409, 'This account already owns the source.');
   const isAdmin = viewer.role === 'admin';
@@ -105,16 +105,16 @@ function requireFits(hub: Hub, source: Given, id: number, viewer: Viewer): void 
     throw refused(409, 'This account already has a source of the same feed.');
   }
   const isFull = sourcesLeft(hub, id) === 0;
-  if (isFull && isAdmin) throw refused(422, 'This account already has as many sources as it may have.');
+  if (isFull && isAdmin) throw refused(422, 'This account already has the maximum number of sources.');
   const missing = source.bytes === 0 ? 0 : Math.max(0, source.bytes - bytesLeft(hub, id));
   if (missing > 0 && isAdmin) throw noRoom(missing);
   if (same !== undefined || isFull || missing > 0) {
-    throw refused(422, 'This account already has the feed, lacks the space, or may have no more sources.');
+    throw refused(422, 'This account already has the feed, too little space, or the maximum number of sources.');
   }
 }
 
 function noRoom(missing: number): HttpError {
-  const detail = `This account does not have enough space for the source’s files: ${byteSize(missing)} are missing.`;
+  const detail = `This account lacks the space for the source’s files: it needs ${byteSize(missing)} more.`;
   return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members: { bytesMissing: missing } });
 }
 

@@ -3,7 +3,7 @@ import { RANKS } from '../../platform/jobs/job-queue.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
-import { saysItLeadsHere } from '../feeds/own-address.ts';
+import { saysItLeadsHere } from '../feeds/fetch-feed.ts';
 import { follows } from '../follows/follow-store.ts';
 import { enqueue, jobs, metLimit, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { followSource, isFull, type Follower } from '../reading/follow-source.ts';
@@ -12,13 +12,13 @@ import { ADDRESS_MAX, feedAddress, sourcesLeft, tooManySources } from './add-sou
 import { imports, IMPORTS_KEPT, type NewLine, type ImportOutcome, type Settled } from './import-store.ts';
 import { parseOpml, type Outline } from './opml.ts';
 
-/** Bytes of one document. */
+/** Largest OPML document, in bytes. */
 export const OPML_LIMIT = 4 * 1024 * 1024;
 
-/** Of one document. Whoever follows more moves them in parts; none is left out in silence. */
+/** Feeds in one document. A larger document is refused as a whole, so that no feed is silently left out. */
 export const MAX_OUTLINES = 5_000;
 
-/** `leftOut`: feeds for which the account has no room (`SOURCES_MAX`). */
+/** Counts of outcomes; `leftOut`: feeds beyond the account's maximum number of sources. */
 type ImportResult = {
   added: number;
   alreadyFollowed: number;
@@ -26,12 +26,12 @@ type ImportResult = {
   refused: { url: string; reason: string }[];
 };
 
-/** Who imports, and who may see the sources that are added. */
+/** The importing account, and the visibility of the new sources. */
 type Importing = { viewer: Follower; visibility: Visibility };
 
 /**
- * Adds the feeds of an OPML document, some in a transaction, so that others can write meanwhile; importing it again
- * adds what a crash has left out. The worker fetches them. 422 for what cannot be imported.
+ * Adds the feeds of an OPML document in short transactions; the worker fetches them later. Idempotent: after a crash,
+ * importing again adds the rest. 422 for documents that cannot be imported.
  */
 export async function importOpml(
   hub: Hub, document: string, visibility: Visibility, by: By,
@@ -57,12 +57,12 @@ function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }:
 }
 
 /**
- * Begins the import of a document, which a job does; its id. 422 for what cannot be imported, 429 where so many others
- * of the account are under way.
+ * Stores the lines of a document, enqueues the job that imports them, and returns the import's id. 422 for documents
+ * that cannot be imported, 429 while five imports of the account are running.
  */
 export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
   if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
-    throw metLimit(hub, 'imports-at-once', 60, 'Five of your imports are still under way. Wait for one of them.');
+    throw metLimit(hub, 'imports-at-once', 60, 'Five of your imports are still running. Wait for one to finish.');
   }
   const lines = await readLines(hub, document);
   let [importId, written] = [0, 0];
@@ -77,7 +77,7 @@ export async function beginImport(hub: Hub, document: string, visibility: Visibi
   return importId;
 }
 
-/** Adds the feeds of an import, in small steps. Safe to repeat: it goes on with the first line that is to be done. */
+/** Adds the feeds of an import in small steps. Idempotent: it goes on with the first waiting line. */
 export const importFeeds: JobKind<{ importId: number }> = {
   name: 'import-feeds',
   key: ({ importId }) => String(importId),
@@ -97,7 +97,7 @@ export const importFeeds: JobKind<{ importId: number }> = {
     let done = total - (outcomes.get(null) ?? 0);
     await throttled(hub)('import feeds, some steps', (limit) => {
       const importing = asked();
-      if (!importing) return 0; // who asked for it has left, maybe since the last step
+      if (!importing) return 0; // the account may have been deleted since the last step
       const some = imports(hub).waiting(importId, limit);
       settleLines(hub, some, importing, ({ line }, settled) =>
         imports(hub).settle(importId, line, settled));
@@ -116,17 +116,17 @@ export const importFeeds: JobKind<{ importId: number }> = {
   },
 };
 
-/** Whether a job for the import waits or runs. */
+/** Whether a job for the import is waiting or running. */
 export function isImporting(hub: Hub, importId: number): boolean {
   return jobs(hub).isUnderWay(importFeeds.name, importFeeds.key({ importId }));
 }
 
-/** The imports of an account of which a job waits or runs. */
+/** Ids of the account's imports whose jobs are waiting or running. */
 function runningImports(hub: Hub, accountId: number): number[] {
   return imports(hub).listOf(accountId, 0, 100).flatMap(({ id }) => isImporting(hub, id) ? id : []);
 }
 
-/** The lines of a document; those that nothing can be made of are settled. 422 for what is no list of feeds. */
+/** Reads the feeds of a document; unusable addresses are refused already. 422 if it is no list of feeds. */
 async function readLines(hub: Hub, document: string): Promise<NewLine[]> {
   const outlines = await parseOpml(document);
   if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
@@ -147,7 +147,7 @@ function toLine({ url: typed, title, folder }: Outline): NewLine {
   return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX), folder };
 }
 
-/** The source whose feed this hub has at the address, which leads here. */
+/** The id in the address of a feed that this hub publishes. */
 function idOfOwnFeed(url: string): number | undefined {
   const id = /^\/sources\/([1-9]\d{0,14})\.(?:atom|json)$/.exec(new URL(url).pathname)?.[1];
   return id === undefined ? undefined : Number(id);
@@ -155,7 +155,7 @@ function idOfOwnFeed(url: string): number | undefined {
 
 type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
 
-/** In a transaction. */
+/** Adds or follows the feed of each line, in the caller's transaction; `note` receives each outcome. */
 function settleLines<Line extends AnyLine>(
   hub: Hub, lines: Line[], importing: Importing, note: (line: Line, settled: Settled) => void,
 ): void {
@@ -183,7 +183,7 @@ function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility 
   return { outcome: 'added', sourceId };
 }
 
-/** Follows a source that the hub has. One that the viewer may not see is as one that is not there. */
+/** Follows a source of this hub. A source that the viewer may not see is treated like a missing one. */
 function followHere(hub: Hub, id: number, viewer: Follower, folder: string | null): Settled {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) return { outcome: 'refused', reason: 'is this hub itself' };

@@ -6,20 +6,19 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { isMultipart } from '../attachments/receive-upload.ts';
 import type { Hub } from '../hub/hub.ts';
-import { manySources } from '../sources/many-sources-store.ts';
-import { maySee, VISIBILITIES, type Visibility } from '../sources/source-store.ts';
+import { manySources, maySee, VISIBILITIES, type Visibility } from '../sources/source-store.ts';
 import { beginImport, isImporting, OPML_LIMIT } from './import-opml.ts';
 import { imports } from './import-store.ts';
 import { importFormPage, importPage } from './import-views.ts';
 
-/** Bytes; what the API takes, with room for the percent signs that a form puts in. */
+/** Bytes. Percent-encoding in a form makes the document up to three times as long. */
 const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
 
 const FORM_LIMITS = {
   ...MULTIPART_SHAPE, bytes: 2 * OPML_LIMIT, fieldBytes: OPML_LIMIT, files: 1, fileBytes: OPML_LIMIT,
 };
 
-/** Characters of a document that is refused; what is longer nobody mends in a page. */
+/** Characters. A longer refused document is not shown again for editing. */
 const SHOWN_AGAIN = 100_000;
 
 const LINES_PER_PAGE = 200;
@@ -53,7 +52,7 @@ function readVisibility({ visibility }: Partial<ImportForm>): Visibility {
   return chosen ?? 'private';
 }
 
-/** The document out of a file or, where none was chosen, out of the field for pasted text. */
+/** The document from the uploaded file or, without one, from the field for pasted text. */
 async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   if (!isMultipart(req)) {
     const { opml = '', visibility } = await readForm(req, OPML_FORM_LIMIT);
@@ -72,7 +71,7 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   return { opml: uploaded || pasted, isPasted: pasted.trim() !== '', visibility: fields.get('visibility')?.[0] };
 }
 
-/** How far an import is, and what became of each line. 404 for somebody else's. */
+/** Page: the progress of an import and the outcome of each line. 404 for another account's import. */
 export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): Reply {
   const found = imports(hub).find(pathId(params));
   if (!found || found.accountId !== viewer.id) throw notFound('import');

@@ -2,8 +2,8 @@ import { store } from '../hub/hub.ts';
 import type { Visibility } from '../sources/source-store.ts';
 
 /**
- * What became of a line: its feed was `added`; the account `had` it; a source that the hub had is `followed`; there was
- * no room for it (`left-out`); or it is `refused` for a reason.
+ * Outcome of a line. `added`: new source. `had`: the account already had the feed. `followed`: the hub already had the
+ * feed. `left-out`: the account has the maximum number of sources. `refused`: unusable address, with a reason.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
 export type ImportOutcome = (typeof OUTCOMES)[number];
@@ -16,7 +16,7 @@ export type ImportLine = Omit<NewLine, keyof Settled> & {
 type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
 export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
 
-/** Of one account; those that are under way stay in any case. */
+/** Imports kept for each account; running ones are never removed. */
 export const IMPORTS_KEPT = 5;
 
 /** Imports of OPML documents, line by line. */
@@ -54,10 +54,10 @@ export const imports = store(({ db, clock }) => {
 
   return {
     find: (id: number): Import | undefined => select.get(id),
-    /** By id. */
+    /** Imports of an account, by id. */
     listOf: (accountId: number, after: number, limit: number): Import[] => selectOf.all(accountId, after, limit),
 
-    /** In the place of the oldest one of the account that is not running. */
+    /** Creates an import and returns its id; removes the oldest ones beyond IMPORTS_KEPT. */
     begin(accountId: number, visibility: Visibility, running: number[]): number {
       const id = insert.get(accountId, visibility, clock())?.id ?? 0;
       removeOlder.run({ accountId, kept: IMPORTS_KEPT, running: JSON.stringify(running) });
@@ -66,20 +66,20 @@ export const imports = store(({ db, clock }) => {
 
     addLine: (id: number, line: number, { outcome, reason, ...written }: NewLine): void =>
       void insertLine.run({ id, line, ...written, outcome: outcome ?? null, reason: reason ?? null }),
-    /** The first `limit` lines that are to be done. */
+    /** The first `limit` lines without an outcome. */
     waiting: (id: number, limit: number): ImportLine[] => selectWaiting.all(id, limit),
-    /** By number. */
+    /** Lines after line number `after`. */
     lines: (id: number, after: number, limit: number): ImportLine[] => selectLines.all(id, after, limit),
     settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
       void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
-    /** How many lines had each outcome; null for those that are to be done. */
+    /** Number of lines by outcome; null for waiting ones. */
     outcomes: (id: number): Map<ImportOutcome | null, number> =>
       new Map(countOutcomes.all(id).map(({ outcome, n }) => [outcome, n])),
-    /** The sources that it added. */
+    /** Ids of the sources that the import created. */
     added: (id: number): number[] => selectAdded.all(id).map(({ sourceId }) => sourceId),
     finish: (id: number): void => void finish.run(clock(), id),
 
-    /** Up to `limit` lines of an account, and what is without lines then; returns how many. */
+    /** Removes up to `limit` lines of an account's imports, then imports without lines. Returns the number of lines. */
     removeOf(accountId: number, limit: number): number {
       const removed = removeOf.run(accountId, limit).changes;
       removeEmpty.run(accountId);

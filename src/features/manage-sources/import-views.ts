@@ -8,23 +8,23 @@ import type { Import, ImportLine, ImportOutcome } from './import-store.ts';
 import { visibilityChoice } from './add-views.ts';
 import { inSentence } from './source-state.ts';
 
-/** Seconds. */
+/** Seconds between reloads of the page of a running import. */
 const LOOK_AGAIN = 2;
 
-/** Characters of an address in the list of lines, which has two hundred of them. */
+/** Characters of an address shown in the list of lines. */
 const SHOWN_URL = 300;
 
-/** `isPasted`: whether the text stood in the field for it, and in no file. */
+/** `isPasted`: the document came from the text field rather than from a file. */
 type ImportForm = {
   earlier: Import[]; opml?: string; isPasted?: boolean; visibility?: string | undefined; problem?: HttpError;
 };
 
-/** Asks for a document of feeds. */
+/** Page: the form for an OPML file. */
 export function importFormPage({ earlier, opml, isPasted = false, visibility, problem }: ImportForm): Page {
   const main = html`
 <form method="post" action="/sources/import" enctype="multipart/form-data" class="stack">
-  <p class="lead">Bring the feeds of another reader with you: it exports them as an OPML file. Folders come along, and
-    importing the same file twice changes nothing.</p>
+  <p class="lead">To import your feeds from another reader, export them there as an OPML file. Folders are kept.
+    Importing the same file twice changes nothing.</p>
   <label>OPML file <input type="file" name="file" accept=".opml,.xml,text/x-opml,application/xml,text/xml"
     ${faulty(problem, 'file', { whole: !isPasted })}>${faultOf(problem, 'file', { whole: !isPasted })}</label>
   <details ${(opml || isPasted) && html`open`}>
@@ -45,15 +45,15 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 type ShownLine = ImportLine & { source: Source | undefined };
 
 /**
- * `hasStopped`: it will never be through, since its worker or web died too often. `untried`: sources that were added
- * and are yet to be fetched for the first time.
+ * `hasStopped`: the job ended without finishing, because its attempts were used up. `untried`: new sources that still
+ * wait for their first fetch.
  */
 type Progress = {
   hasStopped: boolean;
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
 };
 
-/** What became of a document, or how far its import is: the page reloads itself until all is done. */
+/** Page: progress and outcomes of an import. It reloads itself until everything is done. */
 export function importPage(
   { id, doneAt }: Import, { hasStopped, outcomes, added, untried, lines, next }: Progress,
 ): Page {
@@ -66,11 +66,11 @@ export function importPage(
 <section class="stack">
   <p class="lead">${summary(outcomes)}</p>
   ${hasStopped && html`
-  <p>The import stopped before it was finished. <a href="/sources/import">Import the same file again</a>: what is
-    already there stays as it is.</p>`}
+  <p>The import stopped before it was finished. <a href="/sources/import">Import the same file again</a>: feeds
+    that were already imported stay as they are.</p>`}
   ${isRunning && html`
   ${progressBar({ done, total }, what)}
-  <p class="hint">You may leave this page; the import goes on.</p>`}
+  <p class="hint">You can leave this page; the import continues.</p>`}
   <div class="actions"><a class="button ${!isRunning && 'primary'}" href="/sources">Go to sources</a></div>
 </section>
 <section>
@@ -88,7 +88,7 @@ export function importPage(
 
 const SUMMED: [ImportOutcome, string][] = [
   ['added', 'added'], ['followed', 'followed (already on this hub)'], ['had', 'you already had'],
-  ['left-out', 'left out: your account has reached the maximum number of sources'], ['refused', 'not added'],
+  ['left-out', 'left out: your account has the maximum number of sources'], ['refused', 'not added'],
 ];
 
 function summary(outcomes: Map<ImportOutcome | null, number>): string {
@@ -114,7 +114,7 @@ function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean)
     case null: return hasStopped ? said('bad', 'Not reached') : said('off', 'Waiting');
     case 'had': return said('off', 'You already had it');
     case 'followed': return said('good', 'Followed: this hub already had the feed');
-    case 'left-out': return said('bad', 'Left out: your account has as many sources as it may have');
+    case 'left-out': return said('bad', 'Left out: your account has the maximum number of sources');
     case 'refused': return said('bad', `Not added: the address ${reason ?? 'cannot be used'}`);
     case 'added': return said(...addedState(source));
   }
@@ -125,5 +125,5 @@ function addedState(source: Source | undefined): [level: string, words: string] 
   const { state, stateReason, lastSyncAt } = source;
   if (state === 'failing') return ['bad', `Added, but it cannot be fetched: ${inSentence(stateReason ?? '')}`];
   if (state === 'paused') return ['off', `Added, and paused: ${inSentence(stateReason ?? 'by you')}`];
-  return lastSyncAt === null ? ['off', 'Added; its first posts are on their way'] : ['good', 'Added'];
+  return lastSyncAt === null ? ['off', 'Added; waiting for its first fetch'] : ['good', 'Added'];
 }

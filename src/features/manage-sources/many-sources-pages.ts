@@ -10,9 +10,8 @@ import { requireRoomOf } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
-import { manySources } from '../sources/many-sources-store.ts';
+import { manySources, mayManage } from '../sources/source-store.ts';
 import { sourceRuns } from '../sources/run-store.ts';
-import { mayManage } from '../sources/source-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { changeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
@@ -25,7 +24,7 @@ import { countFollowers } from './tell-followers.ts';
 
 const PER_PAGE = 50;
 
-/** A member's own sources; for visitors the public ones. */
+/** Page: the sources of a member; visitors see the public sources. */
 export function showSources(hub: Hub, { viewer, query }: HubRequest): Reply {
   if (!viewer) {
     return page(publicSourcesPage(sourcesAfter(hub, viewer, query, PER_PAGE), (source) => sourceIcon(hub, source)));
@@ -52,7 +51,7 @@ function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {
   return found ? [[id, found] as const] : [];
 }
 
-/** Choices of the page, out of its address; 400 for one that is none. */
+/** Reads the filters and the order from the query; 400 for an unknown value. */
 function readWanted(query: URLSearchParams): Wanted {
   const choice = <Choice extends string>(name: string, choices: readonly Choice[], usual: Choice): Choice => {
     const value = query.get(name) ?? '';
@@ -69,33 +68,35 @@ function readWanted(query: URLSearchParams): Wanted {
 
 type Act = (hub: Hub, id: number, req: MemberRequest, folder: string) => unknown;
 
-/** What can be done to several sources, and what the page says then. */
-const ACTS: Record<string, { said: SaidCode; run: Act }> = {
+/** `usesReserve`: allowed while the disk is down to its reserve, because it frees space. */
+type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
+
+/** What the form can do to several sources, and the message that the page shows afterwards. */
+const ACTS: Record<string, BulkAct> = {
   pause: { said: 'sources-paused', run: (hub, id, req) => changeSource(hub, id, { paused: true }, req) },
   resume: { said: 'sources-resumed', run: (hub, id, req) => changeSource(hub, id, { paused: false }, req) },
-  delete: { said: 'sources-deleted', run: (hub, id, req) => deleteSource(hub, id, req) },
+  delete: { said: 'sources-deleted', usesReserve: true, run: (hub, id, req) => deleteSource(hub, id, req) },
   follow: { said: 'sources-followed', run: (hub, id, req) => followSource(hub, req.viewer, id) },
-  unfollow: { said: 'sources-unfollowed', run: (hub, id, req) => unfollowSource(hub, req.viewer, id) },
+  unfollow: {
+    said: 'sources-unfollowed', usesReserve: true, run: (hub, id, req) => unfollowSource(hub, req.viewer, id),
+  },
   move: {
     said: 'sources-moved',
     run: (hub, id, req, folder) => followSource(hub, req.viewer, id, { folder: folder === '' ? null : folder }),
   },
 };
 
-/** What may be done while the disk is down to its reserve. */
-const DELETING = ['delete', 'unfollow'];
-
-/** One form for several sources: those that the viewer may not change so stay as they are, and are not counted. */
+/** Form: one act on several sources. Sources that the viewer may not change stay as they are and are not counted. */
 export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply> {
   const fields = await readFields(req);
-  if (!DELETING.includes(fields.get('act') ?? '')) requireRoomOf(hub, req.viewer);
+  const name = fields.get('act');
+  const act = name !== null && Object.hasOwn(ACTS, name) ? ACTS[name] : undefined;
+  if (!act?.usesReserve) requireRoomOf(hub, req.viewer);
   const back = backTo(fields.get('back') ?? '');
   const [bell] = readIds(fields, 'bell');
   if (bell !== undefined) return seeOther(saying(back, toggleBell(hub, req.viewer, bell)));
   const ids = readIds(fields, 'source').slice(0, PER_PAGE);
-  const name = fields.get('act');
   if (ids.length === 0 || name === null) return seeOther(saying(back, 'nothing-chosen'));
-  const act = Object.hasOwn(ACTS, name) ? ACTS[name] : undefined;
   if (!act) throw invalid([{ pointer: '/act', detail: `Act must be one of ${Object.keys(ACTS).join(', ')}.` }]);
   if (name === 'delete' && fields.get('sure') !== '1') return page(askToDelete(hub, ids, req.viewer, back));
   const typed = fields.get('folder') ?? '';
@@ -106,14 +107,14 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   }
   let count = 0;
   for (const id of ids) {
-    req.recheck(); // not every act does
+    req.recheck(); // some acts do not check again
     count += await attempt(() => act.run(hub, id, req, folder));
-    await nextTurn(); // each is a commit
+    await nextTurn(); // each act is a commit; let other requests run in between
   }
   return seeOther(saying(back, act.said, { count }));
 }
 
-/** The ids that a form sends in fields of that name. */
+/** The ids in the form fields with this name; 422 if one is no id. */
 function readIds(fields: URLSearchParams, name: string): number[] {
   return fields.getAll(name).map((id) => {
     const known = parseId(id);
@@ -122,7 +123,7 @@ function readIds(fields: URLSearchParams, name: string): number[] {
   });
 }
 
-/** The name of a folder, empty for none, or what is wrong with it. */
+/** The typed name of a folder, empty for none, or the error in it. */
 function readName(field: string, typed: string): string | HttpError {
   const input = createInput({ [field]: typed });
   const name = input.optionalText(field, { max: FOLDER_MAX });
@@ -152,7 +153,7 @@ function askToDelete(hub: Hub, ids: number[], viewer: Viewer, back: string) {
   return confirmDeleteSeveral(chosen, back);
 }
 
-/** The list of sources as it was asked for before, and no other page. */
+/** The address of the list of sources that the form came from; never any other page. */
 function backTo(back: string): string {
   try {
     return back.split('?', 1)[0] === '/sources' ? sourcesPath(wantedAt(back)) : '/sources';
@@ -165,7 +166,7 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
-/** The action of the folder form; 'rename' by default. */
+/** The act of the folder form; 'rename' by default. */
 function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
   const input = createInput(values);
   const act = input.optionalChoice('act', ['rename', 'delete']);
@@ -173,7 +174,7 @@ function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
   return act ?? 'rename';
 }
 
-/** Form: renames a folder, or takes all sources out of it. */
+/** Form: renames or deletes a folder; its sources stay in the list. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder = '', name = '' } = values;

@@ -20,7 +20,7 @@ type Shown = ManagedPage & {
   sent?: SentChoice | undefined;
 };
 
-/** The form that was refused: the one about the folder, or about several sources, those that were chosen. */
+/** The refused form, what was typed in it, and the ids of the selected sources. */
 export type SentChoice = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
 
 const TABS: [Wanted['show'], string][] = [
@@ -31,7 +31,7 @@ const ORDERS: [Wanted['sort'], string][] = [
 ];
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
 
-/** The address of the page with these choices; what is as usual is left out. */
+/** The address of the list with these filters; default values are left out. */
 export function sourcesPath(wanted: Partial<Wanted>): string {
   const { show = 'all', q = '', folder = '', sort = 'failing', after = 0 } = wanted;
   const query = new URLSearchParams({
@@ -41,7 +41,7 @@ export function sourcesPath(wanted: Partial<Wanted>): string {
   return query ? `/sources?${query}` : '/sources';
 }
 
-/** A member's sources, to find some and do something with several at once. */
+/** Page: a member's sources, with filters and acts on several of them at once. */
 export function manySourcesPage(shown: Shown): Page {
   const { items, counts, wanted, folders } = shown;
   const main = html`
@@ -179,7 +179,7 @@ function pages({ items, before, total, next, wanted }: Shown): Html | false {
 
 type Chosen = { source: Source; followers: number };
 
-/** Asks before several sources are deleted. */
+/** Page: confirm that several sources are deleted. */
 export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   const followed = chosen.filter(({ followers }) => followers > 0).length;
   const main = html`
@@ -189,8 +189,8 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   <ul>${chosen.map(({ source, followers }) => html`<li><input type="hidden" name="source" value="${source.id}"><a
     href="/sources/${source.id}" dir="auto">${source.title}</a>${followers > 0 && html` <span class="state warn">${
     followersText(followers)}</span>`}</li>`)}</ul>
-  ${followed > 0 && html`<p class="hint">Whoever follows one is told. The page on which you delete a single source
-    offers to hand it to one of its followers instead.</p>`}
+  ${followed > 0 && html`<p class="hint">Their followers will be notified. The page on which you delete a single
+    source offers to hand it to one of its followers instead.</p>`}
   <input type="hidden" name="back" value="${back}"><input type="hidden" name="sure" value="1">
   <div class="actions"><button class="danger" name="act" value="delete">Delete them</button>
     <a class="quiet" href="${back}">Keep them</a></div>
@@ -199,7 +199,7 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** "3 people follow it", without its owner. */
+/** For example "3 people follow it"; the owner is not counted. */
 export function followersText(followers: number): string {
   return followers === 1 ? 'one person follows it' : `${followers} people follow it`;
 }

@@ -3,14 +3,13 @@ import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countedSources } from '../reading/reading-counts.ts';
-import { manySources } from '../sources/many-sources-store.ts';
-import { mayManage, sources, type Source } from '../sources/source-store.ts';
+import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
 
-/** Which of the viewer's sources: those of their list and those that they own. `others`: all other public ones. */
+/** Filters on the viewer's sources (followed or owned). `others`: public sources that the viewer does not follow. */
 export const SHOWN = ['all', 'failing', 'paused', 'mine', 'others'] as const;
 export const ORDERS = ['failing', 'newest', 'name'] as const;
 
-/** `after`: the id of the source before the page. */
+/** Filters and order of the list. `after`: the id of the last source of the previous page. */
 export type Wanted = {
   show: (typeof SHOWN)[number]; q: string; folder: string; sort: (typeof ORDERS)[number]; after: number;
 };
@@ -24,10 +23,10 @@ export type ManagedPage = {
   items: Managed[]; before: number; total: number; next: number | null; counts: Record<(typeof SHOWN)[number], number>;
 };
 
-/** How many rows of `others` are looked through for one page. */
+/** Public sources read at most for `others`. */
 const LOOKED_THROUGH = 1_000;
 
-/** One page of the sources that a member has, or could have. An account has some thousand at most: all are read. */
+/** One page of the sources that a member has or could follow. An account has a few thousand at most: all are read. */
 export function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: number): ManagedPage {
   const all = ownAndFollowed(hub, viewer);
   const counts = { ...countShown(all, viewer), others: 0 };
@@ -58,7 +57,7 @@ function ownAndFollowed(hub: Hub, viewer: Viewer): Row[] {
   });
 }
 
-/** Public sources of others that are not in the viewer's list. */
+/** Public sources that the viewer neither owns nor follows. */
 function others(hub: Hub, viewer: Viewer, known: Row[]): Row[] {
   const ids = new Set(known.map(({ id }) => id));
   return sources(hub).list(viewer, 0, LOOKED_THROUGH).filter(({ id }) => !ids.has(id)).map((source) => ({
@@ -77,7 +76,7 @@ function isShown({ state, ownerId }: Row, { show }: Wanted, viewer: Viewer): boo
   return show === 'all' || state === show;
 }
 
-/** The address of a feed is its owner's to look for: it may hold a secret. */
+/** Whether a source matches folder and search. Only its managers search by feed address, which may hold a secret. */
 function fits({ title, siteUrl, feedUrl, mayManage, folder }: Row, { q, folder: wanted }: Wanted): boolean {
   if (wanted !== '' && folder !== wanted) return false;
   const text = `${title} ${siteUrl ?? ''} ${mayManage ? feedUrl ?? '' : ''}`;

@@ -1,15 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
+import { inBatches } from '../../platform/db/batched-writes.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, readXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
-import { FOLDER_MAX } from '../follows/follow-store.ts';
+import { FOLDER_MAX, follows, type Follow } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { sources, type Source } from '../sources/source-store.ts';
 
-/** A feed as a document names it; `folder` is "A / B" for one that lies in others. */
+/** A feed in an OPML document; `folder` is "A / B" for nested folders. */
 export type Outline = { url: string; title: string | null; folder: string | null };
 
-/** The feeds of an OPML document. Undefined when it is no OPML, or one beyond all reason. */
+/** The feeds of an OPML document. Undefined if it is not OPML or exceeds the limits of the XML parser. */
 export async function parseOpml(document: string): Promise<Outline[] | undefined> {
   try {
     const from = Math.max(0, document.indexOf('<'));
@@ -22,7 +25,7 @@ export async function parseOpml(document: string): Promise<Outline[] | undefined
   }
 }
 
-/** Attributes are read now, which takes as long as reading the document: in steps, too. */
+/** Parses the attributes, which takes as long as parsing the elements; pauses in between for other requests. */
 async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   const outlines: Outline[] = [];
   let pausedAt = body.start;
@@ -35,7 +38,7 @@ async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   return outlines;
 }
 
-/** Each element within, with the feed that it names. */
+/** Yields each element below `parent`, with its feed if it has one. */
 function* outlinesOf(parent: XmlElement, folder: string): Generator<[XmlElement, Outline?]> {
   for (const element of parent.children) {
     const isOutline = element.name === 'outline';
@@ -51,11 +54,11 @@ function attribute(element: XmlElement, name: string): string | undefined {
   return singleLine(attributeOf(element, name) ?? '') || undefined;
 }
 
-/** A feed to be written into a document. */
-export type ExportedFeed = { title: string; url: string; siteUrl: string | null; folder: string | null };
+/** A feed to export. */
+type ExportedFeed = { title: string; url: string; siteUrl: string | null; folder: string | null };
 
 /** The feeds as OPML 2.0, by folder; those without one come first. */
-export function writeOpml(feeds: ExportedFeed[], createdAt: number): string {
+function writeOpml(feeds: ExportedFeed[], createdAt: number): string {
   const byFolder = Map.groupBy(feeds, ({ folder }) => folder);
   const folders = [...byFolder.keys()].filter((name) => name !== null).sort();
   const loose = (byFolder.get(null) ?? []).map((feed) => outline(feed, '    '));
@@ -81,4 +84,32 @@ function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string 
   const site = siteUrl ? ` htmlUrl="${escapeHtml(siteUrl)}"` : '';
   const name = escapeHtml(title);
   return `${indent}<outline type="rss" text="${name}" title="${name}" xmlUrl="${escapeHtml(url)}"${site}/>\n`;
+}
+
+/** Rows read in one query. */
+const BATCH = 1_000;
+
+/**
+ * The feeds of an account as OPML 2.0. Followed sources of other owners get the address of this hub's feed, because the
+ * original address may hold a secret.
+ */
+export function exportOpml(hub: Hub, accountId: number): string {
+  const followed = new Map([...inBatches<Follow>((last) => follows(hub).listOf(accountId, last?.sourceId ?? 0, BATCH))]
+    .map((follow) => [follow.sourceId, follow.folder]));
+  const own = inBatches<Source>((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
+  const feeds = [...own].flatMap((source) => {
+    const folder = followed.get(source.id) ?? null;
+    followed.delete(source.id);
+    return source.feedUrl === null ? [] : [exported(source, source.feedUrl, folder)];
+  });
+  const others = [...followed].flatMap(([id, folder]) => {
+    const source = sources(hub).find(id);
+    const url = `${hub.config.baseUrl}/sources/${id}.atom`;
+    return source?.visibility === 'public' ? [exported(source, url, folder)] : [];
+  });
+  return writeOpml([...feeds, ...others], hub.clock());
+}
+
+function exported({ title, siteUrl }: Source, url: string, folder: string | null): ExportedFeed {
+  return { title, url, siteUrl, folder };
 }

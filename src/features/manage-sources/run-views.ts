@@ -5,19 +5,19 @@ import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
 import { DAYS, RUNS, type SourceRun, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
 
-/** What a strip shows of a day. `good`: new posts of a feed, or accepted events of a webhook. */
+/** One day in a strip. `good`: new posts of a feed, or accepted events of a webhook. */
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
-/** The last 30 days of several sources, today as the last; `found`: the days on which something ran. */
+/** Makes strips of the last 30 days, today last. `found`: stored days by source id; days without runs are missing. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
-  const today = Math.floor((now ?? 0) / DAY);
-  const names = Array.from({ length: DAYS }, (_, index) =>
-    dayName({ now, zone: 'UTC' }, (today - DAYS + 1 + index) * DAY));
+  const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
+  const dates = Array.from({ length: DAYS }, (_, index) => ({
+    date: first + index, name: dayName({ now, zone: 'UTC' }, (first + index) * DAY),
+  }));
   return ({ id, kind }: Pick<Source, 'id' | 'kind'>): Strip => {
-    const byDay = new Map(found.get(id)?.map((day) => [day.day, day]));
-    const days = names.map((name, index) => stripDay(name, kind, byDay.get(today - DAYS + 1 + index)));
-    return { kind, days };
+    const byDate = new Map(found.get(id)?.map((day) => [day.day, day]));
+    return { kind, days: dates.map(({ date, name }) => stripDay(name, kind, byDate.get(date))) };
   };
 }
 
@@ -30,9 +30,9 @@ function stripDay(name: string, kind: Source['kind'], day: RunDay | undefined): 
 
 const HEIGHT = 24;
 const LOWEST = 4;
-const HIGHEST = 18; // leaves room for the mark of a failure
+const HIGHEST = 18; // leaves room above for the mark of a failure
 
-/** A bar for each day, in a few paths: for lists. */
+/** A strip as one image with one path per colour, small enough for lists. */
 export function smallStrip(strip: Strip): Html {
   const said = sumOf(strip);
   const drawn = [...Map.groupBy(barsOf(strip).flat(), ({ look }) => look)].map(([look, bars]) =>
@@ -40,7 +40,7 @@ export function smallStrip(strip: Strip): Html {
   return svg(said, html`<title>${said}</title>${drawn}`);
 }
 
-/** The same with a title for each day, what it says in words, and a table. */
+/** A strip with a tooltip for each day, a summary in words, and a table. */
 export function wholeStrip(strip: Strip): Html {
   const bars = barsOf(strip);
   const drawn = strip.days.map((day, index) => html`<g><title>${day.name}: ${dayText(strip.kind, day)}</title>
@@ -55,7 +55,7 @@ export function wholeStrip(strip: Strip): Html {
 </figure>
 ${days.length > 0 && html`
 <details><summary>Day by day</summary><div class="wide"><table>
-  <thead><tr><th>Day (UTC)</th><th>What came of it</th></tr></thead>
+  <thead><tr><th>Day (UTC)</th><th>Result</th></tr></thead>
   <tbody>${days.map((day) => html`<tr><td>${day.name}</td><td>${dayText(strip.kind, day)}</td></tr>`)}</tbody>
 </table></div></details>`}`;
 }
@@ -67,7 +67,7 @@ function svg(said: string, drawn: Html): Html {
 
 type Bar = { look: string; path: string };
 
-/** A bar that stands on the ground; of a day that failed one that is broken, and above others a mark where some did. */
+/** The bars of each day. A failed day has a broken bar; a day with some failures has a mark above its bar. */
 function barsOf({ days }: Strip): Bar[][] {
   const most = Math.max(1, ...days.map(({ good }) => good));
   return days.map(({ look, good, failed }, index) => {
@@ -87,7 +87,7 @@ function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string
   return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
 }
 
-/** "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
+/** For example "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
 function sumOf({ kind, days }: Strip): string {
   const on = (look: StripDay['look']): string | false => {
     const count = days.filter((day) => day.look === look).length;
@@ -103,7 +103,7 @@ function sumOf({ kind, days }: Strip): string {
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }
 
-/** The last runs of a source for its owner: when, what came of it, how long it took and how much was sent. */
+/** The last runs of a source, for its owner: time, result, duration and bytes received. */
 export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
   return runs.length > 0 && html`

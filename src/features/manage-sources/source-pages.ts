@@ -48,7 +48,7 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   }));
 }
 
-/** How a source went lately; nothing is fetched or sent for what is written here. */
+/** The results of the last runs and days; nothing for sources with own posts. */
 function runsPanel(hub: Hub, source: Source, times: Times): Html | null {
   if (source.kind === 'native') return null;
   const strip = stripsOf(times, sourceRuns(hub).days([source.id]))(source);
@@ -80,7 +80,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
-/** Title, visibility and password. Before others lose a source that they follow it asks. */
+/** Form: title, visibility and password. Asks first if followers would lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
   const { title, visibility, username, password, sure } = values;
@@ -104,7 +104,7 @@ function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omi
   return page(settings(hub, source, req, { ...sent, problem }), problem.status);
 }
 
-/** Form: puts a source into the viewer's list, or changes its folder or bell there; fields that are absent stay. */
+/** Form: follows a source, or changes its folder or notifications. Missing fields stay as they are. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder } = values;
@@ -165,7 +165,7 @@ export function submitClearIcon(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(`/sources/${pathId(req.params)}/settings`, 'icon-cleared'));
 }
 
-/** Form: gives a source to whoever has followed it longest. */
+/** Form: gives a source to its longest-standing follower. */
 export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Reply> {
   const source = await handOverSource(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${source.id}`, 'source-handed-over'));

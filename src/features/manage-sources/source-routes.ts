@@ -12,7 +12,7 @@ import { webhooks } from '../webhooks/webhook-store.ts';
 import { addSource } from './add-source.ts';
 import { changeSource, syncNow } from './change-source.ts';
 import { deleteSource } from './delete-source.ts';
-import { exportOpml } from './export-opml.ts';
+import { exportOpml } from './opml.ts';
 import { handOverSource, transferSource } from './give-source.ts';
 import { importOpml, OPML_LIMIT } from './import-opml.ts';
 
@@ -25,7 +25,7 @@ export function listSources(hub: Hub, req: HubRequest): Reply {
   return json(body, 200, nextLink(req.path, req.query, next));
 }
 
-/** Up to so many sources that the viewer may see, from where `?cursor=` says. */
+/** Up to `limit` sources that the viewer may see, after the one in `?cursor=`. */
 export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
   return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }
@@ -89,15 +89,15 @@ function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = foll
   return sourceJson(hub, source, { isOwner: mayManage(source, viewer), isFollowed });
 }
 
-/** Those of the sources that the viewer follows; null for anonymous readers. */
+/** Ids of those sources that the viewer follows; null for anonymous readers. */
 function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
 }
 
-/** For whom: an owner or administrator is shown more; `isFollowed` is null for anonymous readers. */
+/** `isOwner`: the owner or an administrator, who sees more. `isFollowed`: null for anonymous readers. */
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
-/** A source as the API shows it; the owner also sees how its synchronisation goes, or whether its webhook is heard. */
+/** A source as the API shows it. The owner also sees the state of its synchronisation or webhook. */
 export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: Asking) {
   const { id, kind, title, visibility, owner, feedUrl, siteUrl, description } = source;
   const webhook = isOwner && kind === 'webhook' ? webhooks(hub).find(id) : undefined;

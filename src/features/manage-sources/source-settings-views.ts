@@ -17,10 +17,10 @@ type Settings = {
   followers: number; sent?: SentSourceForm | undefined;
 };
 
-/** The form that was refused, with what was typed. */
+/** The refused form, its values and the errors in them. */
 export type SentSourceForm = { form: 'list' | 'source'; values: Record<string, string>; problem: HttpError };
 
-/** What a viewer can set about one source: in their own list and, for who manages it, for everybody. */
+/** Page: settings of one source, in the viewer's own list and, for its managers, of the source itself. */
 export function sourceSettingsPage(settings: Settings): Page {
   const { source, mayChange, isSyncing } = settings;
   const main = html`
@@ -32,7 +32,7 @@ ${mayChange && sourceSection(settings)}
 ${mayChange && endSection(settings)}
 </div>`;
   return {
-    title: 'Settings of a source', main, bar: html`<h1>Settings of a source</h1>`, section: 'sources',
+    title: 'Source settings', main, bar: html`<h1>Source settings</h1>`, section: 'sources',
     ...(isSyncing ? { refreshSeconds: 3 } : {}),
   };
 }
@@ -80,7 +80,7 @@ function nextTime({ state, nextSyncAt }: Source, times: Times): Html | string {
 function sourceSection({ source, iconIs, sent }: Settings): Html {
   const { values = {}, problem } = sent?.form === 'source' ? sent : {};
   const { title = source.title, visibility = source.visibility } = values;
-  const said = source.kind === 'feed' ? 'Its title, who can read it, and how the hub signs in to it.'
+  const said = source.kind === 'feed' ? 'Its title, who can read it, and the password that the feed requires.'
     : 'Its title, and who can read it.';
   return settingsSection('source', 'The source', said, html`
   <form method="post" action="/sources/${source.id}" class="stack">
@@ -115,24 +115,25 @@ function endSection({ source: { id }, followers }: Settings): Html {
     <a class="button danger" href="/sources/${id}/delete">Delete…</a></div>`);
 }
 
-/** Asks before a source that others follow is deleted or hidden, and offers to give it to one of them. */
+/** Offers to give a source to a follower, instead of deleting or hiding it. */
 function handOverForm({ id }: Source): Html {
   return html`
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
   <h2>Hand it over instead</h2>
-  <p>Whoever has followed it longest becomes its owner, and is told so. Its posts and files go along.</p>
+  <p>The person who has followed it longest becomes its owner and is notified. Posts and files stay with the
+    source.</p>
   <button class="secondary">Hand it over</button>
 </form>`;
 }
 
-/** Asks before a source is deleted. */
+/** Page: confirm that a source is deleted. */
 export function confirmDeleteSourcePage(source: Source, followers: number): Page {
   const main = html`
 <form method="post" class="stack">
   <p class="lead">“${source.title}” will be deleted permanently, with all its posts and
     their attachments. To only stop new posts, pause it instead.</p>
-  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. They are told that it is
-    gone.</p>`}
+  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. They will be
+    notified.</p>`}
   <div class="actions"><button class="danger">Delete source</button>
     <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
 </form>
@@ -140,13 +141,13 @@ ${followers > 0 && handOverForm(source)}`;
   return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
 }
 
-/** Asks before a source that others follow is made private. `values` is what the form held. */
+/** Page: confirm that a source with followers becomes private. `values`: the form that is repeated on confirming. */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
 <form method="post" action="/sources/${source.id}" class="stack">
   <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once it
-    is private, they cannot read it any more, and are told so.</p>
+    is private, they can no longer read it. They will be notified.</p>
   ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   <input type="hidden" name="sure" value="1">
   ${values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}
@@ -157,7 +158,7 @@ ${handOverForm(source)}`;
   return { title: 'Make it private?', main, bar: html`<h1>Make it private?</h1>`, section: 'sources' };
 }
 
-/** Asks to whom a source is to be given. */
+/** Page: the form for the new owner of a source. */
 export function transferPage(source: Source, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">
@@ -168,8 +169,8 @@ export function transferPage(source: Source, { values = {}, problem }: AddForm):
   <p>You still know its secret. The new owner is asked to create a new one; yours stays valid for 24 hours after that,
     or until another one is created.</p>`}
   ${source.hasPassword === 1 && html`
-  <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see them, but
-    receives posts by means of them. Remove them first if you do not want that.</p>`}
+  <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see them but
+    receives the posts. To prevent that, remove them first.</p>`}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"

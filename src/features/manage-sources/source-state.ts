@@ -5,7 +5,7 @@ import type { Webhook } from '../webhooks/webhook-store.ts';
 
 type Level = 'good' | 'warn' | 'bad' | 'off';
 
-/** How a source goes, in words; the reason is for who manages it. */
+/** The state of a source in words. Only its managers see the reason. */
 export function stateLine(source: Source, times: Times, mayManage: boolean, webhook?: Webhook): Html {
   const [level, words] = stateOf(source, times, mayManage, webhook);
   return html`<span class="state ${level}">${words}</span>`;
@@ -36,14 +36,14 @@ function webhookState(webhook: Webhook | undefined, times: Times): [Level, Html]
   return ['good', html`Listening, last event ${last}`];
 }
 
-/** The reason as a sentence of its own: with a capital letter, unless a host is named first, and with a full stop. */
+/** The reason as a whole sentence: capital letter (unless it begins with a host name) and full stop. */
 export function asSentence(reason: string): string {
   const first = /^[a-z]+ /.test(reason) ? reason.charAt(0).toUpperCase() : reason.charAt(0);
   const sentence = first + reason.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** The reason to stand behind a colon: with a small first letter, unless a host is named, and without a full stop. */
+/** The reason as it follows a colon: small letter (unless it begins with a host name) and no full stop. */
 export function inSentence(reason: string): string {
   const first = /^(?:The|This|Its|It|A|No|Could)\b/.test(reason) ? reason.charAt(0).toLowerCase() : reason.charAt(0);
   return (first + reason.slice(1)).replace(/\.$/, '');

@@ -8,7 +8,7 @@ import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import { stateLine } from './source-state.ts';
 
-/** For visitors: the public sources. */
+/** Page for visitors: the public sources. */
 export function publicSourcesPage(
   { items, next }: { items: Source[]; next: string | null }, iconOf: (source: Source) => Html,
 ): Page {
@@ -33,23 +33,23 @@ type SourceDetail = {
   source: Source;
   icon: Html;
   posts: Html;
-  /** For a member, who reads them here: what the window is called, and what stands above. */
+  /** Title and header bar for a member, who reads the posts here. */
   title?: string;
   bar?: Html;
   mayChange: boolean;
-  /** Null for anybody, and for members who do not have it in their list. */
+  /** Null for visitors, and for members who do not follow the source. */
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
-  /** Of a large feed that is being read. */
+  /** Progress of a large feed that is being stored. */
   progress: JobProgress | undefined;
   webhook: Webhook | undefined;
-  /** How it went lately, for who manages it. */
+  /** Results of the last runs, for managers of the source. */
   runs: Html | null;
   times: Times;
 };
 
-/** One source: what it is, how it goes, and its posts. */
+/** Page: one source with its state and posts. */
 export function sourcePage(detail: SourceDetail): Page {
   const { source, icon, posts, title = source.title, bar, mayChange, isSyncing, times, webhook, isMember } = detail;
   const about = html`
@@ -76,7 +76,7 @@ ${isMember && acts(detail)}`;
   };
 }
 
-/** The buttons of a source, each a form of its own. */
+/** The buttons of a source; each is its own form. */
 function acts({ source: { id, kind, state }, follow, mayChange }: SourceDetail): Html {
   return html`
 <div class="actions">

@@ -4,26 +4,26 @@ import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { maySee, type Source } from '../sources/source-store.ts';
 
-/** What happens to a source that others have in their lists: the sentence that each of them is told. */
+/** Events about a source that its followers are notified of, and the end of the sentence that they read. */
 const HAPPENED = {
-  'source.deleted': 'was deleted: it is no longer in your list',
-  'source.hidden': 'is private from now on: it is no longer in your list',
-  'source.new-owner': 'has a new owner; you follow it as before',
+  'source.deleted': 'was deleted and is no longer in your list',
+  'source.hidden': 'is now private and no longer in your list',
+  'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
-/** Where a notification leads that tells of a deleted source: by it what holds its title is found again. */
+/** The path of notifications about a deleted source. Deleting an account finds those with its titles by this path. */
 export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }
 
-/** How many others than its owner have a source in their lists that they may read. */
+/** Number of followers of a public source, without its owner; 0 for a private one. */
 export function countFollowers(hub: Hub, { id, ownerId, visibility }: Source): number {
   return visibility === 'public' ? follows(hub).countOthers(id, ownerId) : 0;
 }
 
 /**
- * Tells those who follow a source what happens to it, in the caller's transaction: all who could see it `before`,
- * without its owners and, where it is hidden, those who can still see it.
+ * Notifies the followers of a source, in the caller's transaction: everybody who could see it `before`, except its
+ * owners and the accounts in `except`. If it was hidden, those who can still see it are left out.
  */
 export function tellFollowers(
   hub: Hub, kind: keyof typeof HAPPENED, before: Source, after: Source | null, except: number[] = [],

@@ -1,11 +1,11 @@
 import { store } from '../hub/hub.ts';
 
-/** How many rows of each kind were removed. */
+/** Removed rows by kind. */
 type Removed = Record<string, number>;
 
 type RunRow = { startedAt: number; finishedAt: number | null; removed: string };
 
-/** The last run, or the one that is under way: known across restarts, and to every process. Times in unix ms. */
+/** The current or last run. Stored so that it survives restarts and all processes see it. Times in unix ms. */
 export const retentionRuns = store(({ db }) => {
   const select = db.prepare<[], RunRow>('retention run',
     'SELECT started_at AS startedAt, finished_at AS finishedAt, removed FROM retention_runs WHERE id = 1');
@@ -25,13 +25,13 @@ export const retentionRuns = store(({ db }) => {
     find,
     begin: (at: number): void => void upsert.run(at),
 
-    /** Adds to what the run has removed, in the transaction that removes it. */
+    /** Adds to the run's counts, in the transaction that removes the rows. */
     note(kind: string, rows: number): void {
       const removed = find()?.removed ?? {};
       update.run(JSON.stringify({ ...removed, [kind]: (removed[kind] ?? 0) + rows }));
     },
 
-    /** False when somebody else has finished it. */
+    /** False if another process has already finished the run. */
     finish: (at: number): boolean => finish.run(at).changes === 1,
   };
 });

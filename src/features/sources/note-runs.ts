@@ -3,19 +3,19 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { RUNS, sourceRuns, type SourceRun, type RunDay } from './run-store.ts';
 
-/** Characters. */
+/** Longest note, in characters. */
 const NOTE_MAX = 300;
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
-/** What came of runs that are still to be written: of all of them together, and the last ones. */
+/** Runs that are not written yet: their sums for the day, and the last runs one by one. */
 export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
 export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
-/** Adds a run that has just ended; alike ones that come together are one. */
+/** Adds a run that has just ended. A run like the one before it is merged with it. */
 export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;
@@ -26,7 +26,7 @@ export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): 
   else if (noted.last.push(run) > RUNS) noted.last.shift();
 }
 
-/** Keeps them for the owner of their source, in the caller's transaction. */
+/** Stores collected runs of a source, in the caller's transaction. */
 export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: Noted): void {
   const day = { day: Math.floor(hub.clock() / DAY), ...sums };
   if (!sourceRuns(hub).noteDay(sourceId, day)) return;
@@ -35,14 +35,14 @@ export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: No
   }
 }
 
-/** Keeps, for the owner of a source, what came of its runs, in the caller's transaction. */
+/** Stores the results of runs of a source, which its owner can see, in the caller's transaction. */
 export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<SourceRun>[]): void {
   const noted = nothingNoted();
   for (const run of runs) addRun(hub, noted, run);
   writeRuns(hub, sourceId, noted);
 }
 
-/** The same, of runs that failed for one reason: all of a day are one. */
+/** Stores failed runs with the same reason. Those of one day become one run. */
 export function noteFailures(hub: StoreHub, sourceId: number, note: string, times: number): void {
   const endedAt = hub.clock();
   const day = { day: Math.floor(endedAt / DAY), runs: times, failed: times, added: 0 };

@@ -2,21 +2,21 @@ import { DAY } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { fromSource } from './source-store.ts';
 
-/** Kept of each source. */
+/** How many days and runs are kept for each source. */
 export const DAYS = 30;
 export const RUNS = 20;
 
-/** A sync of a feed, or an event for a webhook; the columns are explained in the migration. */
+/** A sync of a feed, or an event for a webhook. The migration explains the columns. */
 export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
 };
 
-/** `day`: of UTC, counted from 1970. */
+/** `day`: days in UTC since 1970. */
 export type RunDay = { day: number; runs: number; failed: number; added: number };
 type DayOf = RunDay & { id: number };
 
-/** What came of the last runs of each source, and of its last days. */
+/** Results of the last runs of each source, and sums for its last days. */
 export const sourceRuns = store(({ db, clock }) => {
   const noteDay = db.prepare<[DayOf], { runs: number }>('note day of source', `
     INSERT INTO source_days (source_id, day, runs, failed, added)
@@ -44,8 +44,8 @@ export const sourceRuns = store(({ db, clock }) => {
 
   return {
     /**
-     * What is added to a day. False, and nothing noted, where the source is gone. One more day than it adds is dropped,
-     * and not all that are too old: the clock may be wrong.
+     * Adds to the sums of a day. False if the source no longer exists. A new day drops at most two old ones rather than
+     * all of them, because the clock may be wrong.
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
@@ -54,12 +54,12 @@ export const sourceRuns = store(({ db, clock }) => {
     },
     note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
-    /** It failed that often more, as it did within the last day. False where it did not. */
+    /** Counts more failures with the same note onto a run of the last day. False if there is no such run. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
-    /** The newest first. */
+    /** The last runs, newest first. */
     last: (id: number): SourceRun[] => selectRuns.all(id),
-    /** Of some sources, without days on which nothing ran. */
+    /** The last days of these sources, by source id. Days without runs are left out. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),
   };

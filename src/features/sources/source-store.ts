@@ -3,7 +3,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { displayNameOf, isPresent } from '../accounts/account-store.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
-/** Characters. */
+/** Longest title, in characters. */
 export const TITLE_MAX = 200;
 
 export const SOURCE_KINDS = ['feed', 'webhook', 'native'] as const;
@@ -32,13 +32,13 @@ export type Source = {
   feedUrl: string | null;
   siteUrl: string | null;
   description: string | null;
-  hasPassword: number; // 1: a feed behind a password
-  hadPassword: number; // 1: it is or was behind one, and so always private
-  /** Random; the ids of its feed and posts in other programs are derived from it. */
+  hasPassword: number; // 1: the feed needs a password
+  hadPassword: number; // 1: the feed needs or once needed a password, so the source stays private
+  /** Random. The ids of the source and its posts in published feeds are derived from it. */
   idSeed: string;
 };
 
-export type NewSource = {
+type NewSource = {
   ownerId: number;
   kind: SourceKind;
   title: string;
@@ -49,17 +49,17 @@ type NewFeed = { url: string; nextSyncAt: number };
 
 type InsertSource = Omit<NewSource, 'titleIsOwn'> & { isOwn: number; nextSyncAt: number | null; now: number };
 
-/** For statements about what a source has: joins it as `s`, unless it is being removed. */
+/** SQL that joins a source as `s`; it finds no row while the source is being removed. */
 export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-/** For statements that add to a source: its row as `s`, or none while it is being removed. */
+/** SQL FROM clause of an INSERT … SELECT: the source as `s`; no row while it is being removed. */
 export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-export const SELECT_SOURCES = `
+const SELECT_SOURCES = `
   SELECT s.id, s.owner_id AS ownerId, ${displayNameOf('s.owner_id')} AS owner, s.kind, s.title, s.visibility, s.state,
          s.state_since AS stateSince, s.state_reason AS stateReason, s.next_sync_at AS nextSyncAt,
          s.last_sync_at AS lastSyncAt, s.last_success_at AS lastSuccessAt, s.created_at AS createdAt,
@@ -68,11 +68,11 @@ export const SELECT_SOURCES = `
     FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
-/** SQL: whether the id is of a source that is there and not deleted. */
+/** SQL: whether a source with this id exists and is not being removed. */
 export const sourceIsPresent = (id: string): string =>
   `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
 
-/** Sources as people see and change them. What a synchronisation reads and writes is in sync-state-store. */
+/** Sources as people see and change them. `sync-state-store.ts` has what a synchronisation reads and writes. */
 export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
@@ -115,22 +115,22 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /** Whether there was such a source. Ids that a restore skips count as given: their sources are lost with it. */
+    /** Whether a source with this id once existed. Ids that a restore skips count: the restore lost their sources. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
     /** Public sources and the viewer's own, by id. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
-    /** All that an account owns, by id. */
+    /** Sources that an account owns, by id. */
     listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
-    /** Whether any source names the account as its owner, if only one that is being removed. */
+    /** Whether the account owns any source; sources that are being removed count. */
     ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
-    /** How many sources each of these accounts owns; those with none are left out. */
+    /** Number of sources by account; accounts without sources are left out. */
     countOwned: (ownerIds: number[]): Map<number, number> =>
       new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
-    /** The owner's source of this feed, if there is one. */
+    /** The id of the owner's source with this feed address. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 
-    /** The oldest public source of this feed. */
+    /** The oldest public source with this feed address and without a password. */
     publicFeed: (url: string): Source | undefined => selectPublicFeed.get(url),
 
     create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
@@ -143,24 +143,90 @@ export const sources = store(({ db, clock }) => {
 
     setTitle: (id: number, title: string): void => void updateTitle.run(title, clock(), id),
     setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
-    /** Its posts and their files go along. */
+    /** Posts and files stay with the source, so they change owner too. */
     setOwner: (id: number, ownerId: number): void => void updateOwner.run(ownerId, clock(), id),
     pause: (id: number, reason: string | null): void => void pause.run({ reason, now: clock(), id }),
-    /** Due at once, with a clean record. */
+    /** Makes a paused source active and due at once, and clears its failures. */
     resume: (id: number): void => void resume.run({ now: clock(), id }),
-    /** Nobody sees it or its posts any more. */
+    /** Hides the source and its posts from everybody, before a job removes them. */
     hide: (id: number): void => void hide.run(clock(), id),
-    /** The row of one that is hidden; what it has goes with it. */
+    /** Deletes the row of a hidden source; foreign keys delete the rows that belong to it. */
     delete: (id: number): void => void remove.run(id),
   };
 });
 
-/** For backups, whose databases are no running hubs'. */
+/** Reads several sources at once. The caller checks who may see them. */
+export const manySources = store(({ db }) => {
+  const selectAmong = db.prepare<[string], Source>('sources by their ids',
+    `${SELECT_SOURCES} AND s.id IN (SELECT value FROM json_each(?))`);
+  const selectNative = db.prepare<[number], Source>('sources of own posts', `${SELECT_SOURCES}
+     AND s.owner_id = ? AND s.kind = 'native' ORDER BY s.title COLLATE NOCASE, s.id LIMIT 100`);
+  const countUntried = db.prepare<[string], { n: number }>('count sources without a first try', `
+    SELECT COUNT(*) AS n FROM sources WHERE id IN (SELECT value FROM json_each(?))
+       AND last_sync_at IS NULL AND state <> 'paused' AND removed_at IS NULL`);
+
+  const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of account being removed',
+    'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20');
+
+  return {
+    /** Sources that the account has deleted and a job is still removing. */
+    beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
+    /** The sources with these ids that exist, unordered. */
+    among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
+    /** The native sources of an account, by title: those it can write posts for. */
+    nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
+    /** How many of these sources are still waiting for their first fetch. */
+    countUntried: (ids: number[]): number => countUntried.get(JSON.stringify(ids))?.n ?? 0,
+  };
+});
+
+/** A failing source and the reason; times in unix ms. */
+export type FailingSource = {
+  id: number;
+  title: string;
+  since: number;
+  reason: string | null;
+  failures: number; // jobs that failed for good since the last success
+  nextSyncAt: number | null;
+};
+
+/** Failing sources, the longest failing first. */
+export const failingSources = store(({ db }) => {
+  const select = db.prepare<[number], FailingSource>('failing sources', `
+    SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
+      FROM sources INDEXED BY sources_failing
+     WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`);
+
+  return { list: (limit: number): FailingSource[] => select.all(limit) };
+});
+
+type StoredCredentials = { sourceId: number; credentials: string };
+
+/** Stored user names and passwords of feeds, as `feed-passwords.ts` seals them. */
+export const feedCredentials = store(({ db }) => {
+  const select = db.prepare<[number], { credentials: string | null }>('credentials of feed',
+    'SELECT credentials FROM feeds WHERE source_id = ?');
+  const selectBeginning = db.prepare<[string, number], StoredCredentials>('unsealed credentials of feeds',
+    'SELECT source_id AS sourceId, credentials FROM feeds WHERE credentials LIKE ? LIMIT ?');
+  const update = db.prepare<[{ id: number; credentials: string | null }]>('keep credentials of feed', `
+    UPDATE feeds SET credentials = @credentials, had_password = iif(@credentials IS NULL, had_password, 1)
+     WHERE source_id = @id`);
+
+  return {
+    find: (sourceId: number): string | null => select.get(sourceId)?.credentials ?? null,
+    /** Up to `limit` credentials that begin with `prefix`, such as the prefix of unsealed ones. */
+    beginningWith: (prefix: string, limit: number): StoredCredentials[] => selectBeginning.all(`${prefix}%`, limit),
+    /** Null removes them. */
+    keep: (id: number, credentials: string | null): void => void update.run({ id, credentials }),
+  };
+});
+
+/** Counts the sources in a database that no hub has open, such as a backup. */
 export function countSources({ db }: Pick<StoreHub, 'db'>): number {
   return db.prepare<[], { n: number }>('count sources', 'SELECT COUNT(*) AS n FROM sources').get()?.n ?? 0;
 }
 
-/** Who asks, or whom it is asked about. */
+/** The viewer, or another account whose rights are checked. */
 type Person = Pick<Viewer, 'id' | 'role'>;
 
 /** Whether the viewer may see a source and its posts. */
@@ -173,20 +239,20 @@ export function mayManage(source: Source, viewer: Person | null): boolean {
   return viewer !== null && (viewer.id === source.ownerId || viewer.role === 'admin');
 }
 
-/** Whether there is such a source and the viewer may see it. */
+/** Whether the source exists and the viewer may see it. */
 export function maySeeSource(hub: StoreHub, id: number, viewer: Person | null): boolean {
   const source = sources(hub).find(id);
   return source !== undefined && maySee(source, viewer);
 }
 
-/** The source, for who may see it; 404 for anybody else. */
+/** The source; 404 if it does not exist or the viewer may not see it. */
 export function visibleSource(hub: StoreHub, id: number, viewer: Viewer | null): Source {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) throw notFound('source');
   return source;
 }
 
-/** The source, for its owner and administrators; 403 for who may only see it, 404 for anybody else. */
+/** The source, if the viewer may manage it. 403 if the viewer may only see it, 404 if not even that. */
 export function manageableSource(hub: StoreHub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source can do this.');

@@ -4,51 +4,50 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { store } from '../hub/hub.ts';
 import { TITLE_MAX, type SourceState } from './source-store.ts';
 
-/** The name of the jobs that synchronise a source. */
+/** The kind of the jobs that synchronise a source. */
 export const SYNC_SOURCE = 'sync-source';
 
-/** What tells whether a feed has changed since it was last read. */
+/** HTTP validators and the hash of the last body, to detect whether a feed has changed. */
 export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
 
-/** What a synchronisation starts from. */
+/** The stored state that a synchronisation starts from. */
 export type SyncState = Validators & {
   sourceId: number;
   state: SourceState;
   failures: number;
   lastSuccessAt: number | null;
   url: string;
-  ttl: number | null; // ms; what the feed itself last asked to wait
-  timedOut: number; // 1: the last try ran out of time
+  ttl: number | null; // ms; the pause that the feed document last asked for
+  timedOut: number; // 1: the last try timed out
 };
 
-/** What a feed says about itself. */
+/** The description of a feed in its own document. */
 export type FeedFacts = {
   title: string;
   description: string | null;
   siteUrl: string | null;
-  /** The address of an image that stands for it. */
+  /** The address of the feed's own icon. */
   iconUrl: string | null;
-  /** How long the publisher wants to be left alone, in ms. */
+  /** The pause between fetches that the publisher asks for, in ms. */
   ttl: number | null;
 };
 
 type FailedTry = { isFinal: boolean; timedOut: boolean };
 
-/** `isWell`: the last try went well. */
+/** `isWell`: 1 if the last try succeeded. */
 type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
 /**
- * When a source comes back if nothing else is ever heard of the job that was made for it. The job's end, good or bad,
- * plans the real next time; this one makes sure that no source is silently given up.
+ * When a source is due again if its job never ends. Normally the end of the job, good or bad, sets the real next time.
  */
 const SAFETY_NET = DAY;
 
-/** No source is planned for later than a day, nor for later than the safety net. */
+/** The latest `next_sync_at` that a correct clock can produce. */
 const SYNC_TIMES: StoredTime[] = [{ table: 'sources', column: 'next_sync_at', furthest: SAFETY_NET + HOUR }];
 
 const DESCRIPTION_MAX = 1_000;
 
-/** When each feed was synchronised, how it went, and when it is next due. */
+/** Last synchronisation of each feed, its result, and when the feed is next due. */
 export const syncState = store(({ db, clock }) => {
   const select = db.prepare<[number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
@@ -87,7 +86,7 @@ export const syncState = store(({ db, clock }) => {
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
-  // Left to itself, SQLite sorts the whole table once ANALYZE has told it that nearly every row is in the index.
+  // INDEXED BY: after ANALYZE, SQLite would sort the whole table because nearly every row is in the index.
   const mostBehind = db.prepare<[], { at: number }>('source that is most behind', `
     SELECT COALESCE(last_success_at, created_at) AS at FROM sources INDEXED BY sources_behind
      WHERE kind = 'feed' AND state <> 'paused' ORDER BY COALESCE(last_success_at, created_at) LIMIT 1`);
@@ -96,7 +95,7 @@ export const syncState = store(({ db, clock }) => {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
-    /** Due sources, longest waiting first. Their next time is moved to the safety net in the same transaction. */
+    /** Enqueues due sources, longest waiting first, and moves their next time to the safety net in one transaction. */
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
       const due = selectDue.all(now, limit);
@@ -107,33 +106,33 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    /** `note`: what its owner should know although the synchronisation succeeded. */
+    /** `note`: a warning for the owner, although the synchronisation succeeded. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
       markSuccess.run({ sourceId, nextSyncAt, note, now: clock() });
       setTimedOut.run(0, sourceId, 0);
     },
 
-    /** A try that failed; `isFinal` when its job has no attempts left, `timedOut` when it ran out of time. */
+    /** Records a failed try; `isFinal` if its job has no attempts left. */
     recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: FailedTry): void {
       markFailing.run({ sourceId, reason, failures: isFinal ? 1 : 0, now: clock() });
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },
 
-    /** When the feed that is most behind and not paused last succeeded, or was added; undefined without feeds. */
+    /** The oldest last success of a feed that is not paused, or when it was added; undefined without feeds. */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
       void setValidators.run(etag, lastModified, bodyHash, sourceId),
 
-    /** The feed's own words about itself; its title only where the owner gave none. */
+    /** Stores what the feed says about itself; its title only if the owner gave none. */
     keepFacts(sourceId: number, { title, siteUrl, description, ttl }: FeedFacts): void {
-      const wait = ttl === null ? null : Math.round(Math.min(ttl, DAY)); // publishers ask for centuries
+      const wait = ttl === null ? null : Math.round(Math.min(ttl, DAY)); // some publishers ask for centuries
       setFacts.run(siteUrl, description && excerpt(description, DESCRIPTION_MAX), wait, sourceId);
       const short = excerpt(title, TITLE_MAX);
       if (short) setTitle.run(short, sourceId, short);
     },
 
-    /** The feed lives at another address from now on. False, and nothing changed, when its owner follows that too. */
+    /** Changes the feed's address. False, and nothing changed, if the owner already has a source with that address. */
     move(sourceId: number, url: string): boolean {
       if (selectSame.get(sourceId, url)) return false;
       move.run(url, new URL(url).host, sourceId);

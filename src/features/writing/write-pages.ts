@@ -23,8 +23,7 @@ import { addSource } from '../manage-sources/add-source.ts';
 import { inTurn } from '../posts/ingest-posts.ts';
 import { changeablePost, writableSource } from '../posts/post-access.ts';
 import type { WholePost } from '../posts/post-store.ts';
-import { manySources } from '../sources/many-sources-store.ts';
-import { mayManage, sources, type Source } from '../sources/source-store.ts';
+import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import { fittingFields, withLineFeeds, type Typed } from './typed-fields.ts';
 import {
