@@ -7,7 +7,7 @@
 find_sealed() {
   sealed=$1
   [ ! -d "$sealed" ] || sealed=$sealed/$SEALED
-  if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a file that $(id -un) can read"; fi
+  if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a readable file"; fi
 }
 
 # require_key COPY: gives up unless a readable key and age are there.
