@@ -17,8 +17,8 @@ fetch_backup() {
   case $(kind_of "$1") in
     sealed) fetch_sealed "$1" ;;
     remote)
-      place=${1%/"$SEALED"}
-      fetch_remote "${place%/}"
+      remote=${1%/"$SEALED"}
+      fetch_remote "${remote%/}"
       ;;
     folder)
       called=$(readlink -f -- "$1")
@@ -44,7 +44,7 @@ fetch_sealed() {
   size=$(stat -L -c %s -- "$sealed")
   require_key "$sealed"
   require_room "$size"
-  make_place
+  make_fetch_folder
   unseal "$sealed" cat -- "$sealed"
 }
 
@@ -62,7 +62,7 @@ fetch_folder() {
     give_up "$1 is not a backup: it must hold the plain files hub.db, uploads.tar.gz and SHA256SUMS, and nothing else"
   fi
   require_room "$(du -sb -- "$1" | cut -f 1)"
-  make_place
+  make_fetch_folder
   backup=$opened/${1##*/}
   as_owner mkdir -m 0700 -- "$backup"
   run_child copy_folder "$1" || give_up "$1 could not be copied for the hub's account"
@@ -88,12 +88,12 @@ fetch_remote() {
     "$SEALED")
       require_key "$1"
       require_room "${size:-0}"
-      make_place
+      make_fetch_folder
       unseal "$1" run_rclone cat "$1/$SEALED"
       ;;
     "$THREE_FILES")
       require_room "${size:-0}"
-      make_place
+      make_fetch_folder
       backup=$opened/${1##*[:/]}
       as_owner mkdir -m 0700 -- "$backup"
       for file in $THREE_FILES; do
@@ -118,7 +118,7 @@ fetch_file() {
 # restic-backups.sh switches to the hub's account, which can read restic's password.
 fetch_from_restic() {
   called="$1 of the restic repository"
-  make_place
+  make_fetch_folder
   run_child sh "$root/scripts/restic-backups.sh" fetch "$1" "$opened" >&2 || give_up "$called could not be fetched"
   backup=$opened/${1##*/}
 }
@@ -127,7 +127,7 @@ fetch_from_restic() {
 # a new machine perhaps the caller's.
 choose_reader() {
   command -v rclone >/dev/null || give_up "rclone is not installed; it is needed for $1"
-  make_scratch
+  make_caller_folder
   for reader in owner caller; do
     known=$(run_rclone listremotes 2>"$scratch/said") || continue
     ! printf '%s\n' "$known" | grep -qxF -- "${1%%:*}:" || return 0
@@ -155,13 +155,13 @@ require_room() {
 }
 
 # Makes $opened, a folder of the hub's account for the backup, and $scratch, one of the caller's for messages.
-make_place() {
-  make_scratch
+make_fetch_folder() {
+  make_caller_folder
   as_owner mkdir -p -m 0700 -- "$data/tmp"
   opened=$(as_owner mktemp -d -- "$data/tmp/restore.XXXXXXXXXX") || give_up "cannot create a folder in $data/tmp"
 }
 
-make_scratch() {
+make_caller_folder() {
   [ -n "$scratch" ] || scratch=$(mktemp -d) || give_up "cannot create a folder in ${TMPDIR:-/tmp}"
 }
 

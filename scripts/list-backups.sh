@@ -6,7 +6,7 @@ list_backups() {
   read_settings data=DATA_DIR folder=BACKUP_OFFSITE_DIR remote=BACKUP_RCLONE_REMOTE \
     repository=BACKUP_RESTIC_REPOSITORY || return
   find_owner "$data" && require_owner "$data" || return
-  make_scratch
+  make_caller_folder
   failed=0
   : >"$scratch/here"
   if as_owner sh "$root/scripts/hubctl" backups >"$scratch/found"; then

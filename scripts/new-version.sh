@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by upgrade.sh. Finds the new version, sets it up in $place/new and tries it while the hub still runs.
+# Sourced by upgrade.sh. Finds the new version, sets it up in $upgrade_dir/new and tries it while the hub still runs.
 
-# Sets $place, and $coder, the command prefix that runs a program as the account that owns the project: files of git and
+# Sets $upgrade_dir, and $coder, the command prefix that runs a program as the account that owns the project: files of git and
 # npm must belong to it.
 read_project() {
-  place=$root/.runtime/upgrade beside=$place/new coder='' home=${HOME-}
+  upgrade_dir=$root/.runtime/upgrade beside=$upgrade_dir/new coder='' home=${HOME-}
   ids=$(stat -c '%u %g' -- "$root")
   mask=077 # like the project's own files, which another account, the hub's, may have to read
   case $(stat -c %A -- "$root/package.json") in ???????r*) mask=022 ;; ????r*) mask=027 ;; esac
@@ -87,9 +87,9 @@ set_up_beside() {
   say "setting up $(name_of "$new") in $beside"
   drop_new
   as_coder mkdir -p -- "$beside/.runtime" || give_up "$beside cannot be made"
-  { as_coder git archive --output="$place/new.tar" "$new" && as_coder tar -xf "$place/new.tar" -C "$beside"; } ||
+  { as_coder git archive --output="$upgrade_dir/new.tar" "$new" && as_coder tar -xf "$upgrade_dir/new.tar" -C "$beside"; } ||
     give_up "$new could not be unpacked"
-  as_coder rm -f -- "$place/new.tar"
+  as_coder rm -f -- "$upgrade_dir/new.tar"
   for version in "$root"/.runtime/node-*; do
     [ ! -d "$version" ] || as_coder ln -s -- "$version" "$beside/.runtime/"
   done
@@ -117,7 +117,7 @@ try_beside() {
 
 # Removes what this run or a killed one has set up.
 drop_new() {
-  as_coder rm -rf -- "$place/new.tar" "$beside"
+  as_coder rm -rf -- "$upgrade_dir/new.tar" "$beside"
   as_owner rm -rf -- "$data/tmp/upgrade"
 }
 

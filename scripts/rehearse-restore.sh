@@ -5,7 +5,7 @@
 # rehearse_restore BACKUP_DIR
 rehearse_restore() {
   echo 'Restore rehearsal'
-  make_scratch "$(place_beside "$1")"
+  make_scratch "$(roomy_folder "$1")"
   mkdir "$scratch/data"
   KEEP_DISK_RESERVE=$(shares_disk "$scratch")
   export KEEP_DISK_RESERVE
@@ -33,7 +33,7 @@ restore_step() {
 }
 
 # Prints a folder that should have enough space: TMPDIR, else the folder that the backup is in.
-place_beside() {
+roomy_folder() {
   above=$(dirname -- "$(readlink -f -- "$1")")
   if [ -n "${TMPDIR-}" ]; then
     echo "$TMPDIR"

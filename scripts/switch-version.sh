@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. $place/state has the phase.
+# Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. $upgrade_dir/state has the phase.
 # While $data/run/restore-state.json exists, nothing starts: units, npm start and backups check for it, as in a restore.
 # While the new version is on trial, there is restore-probation.json instead.
 
@@ -29,7 +29,7 @@ note_phase() {
   printf '%s\n' "phase=$1" "old=$old" "new=$new" "ref=$ref" "branch=$branch" "id=$id" "backup=$backup" "units=$units" \
     "user=$user" "touched=$touched" |
     as_coder sh -c 'cat >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
-      sh "$place/state"
+      sh "$upgrade_dir/state"
 }
 
 # Reads what note_phase wrote. Everything is empty unless an upgrade was interrupted.
@@ -40,7 +40,7 @@ read_state() {
 }
 
 noted() {
-  sed -n "s/^$1=//p" "$place/state" 2>/dev/null || :
+  sed -n "s/^$1=//p" "$upgrade_dir/state" 2>/dev/null || :
 }
 
 # Lets the hub be started again.
@@ -51,7 +51,7 @@ lift_guard() {
 }
 
 forget_state() {
-  as_coder rm -rf -- "$place/state.partial" "$place/state" "$place/old_modules" "$place/away"
+  as_coder rm -rf -- "$upgrade_dir/state.partial" "$upgrade_dir/state" "$upgrade_dir/old_modules" "$upgrade_dir/away"
   drop_new
 }
 
@@ -119,7 +119,7 @@ switch_code() {
   note_phase switching || return
   as_coder git checkout --quiet --detach "$new" || return
   if ! as_coder cmp -s package-lock.json node_modules/.installed-lock.json; then
-    as_coder mv -- node_modules "$place/old_modules" && as_coder mv -- "$beside/node_modules" node_modules || return
+    as_coder mv -- node_modules "$upgrade_dir/old_modules" && as_coder mv -- "$beside/node_modules" node_modules || return
   fi
   for version in "$beside"/.runtime/node-*; do
     [ -h "$version" ] || [ ! -d "$version" ] || as_coder mv -- "$version" .runtime/ || return
@@ -128,9 +128,9 @@ switch_code() {
 
 switch_code_back() {
   unlock_git && as_coder git checkout --quiet --force --detach "$old" || return
-  if [ -e "$place/old_modules" ]; then
-    as_coder rm -rf -- "$place/away" && { [ ! -e "$root/node_modules" ] || as_coder mv -- node_modules "$place/away"; } &&
-      as_coder mv -- "$place/old_modules" node_modules || return
+  if [ -e "$upgrade_dir/old_modules" ]; then
+    as_coder rm -rf -- "$upgrade_dir/away" && { [ ! -e "$root/node_modules" ] || as_coder mv -- node_modules "$upgrade_dir/away"; } &&
+      as_coder mv -- "$upgrade_dir/old_modules" node_modules || return
   fi
   [ -z "$branch" ] || as_coder git symbolic-ref HEAD "refs/heads/$branch"
 }
@@ -147,7 +147,7 @@ mend_code() {
     switching) switch_code_back ;;
     undoing)
       unlock_git && as_coder git checkout --quiet --force --detach HEAD || return
-      [ -e "$root/node_modules" ] || as_coder mv -- "$place/old_modules" node_modules
+      [ -e "$root/node_modules" ] || as_coder mv -- "$upgrade_dir/old_modules" node_modules
       ;;
   esac
 }

@@ -74,12 +74,12 @@ escaped() {
 
 # filled UNIT: prints the unit with its placeholders filled in.
 filled() {
-  place='/@BACKUP_DIR@/d'
-  [ "$backups" = "$data/backups" ] || place="s|@BACKUP_DIR@|$(escaped "$backups")|g"
-  drop='/@OFFSITE_DIR@/d'
-  [ -z "$offsite" ] || drop="s|@OFFSITE_DIR@|$(escaped "$offsite")|g"
-  repository='/@RESTIC_DIR@/d'
-  [ -z "$restic" ] || repository="s|@RESTIC_DIR@|$(escaped "$restic")|g"
+  fill_backups='/@BACKUP_DIR@/d'
+  [ "$backups" = "$data/backups" ] || fill_backups="s|@BACKUP_DIR@|$(escaped "$backups")|g"
+  fill_offsite='/@OFFSITE_DIR@/d'
+  [ -z "$offsite" ] || fill_offsite="s|@OFFSITE_DIR@|$(escaped "$offsite")|g"
+  fill_restic='/@RESTIC_DIR@/d'
+  [ -z "$restic" ] || fill_restic="s|@RESTIC_DIR@|$(escaped "$restic")|g"
   sed "/^#/!{
     s|@PROJECT@|$(escaped "$root")|g
     s|@DATA_DIR@|$(escaped "$data")|g
@@ -89,8 +89,8 @@ filled() {
     s|@PORT@|$port|g
     s|@PROTECT_HOME@|$protect_home|g
     s|@PROTECT_HOME_BACKUP@|$protect_home_backup|g
-    $place
-    $drop
-    $repository
+    $fill_backups
+    $fill_offsite
+    $fill_restic
   }" "$root/scripts/systemd/$1"
 }

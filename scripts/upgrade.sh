@@ -55,12 +55,12 @@ read_arguments() {
 
 # Takes the lock of upgrades. The lock that backups and restores share is taken later, after the backup.
 take_turn() {
-  as_coder mkdir -p -- "$place" || give_up "$place cannot be made"
-  as_coder touch -- "$place/flock"
-  exec 8>>"$place/flock"
+  as_coder mkdir -p -- "$upgrade_dir" || give_up "$upgrade_dir cannot be made"
+  as_coder touch -- "$upgrade_dir/flock"
+  exec 8>>"$upgrade_dir/flock"
   flock -n -E 75 8 && return
   [ $? -ne 75 ] || { say 'BUSY: another upgrade is running' && exit 75; }
-  give_up "flock could not lock $place/flock"
+  give_up "flock could not lock $upgrade_dir/flock"
 }
 
 # Makes and verifies a backup, and sets $backup to its folder.
@@ -179,7 +179,7 @@ upgrade() {
   take_lock
   go_to_the_end
   trap - EXIT
-  begin_state || { lift_guard && forget_state && give_up "$place cannot be written"; }
+  begin_state || { lift_guard && forget_state && give_up "$upgrade_dir cannot be written"; }
   carry_out
 }
 
