@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2034
-# Sourced. Files that root created in DATA_DIR would be inaccessible to the account that the hub runs as. Therefore
-# root switches to that account: the one that owns the database.
+# Sourced. Root switches to the account that owns the database: the hub could not read files that root makes in
+# DATA_DIR.
 
-# require_hub DATA_DIR: fails with the reason where there is no hub and never was, as in a DATA_DIR that was mistyped.
-# Where this account may not look, require_owner says so.
+# require_hub DATA_DIR: fails with the reason if there has never been a hub, as in a mistyped DATA_DIR. If this account
+# may not look there, require_owner says so.
 require_hub() {
   [ -e "$1/hub.db" ] || [ -d "$1/run" ] || { [ -d "$1" ] && [ ! -x "$1" ]; } || {
     echo "no hub is in DATA_DIR yet ($1/hub.db is missing): check DATA_DIR, or run npm start" >&2
@@ -11,14 +11,14 @@ require_hub() {
   }
 }
 
-# find_owner DATA_DIR: sets $whose, the file that tells the owner, and $switch to the command prefix that runs a program
-# as that account; to the empty string if no switch is needed. Makes the folder if it is missing, as on a new machine,
-# but not the one above it: a disk may not be mounted.
+# find_owner DATA_DIR: sets $whose, the file that shows the owner, and $switch, the command prefix that runs a program
+# as that account (empty if no switch is needed). Makes DATA_DIR if it is missing, as on a new machine, but not its
+# parent: a disk may not be mounted.
 find_owner() {
   switch=
   [ -e "$1" ] || mkdir -m 0700 -- "$1" || return
-  # During a restore there may be no database; run/ then tells the owner as well. Symbolic links inside DATA_DIR are not
-  # followed, since that account could point them at files of root; DATA_DIR itself may be a link.
+  # During a restore there may be no database: run/ has the same owner. DATA_DIR may be a symbolic link. Links inside it
+  # are not followed: the hub's account could point them at files of root.
   whose=$1/.
   if [ -d "$1/run" ] && [ ! -L "$1/run" ]; then whose=$1/run; fi
   if [ -f "$1/hub.db" ] && [ ! -L "$1/hub.db" ]; then whose=$1/hub.db; fi
@@ -26,12 +26,17 @@ find_owner() {
   ids=$(stat -c '%u %g' -- "$whose") || return
   owner=${ids% *}
   [ "$owner" -ne 0 ] || return 0
-  groups=--init-groups
-  getent passwd "$owner" >/dev/null || groups=--clear-groups
-  switch="setpriv --reuid=$owner --regid=${ids#* } $groups --"
+  switch=$(command_prefix "$owner" "${ids#* }")
 }
 
-# require_owner DATA_DIR: after find_owner; fails with the reason if this account cannot do what the owner does.
+# command_prefix UID GID: prints the words that, before a command, run it as that account.
+command_prefix() {
+  groups=--init-groups
+  getent passwd "$1" >/dev/null || groups=--clear-groups
+  echo "setpriv --reuid=$1 --regid=$2 $groups --"
+}
+
+# require_owner DATA_DIR: after find_owner. Fails with the reason unless this account is the owner or root.
 require_owner() {
   [ "$(id -u)" -eq 0 ] || [ "$(id -u)" = "$(stat -c %u -- "$whose")" ] || {
     echo "$1 belongs to $(stat -c %U -- "$whose"): run this as that account or as root" >&2
@@ -39,7 +44,7 @@ require_owner() {
   }
 }
 
-# go_on_as_owner DATA_DIR SCRIPT [ARGUMENT...]: when run as root, replaces this process by SCRIPT, run as that account.
+# go_on_as_owner DATA_DIR SCRIPT [ARGUMENT...]: as root, replaces this process by SCRIPT, run as the owner.
 go_on_as_owner() {
   find_owner "$1" && require_owner "$1" || return
   [ -n "$switch" ] || return 0

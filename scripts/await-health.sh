@@ -1,21 +1,19 @@
 #!/bin/sh
 # Usage: await-health.sh TRIES PAUSE [--worker]
-# Runs healthcheck.sh until the hub is ready, at most TRIES times with PAUSE seconds between. Exit 0 at the first
-# success, else as the last check, with its reason. The systemd units use it to wait for a start, and to tell a short
-# outage from a lasting one. Gives up at once when the process MAINPID (set by systemd) has ended, when the file
-# FAILURE_FILE, which holds the reason, exists, or when the machine has been up for DEADLINE seconds.
+# Runs healthcheck.sh until it succeeds, at most TRIES times, PAUSE seconds apart. Exits like the last check, with its
+# reason. The systemd units use it to wait for a start, and to ignore short outages. Gives up early when the process
+# MAINPID (set by systemd) has ended, when the file FAILURE_FILE, which holds the reason, exists, or when the machine's
+# uptime reaches DEADLINE seconds.
 
 set -eu
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 [ "${1-}" != --help ] || { usage && exit 0; }
-[ $# -eq 2 ] || [ "$#/${3-}" = 3/--worker ] || { usage >&2 && exit 2; }
+[ $# -eq 2 ] || [ "$#/${3-}" = 3/--worker ] || wrong_usage
 for number in "$1" "$2"; do
-  case $number in '' | *[!0-9]*) usage >&2 && exit 2 ;; esac
+  case $number in '' | *[!0-9]*) wrong_usage ;; esac
 done
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 tries=$1 pause=$2
 shift 2
 

@@ -1,19 +1,20 @@
 #!/bin/sh
 # Usage: backup.sh
-# Makes and verifies a backup in BACKUP_DIR while the hub keeps running, removes old backups
-# (BACKUP_RETENTION_DAYS) and makes off-site copies if destinations are configured, also of backups that one has missed;
-# of these also where no backup could be made.
-# When run as root, it switches to the account that owns the database. The last line on standard output is
+# Makes and verifies a backup in BACKUP_DIR while the hub keeps running. Then removes old backups
+# (BACKUP_RETENTION_DAYS) and sends this one to the off-site destinations, with earlier ones that a destination has
+# missed; those also if no new backup could be made. When run as root, it switches to the account that owns the
+# database. Each step has a time limit (BACKUP_TIMEOUT_SECONDS, six hours). The last line on standard output is
 # machine-readable:
 # result=verified|degraded|failed|busy off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
-# Exit 0: everything succeeded. Each step is stopped after BACKUP_TIMEOUT_SECONDS (21600, six hours).
+# Exit 0: everything succeeded. 1: something failed. 75: busy, try again. 129, 130, 143: stopped by a signal.
 
-# Everything is in functions, so the shell reads the whole file before it runs any of it: updating this file during a
-# run does no harm.
+# Everything is in functions: the shell reads the whole file first, so updating it during a run does no harm.
+# shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
 umask 077
-PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
-export PATH
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 
 say() {
   echo "backup: $*" >&2
@@ -25,9 +26,9 @@ finish() {
   exit "$1"
 }
 
-# part SECONDS COMMAND...: runs a step with a time limit, forwards signals to it, and closes the lock so that no child
-# process can hold it.
-part() {
+# run_limited SECONDS COMMAND...: runs a step with a time limit and sets $status. Forwards signals to the step. Closes
+# the lock, so that no child process holds it.
+run_limited() {
   seconds=$1 began=$(date +%s)
   shift
   timeout -k 60 "$seconds" "$@" 9>&- &
@@ -54,25 +55,14 @@ stop() {
 }
 
 main() {
-  case ${1-} in
-    '') ;;
-    --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
-  esac
-  root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_TIMEOUT_SECONDS BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE \
-    BACKUP_RESTIC_REPOSITORY) || finish "$?" failed none
-  data=$(printf '%s\n' "$values" | sed -n 1p)
-  limit=$(printf '%s\n' "$values" | sed -n 2p)
-  destinations=
-  [ -z "$(printf '%s\n' "$values" | sed -n 3p)" ] || destinations=dir
-  [ -z "$(printf '%s\n' "$values" | sed -n 4p)" ] || destinations="$destinations rclone"
-  [ -z "$(printf '%s\n' "$values" | sed -n 5p)" ] || destinations="$destinations restic"
+  case $#-${1-} in 0-) ;; 1---help) usage && exit 0 ;; *) wrong_usage ;; esac
+  read_settings data=DATA_DIR limit=BACKUP_TIMEOUT_SECONDS folder=BACKUP_OFFSITE_DIR remote=BACKUP_RCLONE_REMOTE \
+    repository=BACKUP_RESTIC_REPOSITORY || finish "$?" failed none
+  destinations="${folder:+dir} ${remote:+rclone} ${repository:+restic}"
   if [ ! -d "$data/run" ] && [ ! -e "$data/hub.db" ]; then
     say "there is no hub database in $data"
     finish 1 failed none
   fi
-  # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/backup.sh" || finish 1 failed none
   mkdir -p -- "$data/run" || finish 1 failed none
@@ -90,12 +80,11 @@ main() {
   trap 'stop 130' INT
   trap 'stop 143' TERM
 
-  # Check the destinations first, to report a missing tool or disk at once. The local backup is made in any case, and
-  # each destination is checked again when its turn comes.
-  part "$(least 300 "$limit")" sh "$root/scripts/off-site.sh" check >&2
+  # Reports a missing tool or disk at once. The backup is made in any case, and each destination is checked again later.
+  run_limited "$(least 300 "$limit")" sh "$root/scripts/off-site.sh" check >&2
   [ -z "$stopped" ] || finish "$stopped" failed none
 
-  part "$limit" sh "$root/scripts/hubctl" backup >"$data/run/backup.line"
+  run_limited "$limit" sh "$root/scripts/hubctl" backup >"$data/run/backup.line"
   made=${stopped:-$status}
   line=$(tail -n 1 "$data/run/backup.line")
   rm -f "$data/run/backup.line"
@@ -124,20 +113,21 @@ main() {
   finish "$(outcome "$made")" "$result" "$away" "$fields"
 }
 
-# send_to DESTINATION BACKUP_DIR: each destination has a time limit of its own, so that one that hangs does not keep the
-# others from their copies. Without a backup, only what the destination has missed is sent. Sets $sent if there was any.
+# send_to DESTINATION BACKUP_DIR: sends the backup and what the destination has missed; without a backup, only the
+# latter. Sets $sent if anything was sent. Each destination has its own time limit, so that one that hangs delays no
+# other.
 send_to() {
   [ -z "$stopped" ] || return
   if [ -n "$2" ]; then
-    part "$limit" sh "$root/scripts/off-site.sh" send "$2" "$1" >&2
+    run_limited "$limit" sh "$root/scripts/off-site.sh" send "$2" "$1" >&2
     sent=yes
   else
-    part "$limit" sh "$root/scripts/off-site.sh" missed "$1" >"$data/run/backup.line"
+    run_limited "$limit" sh "$root/scripts/off-site.sh" missed "$1" >"$data/run/backup.line"
     cat -- "$data/run/backup.line" >&2
     [ ! -s "$data/run/backup.line" ] || sent=yes
     rm -f -- "$data/run/backup.line"
   fi
-  # A step that had to be killed could not record how it ended.
+  # A killed step could not record its result.
   [ "$status" -ne 137 ] ||
     echo 'the copy was killed before it was complete' | sh "$root/scripts/hubctl" offsite-note "$1" failed
   [ "$status" -eq 0 ]
@@ -147,7 +137,7 @@ least() {
   if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
 }
 
-# Maps the exit status of a step to that of this script.
+# Maps the exit code of a step to that of this script.
 outcome() {
   case $1 in 1 | 2 | 75 | 129 | 130 | 143) echo "$1" ;; 0) echo 0 ;; *) echo 1 ;; esac
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: bring-node.sh
-# Installs the Node pinned in node.lock from the npm registry into the project (.runtime/node-<version>). Its hash is
-# checked before anything is unpacked, the last step is a rename, and a failure leaves nothing behind.
+# Installs the Node pinned in node.lock from the npm registry into .runtime/node-<version>. Checks its hash before
+# unpacking it. A failure leaves nothing behind.
 
 set -eu
 case ${1-} in
@@ -17,7 +17,6 @@ die() {
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-# shellcheck source=scripts/find-node.sh
 . scripts/find-node.sh
 
 [ -n "$pinned" ] || die "no Node is pinned for $platform: install Node 24.7 or newer, or set HUB_NODE to one"
@@ -34,7 +33,7 @@ npm pack "$package@$pinned" --pack-destination "$partial" --ignore-scripts --log
   >"$partial/npm.log" 2>&1 || { cat "$partial/npm.log" >&2 && die "npm could not download $package@$pinned"; }
 archive=$partial/$package-$pinned.tgz
 
-# Compute the hash with the Node that npm itself runs on, whatever its version.
+# The hash is computed by the Node that npm runs on, of any version.
 hash=$(node -e '
   const bytes = require("fs").readFileSync(process.argv[1]);
   console.log("sha512-" + require("crypto").createHash("sha512").update(bytes).digest("base64"));

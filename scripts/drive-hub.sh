@@ -1,26 +1,17 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced, with $root set to the project and $act to what is asked for. Stops and starts the hub, whatever runs it: the
-# operator's own commands, npm start (whose supervisor waits by itself while a restore is in progress), or the systemd
-# units.
+# Sourced by restore.sh and upgrade.sh, after common.sh. Stops and starts the hub, whatever runs it: the operator's own
+# commands, npm start (whose supervisor waits while a restore is in progress), or the systemd units.
 
-# shellcheck source=scripts/as-owner.sh
 . "$root/scripts/as-owner.sh"
-# shellcheck source=scripts/end-processes.sh
-. "$root/scripts/end-processes.sh"
 
-WISHES=content-hub-restore
+REQUESTS=content-hub-restore
 WEB=content-hub-web.service
 WORKER=content-hub-worker.service
 
-# Sets $data, $switch, $driver and the time limits, in seconds. Fails if the configuration is invalid.
+# Sets $data, $switch, $driver, the time limits (seconds), and $proof: which programs have to write during a trial.
 read_hub() {
-  settings=$(sh "$root/scripts/hubctl" config DATA_DIR HUB_STOP_COMMAND HUB_START_COMMAND RESTORE_HEALTH_SECONDS \
-    RESTORE_STOP_SECONDS) || return
-  data=$(printf '%s\n' "$settings" | sed -n 1p)
-  stop_command=$(printf '%s\n' "$settings" | sed -n 2p)
-  start_command=$(printf '%s\n' "$settings" | sed -n 3p)
-  patience=$(printf '%s\n' "$settings" | sed -n 4p)
-  stop_patience=$(printf '%s\n' "$settings" | sed -n 5p)
+  read_settings data=DATA_DIR stop_command=HUB_STOP_COMMAND start_command=HUB_START_COMMAND \
+    patience=RESTORE_HEALTH_SECONDS stop_patience=RESTORE_STOP_SECONDS || return
   limit_trial "$patience"
   [ "$act" != recover ] || require_hub "$data" || return
   find_owner "$data" || return
@@ -29,7 +20,7 @@ read_hub() {
   driver=$(find_driver)
 }
 
-# limit_trial SECONDS: after that time the hub ends the trial by itself, so this script has to decide a little earlier.
+# limit_trial SECONDS: the hub ends its trial after that time. This script has to decide a little earlier: $trial_limit.
 limit_trial() {
   margin=$(($1 / 6 + 2))
   [ "$margin" -le 15 ] || margin=15
@@ -43,17 +34,17 @@ find_driver() {
   elif [ -n "$(started_by_npm)" ]; then
     echo npm
   elif has_units; then
-    if [ "$(id -u)" -eq 0 ]; then echo systemd; else echo wishes; fi
+    if [ "$(id -u)" -eq 0 ]; then echo systemd; else echo requested; fi
   else
     echo nobody
   fi
 }
 
-# Prints the process id of npm start if it is running. The id in the file may have been reused by another process.
+# Prints the process id of npm start if it runs. Checks its command line: the id may have been reused.
 started_by_npm() {
   pid=$(cat -- "$data/run/hub.pid" 2>/dev/null) || return 0
   case $pid in '' | *[!0-9]*) return 0 ;; esac
-  # For an instant, while it becomes the npm start of another version, a process has no command line.
+  # A process has no command line for an instant while exec replaces it, as an upgrade does.
   for _ in 1 2 3 4 5; do
     words=$({ tr '\0' '\n' <"/proc/$pid/cmdline"; } 2>/dev/null) || return 0
     [ -z "$words" ] || break
@@ -62,7 +53,7 @@ started_by_npm() {
   if printf '%s\n' "$words" | grep -q '^\(.*/\)\{0,1\}src/bin/start\.ts$'; then echo "$pid"; fi
 }
 
-# Whether this machine's units run the hub of this DATA_DIR: there may be a second hub, for example a test copy.
+# Whether the units of this machine run the hub of this DATA_DIR, not another one.
 has_units() {
   [ -d /run/systemd/system ] || return
   units=$(systemctl cat "$WEB" 2>/dev/null) || return
@@ -70,16 +61,44 @@ has_units() {
   printf '%s\n' "$units" | grep -qxF "ConditionPathExists=$guard"
 }
 
-# Says why this account could not carry a restore through, before anything is touched.
+# Fails with the reason if this account may not stop the hub.
 check_rights() {
   require_owner "$data" || return
-  if [ "$driver" = wishes ] && ! systemctl is-active --quiet "$WISHES.path"; then
+  if [ "$driver" = requested ] && ! systemctl is-active --quiet "$REQUESTS.path"; then
     say "the hub is run by systemd units, which $(id -un) may not stop: run this as root. Nothing was changed."
     return 1
   elif [ "$driver" = npm ] && ! kill -0 "$(started_by_npm)" 2>/dev/null; then
     say "the hub is run by another account, which $(id -un) may not stop: run this as root. Nothing was changed."
     return 1
   fi
+}
+
+# require_tools TOOL...: gives up if one is missing. For example, a missing flock would look like a lock that is taken.
+require_tools() {
+  for tool; do command -v "$tool" >/dev/null || give_up "$tool is not installed"; done
+}
+
+# Takes the lock that backups, restores and upgrades share.
+take_lock() {
+  as_owner touch -- "$data/run/backup.flock" || give_up "$data/run cannot be written"
+  exec 9>>"$data/run/backup.flock"
+  flock -n -E 75 9 && return
+  case $? in
+    75) say 'BUSY: another backup or restore is running; nothing was changed' && exit 75 ;;
+    *) give_up "flock could not lock $data/run/backup.flock" ;;
+  esac
+}
+
+# From here on no signal ends this script, and Ctrl-C does not reach its steps. A hub that it starts does not inherit
+# this.
+apart=
+go_to_the_end() {
+  trap : HUP INT TERM
+  apart='setsid -w'
+}
+
+tell_who_starts() {
+  [ "$driver" != nobody ] || say 'the hub was not running before, so it was not started; you can start it now'
 }
 
 as_owner() {
@@ -91,7 +110,7 @@ stop_hub() {
   case $driver in
     commands) sh -c "$stop_command" >&2 9>&- ;;
     systemd) systemctl stop "$WEB" "$WORKER" >&2 9>&- ;;
-    wishes) wish stop "$((stop_patience + 40))" ;;
+    requested) request stop "$((stop_patience + 40))" ;;
     npm)
       as_owner rm -f -- "$data/run/hub.failed"
       ! pid=$(started_by_npm) || [ -z "$pid" ] || kill -USR2 "$pid"
@@ -100,14 +119,14 @@ stop_hub() {
   esac
 }
 
-# A hub that answers although no driver was found is another hub, or is run by an unknown supervisor.
+# Fails if a hub answers although no driver was found: an unknown supervisor may run it.
 nobody_answers() {
   ! sh "$root/scripts/healthcheck.sh" >/dev/null 2>&1 9>&- && return
   say 'a hub answers at HOST and PORT, but this script did not find what runs it: stop it, or set HUB_STOP_COMMAND'
   return 1
 }
 
-# Does nothing for driver "nobody": the hub was not running, so starting it is left to the operator.
+# Does nothing for driver "nobody": the hub was not running, so the operator starts it.
 start_hub() {
   case $driver in
     commands) sh -c "$start_command" >&2 9>&- ;;
@@ -115,14 +134,14 @@ start_hub() {
       systemctl reset-failed "$WEB" "$WORKER" >/dev/null 2>&1 9>&- || : # a unit may have failed meanwhile
       start_units
       ;;
-    wishes) wish start "$(remaining)" ;;
+    requested) request start "$(remaining)" ;;
     npm) [ -n "$(started_by_npm)" ] ;;
   esac
 }
 
-# wish stop|start SECONDS: has content-hub-restore.service stop or start the units, which only root may do directly, and
-# waits for it. A wish that is written while that service is at work goes unnoticed, so it is written again.
-wish() {
+# request stop|start SECONDS: asks content-hub-restore.service, which runs as root, to stop or start the units, and
+# waits. The service misses a request that is written while it works, so the request is repeated.
+request() {
   left=$2
   printf '%s\n' "$1" >"$data/run/units.wish"
   until is_fulfilled "$1"; do
@@ -137,7 +156,7 @@ wish() {
 }
 
 is_fulfilled() {
-  states=$(systemctl show -p ActiveState --value "$WEB" "$WORKER" "$WISHES.service" 2>&1 9>&- | tr -s '\n' ' ')
+  states=$(systemctl show -p ActiveState --value "$WEB" "$WORKER" "$REQUESTS.service" 2>&1 9>&- | tr -s '\n' ' ')
   case $1-$states in
     start-'active active inactive ' | stop-'inactive inactive inactive ' | stop-'failed inactive inactive ') ;;
     stop-'inactive failed inactive ' | stop-'failed failed inactive ') ;;
@@ -145,12 +164,12 @@ is_fulfilled() {
   esac
 }
 
-# Where a unit is restarted when it fails, its state is never "failed"; it waits five seconds for its restart.
+# A unit that is restarted on failure is never "failed": it is in auto-restart for five seconds.
 has_failed_to_start() {
   [ "$(systemctl show -p SubState --value "$WEB" 9>&-)" = auto-restart ]
 }
 
-# Returns when web is healthy. A restore has its own time limit, which may be shorter than the unit's.
+# Returns when web is healthy, or at the time limit of the restore, which may be shorter than that of the unit.
 start_units() {
   wait_for=$(remaining)
   timeout --foreground "$wait_for" systemctl start "$WEB" "$WORKER" >&2 9>&- && return
@@ -158,8 +177,8 @@ start_units() {
   return 1
 }
 
-# Checks the hub on restored data or after an upgrade: within $trial_limit seconds it has to be healthy, and web and
-# worker have to write. A hub that was not running before runs for this check alone.
+# The trial after a restore or an upgrade: within $trial_limit seconds the hub has to be healthy, and the programs in
+# $proof have to write. A hub that was not running before runs only for the trial.
 try_hub() {
   since=$(as_owner stat -c %Y -- "$data/run/restore-probation.json")000
   deadline=$(($(uptime_seconds) + trial_limit))
@@ -177,14 +196,14 @@ try_hub() {
 
 prove() {
   # shellcheck disable=SC2086 # words
-  as_owner ${apart-} sh "$root/scripts/hubctl" await-writes --seconds "$(remaining)" "$since" $proof 8>&- 9>&-
+  as_owner $apart sh "$root/scripts/hubctl" await-writes --seconds "$(remaining)" "$since" $proof 8>&- 9>&-
 }
 
 uptime_seconds() {
   sed 's/[.].*//' /proc/uptime
 }
 
-# Prints the seconds that the hub still has to become healthy: of its trial, or RESTORE_HEALTH_SECONDS.
+# Prints how many seconds the hub still has to become healthy: the rest of its trial, or RESTORE_HEALTH_SECONDS.
 remaining() {
   left=$patience
   [ -z "$deadline" ] || left=$((deadline - $(uptime_seconds)))
@@ -192,8 +211,8 @@ remaining() {
   echo "$left"
 }
 
-# await_hub [FAILURE_FILE]: waits until the hub is healthy; gives up early when that file appears. Ctrl-C must not end
-# the waiting process, since this script itself ignores it.
+# await_hub [FAILURE_FILE]: waits until the hub is healthy, or until that file appears. Ctrl-C must not end the waiting
+# process, because this script ignores it.
 await_hub() {
   (
     trap '' HUP INT TERM
@@ -207,7 +226,6 @@ await_hub() {
 
 # Sets $trial to the process ids of web and worker.
 start_trial() {
-  # shellcheck source=scripts/find-node.sh
   . "$root/scripts/find-node.sh"
   for program in web worker; do
     # Not through a function: $! would then be a subshell, not the hub.
@@ -223,8 +241,8 @@ end_trial() {
   trial=
 }
 
-# Waits until no process has the database open, or names one that still does. SQLite's locks, checked later, also cover
-# processes in other containers; this check also covers a database that is damaged or was removed.
+# Waits until no process has the database open; names one that still does. This also works for a damaged or removed
+# database. SQLite's locks, which are checked later, cover processes in other containers.
 await_release() {
   left=$stop_patience
   while holder=$(holder_of_database) && [ -n "$holder" ]; do
@@ -240,7 +258,7 @@ await_release() {
 holder_of_database() {
   path=$(readlink -f -- "$data")/hub.db
   pattern=$(printf '%s\n' "$path" | sed 's/[][\\*?]/\\&/g')
-  # The link target of a removed file ends in " (deleted)".
+  # The link to a removed file ends in " (deleted)".
   { find /proc/[0-9]*/fd -lname "$pattern" -o -lname "$pattern (deleted)" -o -lname "$pattern-[jsw]*" || :; } 2>/dev/null |
     sed -n '1s|^/proc/\([0-9]*\)/.*|\1|p'
 }

@@ -1,18 +1,13 @@
 #!/bin/sh
 # Usage: healthcheck.sh [--worker]
-# Exit 0 if the web process reports that it is ready; 1, with the reason on standard error, if it does not within 5 s.
-# With --worker, 0 if it reports that the worker was seen within the last 30 s, 1 if it was not, 75 if web is not ready.
 # For systemd, containers and monitoring. HOST and PORT come from the environment or .env.
+# Exit 0: web is ready. 1: it is not, or did not answer within 5 s; the reason is on standard error.
+# With --worker, exit 0: the worker was seen within the last 30 s. 1: it was not. 75: web is not ready.
 
 set -eu
-case ${1-} in
-  '' | --worker) ;;
-  --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
-  *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
-esac
-
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# shellcheck source=scripts/find-node.sh
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
+case ${1-} in '' | --worker) ;; --help) usage && exit 0 ;; *) wrong_usage ;; esac
 . "$root/scripts/find-node.sh"
 
 if [ -z "$node" ]; then

@@ -1,15 +1,14 @@
 #!/bin/sh
 # Usage: install-backup-cron.sh [--dry-run] [--remove]
-# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one; its
+# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one. Its
 # report is in backups/nightly.log in DATA_DIR. Run it as the account that the hub runs as. The job reads settings from
-# .env only. Other lines stay unchanged, and running it again changes nothing. --remove removes the line, --dry-run
-# prints the crontab that would be installed.
+# .env only. Other lines stay unchanged; running it again changes nothing. --remove removes the line, --dry-run prints
+# the crontab that would be installed.
 
 set -eu
 export LC_ALL=C
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 die() {
   echo "install-backup-cron: $*" >&2
   exit 1
@@ -21,18 +20,16 @@ for argument in "$@"; do
     --dry-run) dry_run=yes ;;
     --remove) remove=yes ;;
     --help) usage && exit 0 ;;
-    *) usage >&2 && exit 2 ;;
+    *) wrong_usage ;;
   esac
 done
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# cron ends a command at an unescaped %, and handles paths with backslashes inconsistently.
+# cron treats backslashes inconsistently.
 case $root in *[\\[:cntrl:]]*) die "cron cannot use $root: move the hub to a path without backslashes" ;; esac
-# shellcheck source=scripts/find-node.sh
 . "$root/scripts/find-node.sh"
 
 # Quotes a path for the shell, then for cron.
-quoted() {
+quoted_for_cron() {
   printf '%s' "$1" | sed "s/'/'\\\\''/g; s/%/\\\\%/g; s/^/'/; s/\$/'/"
 }
 
@@ -45,16 +42,16 @@ has_timer() {
 }
 
 command -v crontab >/dev/null || die "crontab is not installed: install cron, or use install-systemd.sh"
-COMMAND=$(quoted "$root/scripts/nightly-backup.sh")
+COMMAND=$(quoted_for_cron "$root/scripts/nightly-backup.sh")
 export COMMAND
 line="15 3 * * * $COMMAND"
 if [ "$remove" = no ]; then
   [ -n "$node" ] || die "the hub is not set up yet: run $root/scripts/set-up.sh once"
-  # cron has neither this shell's PATH nor its HUB_NODE: if it would find another Node or none, the line sets HUB_NODE.
+  # cron lacks this shell's PATH and HUB_NODE. If it would find another Node, or none, the line sets HUB_NODE.
   # shellcheck disable=SC2016 # expanded by the inner shell
   found=$(env -i PATH=/usr/bin:/bin:/usr/local/bin \
     sh -c 'root=$1; . "$1/scripts/find-node.sh"; echo "$node"' sh "$root")
-  [ "$found" = "$node" ] || line="15 3 * * * HUB_NODE=$(quoted "$node") $COMMAND"
+  [ "$found" = "$node" ] || line="15 3 * * * HUB_NODE=$(quoted_for_cron "$node") $COMMAND"
   data=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR) || exit
   [ ! -d "$data" ] || [ "$(stat -c %u -- "$data")" = "$(id -u)" ] ||
     die "$data belongs to $(stat -c %U -- "$data"): run this as that account, so that it owns its backups"
@@ -70,7 +67,7 @@ if ! crontab -l >"$scratch/old" 2>"$scratch/said"; then
   esac
 fi
 
-# Removes this hub's line, whatever its schedule, unless it is commented out. All other lines pass through unchanged.
+# Removes this hub's line, whatever its schedule. Comments and all other lines stay unchanged.
 awk 'BEGIN { field = "[^ \t]+[ \t]+"; times = "^[ \t]*" field field field field field }
 {
   command = $0

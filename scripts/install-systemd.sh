@@ -1,16 +1,15 @@
 #!/bin/sh
 # Usage: install-systemd.sh [--user USER] [--with-bridge] [--root DIR] [--dry-run] [--remove]
-# Installs and starts the hub's systemd units: web and worker (restarted when they fail or stay
-# unhealthy), a backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default
-# the account that owns the data, and read settings from .env only. Run it again after moving the hub or changing
-# PORT, DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, or when .env names a file in /home.
-# --dry-run prints the units, --root installs into the system image at DIR without starting anything, --remove stops and
+# Installs and starts the hub's systemd units: web and worker, which are restarted when they fail or stay unhealthy, a
+# backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default the account that
+# owns the data, and read settings from .env only. Run it again after moving the hub, after changing PORT, DATA_DIR,
+# BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, and when .env names a file in /home.
+# --dry-run prints the units. --root installs into the system image at DIR and starts nothing. --remove stops and
 # removes the units.
 
 set -eu
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 die() {
   echo "install-systemd: $*" >&2
   exit 1
@@ -19,7 +18,7 @@ die() {
 user='' image='' task=install bridge=no
 while [ $# -gt 0 ]; do
   case $1 in
-    --user | --root) [ $# -gt 1 ] || { usage >&2 && exit 2; } ;;
+    --user | --root) [ $# -gt 1 ] || wrong_usage ;;
   esac
   case $1 in
     --user) user=$2 && shift ;;
@@ -28,15 +27,12 @@ while [ $# -gt 0 ]; do
     --dry-run) task=print ;;
     --remove) task=remove ;;
     --help) usage && exit 0 ;;
-    *) usage >&2 && exit 2 ;;
+    *) wrong_usage ;;
   esac
   shift
 done
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# shellcheck source=scripts/find-node.sh
 . "$root/scripts/find-node.sh"
-# shellcheck source=scripts/systemd-units.sh
 . "$root/scripts/systemd-units.sh"
 
 # Runs systemctl on the system image given by --root, else on the running system.

@@ -1,16 +1,12 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by restore.sh: what there is to restore, on this machine and off-site. Reads only; a place that cannot be read
-# is named, and keeps the others from nothing.
+# Sourced by restore.sh: lists the backups on this machine and off-site. Changes nothing.
 
-# list_backups: fails if a place could not be read.
+# Fails if a place could not be read; the other places are listed all the same.
 list_backups() {
-  values=$(sh "$root/scripts/hubctl" config DATA_DIR BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT \
-    BACKUP_RESTIC_REPOSITORY) || return
-  { IFS= read -r data; IFS= read -r folder; IFS= read -r remote; IFS= read -r recipient; IFS= read -r repository; } <<VALUES || :
-$values
-VALUES
+  read_settings data=DATA_DIR folder=BACKUP_OFFSITE_DIR remote=BACKUP_RCLONE_REMOTE \
+    repository=BACKUP_RESTIC_REPOSITORY || return
   find_owner "$data" && require_owner "$data" || return
-  make_scratch
+  make_caller_folder
   failed=0
   : >"$scratch/here"
   if as_owner sh "$root/scripts/hubctl" backups >"$scratch/found"; then
@@ -26,7 +22,8 @@ VALUES
   return "$failed"
 }
 
-# Reads lines "NAME BYTES SCHEMA VERIFIED", the last of which is a time, "failed", "checking", "damaged", "-", or words.
+# Formats lines "NAME BYTES SCHEMA VERIFIED". VERIFIED is a time, "failed", "checking", "damaged", "degraded", "-" or
+# text.
 show_lines() {
   awk '
     function size(bytes) {
@@ -56,7 +53,7 @@ show_lines() {
 
 list_folder() {
   echo "In BACKUP_OFFSITE_DIR, restored by: restore.sh $(quoted "$folder")/NAME"
-  # A share whose server is gone does not answer at all.
+  # A share whose server is gone never answers.
   if ! timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ ! -r "$folder" ]; then
     say "$folder cannot be read: is the disk mounted?"
     return 1
@@ -78,7 +75,7 @@ list_remote() {
   printf '%s\n' "$found" | show_copies
 }
 
-# Reads lines "BYTES NAME/FILE". A copy has the schema of the backup here of that name, as far as there is one.
+# Formats lines "BYTES NAME/FILE". The schema of a copy is known if a backup of that name is on this machine.
 show_copies() {
   awk '
     is_here { schema[$1] = $3; next }

@@ -1,24 +1,21 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by upgrade.sh. Finds the new version, sets it up in $place/new and tries it, while the hub runs on undisturbed.
+# Sourced by upgrade.sh. Finds the new version, sets it up in $upgrade_dir/new and tries it while the hub still runs.
 
-# Sets $place, and $coder to the command prefix that runs a program as the account that owns the project: what git and
-# npm write must not belong to another.
+# Sets $upgrade_dir, and $coder, the command prefix that runs a program as the account that owns the project: files of git and
+# npm must belong to it.
 read_project() {
-  place=$root/.runtime/upgrade beside=$place/new coder='' home=${HOME-}
+  upgrade_dir=$root/.runtime/upgrade beside=$upgrade_dir/new coder='' home=${HOME-}
   ids=$(stat -c '%u %g' -- "$root")
-  mask=077 # as the project's own files have it: the hub's account may be another one than theirs
+  mask=077 # like the project's own files, which another account, the hub's, may have to read
   case $(stat -c %A -- "$root/package.json") in ???????r*) mask=022 ;; ????r*) mask=027 ;; esac
   [ "$(id -u)" -ne "${ids% *}" ] || return 0
   [ "$(id -u)" -eq 0 ] ||
     give_up "$root belongs to $(stat -c %U -- "$root"), and not to $(id -un): run this as that account or as root"
-  groups=--init-groups
-  getent passwd "${ids% *}" >/dev/null || groups=--clear-groups
-  coder="setpriv --reuid=${ids% *} --regid=${ids#* } $groups --"
+  coder=$(command_prefix "${ids% *}" "${ids#* }")
   home=$(getent passwd "${ids% *}" | cut -d : -f 6)
 }
 
-# Runs a program in the project, as its owner. It holds the lock for as long as it runs, so that --recover, after a
-# kill, waits for its end.
+# Runs a program in the project, as its owner. It keeps the lock, so that --recover, after a kill, waits for its end.
 as_coder() (
   umask "$mask"
   cd "$root" || exit
@@ -34,7 +31,7 @@ name_of() {
   echo "${version:-?} ($(as_coder git rev-parse --short "$1"))"
 }
 
-# Sets $old, $new and $branch: from which commit to which, and the branch that the clone is on, if any.
+# Sets $old and $new, the commits, and $branch, the clone's branch, if it is on one.
 find_commits() {
   top=$(as_coder git rev-parse --show-toplevel) || give_up 'this is not a clone of the project'
   [ "$top" = "$root" ] || give_up "this is not a clone of the project, but a part of $top"
@@ -57,7 +54,7 @@ commit the changes or take them back"
   as_coder git read-tree --dry-run -m -u "$old" "$new" || give_up 'the new version has files that are in the way here'
 }
 
-# A name is first that of a tag, then of a branch as it is elsewhere.
+# Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref: the newest one.
 commit_of() {
   if [ -z "$ref" ]; then
     if [ -n "$branch" ]; then set -- "$branch@{upstream}"; else set -- "refs/remotes/$remote/HEAD"; fi
@@ -70,7 +67,7 @@ commit_of() {
   return 1
 }
 
-# Beside the backup, which looks for itself: a kept database and its trial, and the packages a second time. In KiB.
+# Room, in KiB, for the kept database, its copy on trial, and the packages a second time. The backup checks for itself.
 check_space() {
   database=$(as_owner du -ck -- "$data"/hub.db* | tail -n 1 | cut -f 1)
   packages=$(as_coder du -sk -- node_modules | cut -f 1)
@@ -85,14 +82,14 @@ require_space() {
   [ "$free" -ge "$2" ] || give_up "$1 has $((free / 1024)) MiB left, and $(($2 / 1024)) MiB are needed"
 }
 
-# Puts the new version into $beside. Packages and Nodes that are here already are not fetched again.
+# Puts the new version into $beside. Packages and Nodes that are already here are not downloaded again.
 set_up_beside() {
   say "setting up $(name_of "$new") in $beside"
   drop_new
   as_coder mkdir -p -- "$beside/.runtime" || give_up "$beside cannot be made"
-  { as_coder git archive --output="$place/new.tar" "$new" && as_coder tar -xf "$place/new.tar" -C "$beside"; } ||
+  { as_coder git archive --output="$upgrade_dir/new.tar" "$new" && as_coder tar -xf "$upgrade_dir/new.tar" -C "$beside"; } ||
     give_up "$new could not be unpacked"
-  as_coder rm -f -- "$place/new.tar"
+  as_coder rm -f -- "$upgrade_dir/new.tar"
   for version in "$root"/.runtime/node-*; do
     [ ! -d "$version" ] || as_coder ln -s -- "$version" "$beside/.runtime/"
   done
@@ -101,12 +98,12 @@ set_up_beside() {
   as_coder sh "$beside/scripts/set-up.sh" </dev/null || give_up 'the new version could not be set up'
   [ -e "$root/.env" ] || return 0
   cp -p -- "$root/.env" "$beside/.env" || give_up '.env could not be read'
-  # Files that settings name are sought from the project.
+  # Relative paths in .env are relative to the project.
   here=$(printf '%s' "$root" | sed 's/[\\&|]/\\&/g')
   sed -i "s|^\([A-Z_]*_FILE=[\"']\{0,1\}\)\([^/\"']\)|\1$here/\2|" "$beside/.env"
 }
 
-# Tries the new version on the database of the backup: its settings, its migrations, and whether web answers.
+# Tries the new version on the backup's database.
 try_beside() {
   say 'trying it on the database of the backup'
   trial_data=$data/tmp/upgrade
@@ -118,13 +115,13 @@ try_beside() {
   as_owner rm -rf -- "$trial_data"
 }
 
-# What was laid ready, now or by a run that was killed.
+# Removes what this run or a killed one has set up.
 drop_new() {
-  as_coder rm -rf -- "$place/new.tar" "$beside"
+  as_coder rm -rf -- "$upgrade_dir/new.tar" "$beside"
   as_owner rm -rf -- "$data/tmp/upgrade"
 }
 
-# The same for the way back, which a copy of this script has to be there for.
+# Frees space for going back, which needs the scripts of the new version.
 make_room() {
   as_coder rm -rf -- "$beside/node_modules" "$beside/.runtime" "$beside/src"
 }

@@ -1,15 +1,16 @@
 #!/bin/sh
 # Usage: nightly-backup.sh
-# Run by cron or the systemd timer: runs backup.sh, then verify-backup.sh on the newest backup and on the one whose last
-# verification is the longest ago, and appends their reports to backups/nightly.log in DATA_DIR (at 1 MiB the log is
-# renamed nightly.log.1). Silent on success; otherwise it repeats the report on standard error, for cron's mail and the
-# journal, and exits non-zero.
+# Run by cron or the systemd timer. Makes a backup, then verifies the newest backup and the one that has waited longest
+# for another verification. Appends the reports to backups/nightly.log in DATA_DIR, which is renamed nightly.log.1 at
+# 1 MiB. On failure it also prints the report on standard error, for cron's mail and the journal.
+# Exit 0: everything succeeded. Otherwise the code of the step that failed.
 
-# cron's PATH is short or unset; age, rclone and Node are often in /usr/local/bin.
-PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
-export PATH
+# shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
 umask 077
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin" # cron's is short
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 
 report() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) backup"
@@ -24,18 +25,10 @@ report() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) ended with exit code $status"
 }
 
-# In a function, so that the shell reads the whole file before it runs: updating it during a run does no harm.
+# In a function: the shell reads the whole file first, so updating it during a run does no harm.
 main() {
-  case $#-${1-} in
-    0-) ;;
-    1---help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
-    *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
-  esac
-  root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-  values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_DIR) || exit
-  data=$(printf '%s\n' "$values" | sed -n 1p)
-  backups=$(printf '%s\n' "$values" | sed -n 2p)
-  # shellcheck source=scripts/as-owner.sh
+  case $#-${1-} in 0-) ;; 1---help) usage && exit 0 ;; *) wrong_usage ;; esac
+  read_settings data=DATA_DIR backups=BACKUP_DIR || exit
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/nightly-backup.sh"
   log=$data/backups/nightly.log

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by off-site.sh. $folder is BACKUP_OFFSITE_DIR, meant for this hub alone.
+# Sourced by off-site.sh: sends a backup to BACKUP_OFFSITE_DIR ($folder), which no other hub uses.
 
-# Fails with the reason if the folder cannot receive a backup. A share whose server is gone does not answer at all.
+# Fails with the reason if the folder cannot receive a backup. `timeout`: a share whose server is gone never answers.
 folder_problem() {
   timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ $? -lt 124 ] ||
     trouble "BACKUP_OFFSITE_DIR $folder does not answer: is its server reachable?" || return
@@ -10,12 +10,12 @@ folder_problem() {
     "$(readlink -f -- "$data")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside DATA_DIR" || return ;;
     "$(readlink -f -- "$backups")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside BACKUP_DIR" || return ;;
   esac
-  # By another name or mount, each backup would be found there, and taken for its own copy.
+  # Under another name or mount, each backup would be taken for its own copy.
   [ "$(stat -c %d:%i -- "$folder/.")" != "$(stat -c %d:%i -- "$backups/.")" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder is BACKUP_DIR itself" || return
   [ -w "$folder" ] && [ -x "$folder" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder is not writable: is it read-only, or owned by another account?" || return
-  # The marker file is on the disk, the ledger on this machine: without the marker, this is an empty mount point.
+  # The ledger here names copies but the folder lacks the marker file: the disk is not mounted.
   if [ ! -e "$folder/.content-hub-off-site" ] && grep -qsF -- "  $folder/" "$ledger"; then
     trouble "BACKUP_OFFSITE_DIR $folder does not contain the earlier copies: is the disk mounted?" \
       "If this is a new disk: touch '$folder/.content-hub-off-site'"
@@ -35,7 +35,7 @@ send_to_folder() {
     arrived "$hash" "$file" "$(bytes_in "$final")" 'already there and identical'
     return
   fi
-  # Removes what interrupted runs left, too.
+  # Also what interrupted runs left.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
   if put_into_folder "$folder/.partial-$name" && is_on_same_disk && : >>"$folder/.content-hub-off-site" &&
     about_to_arrive "$hash" "$file" && mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"; then
@@ -46,13 +46,13 @@ send_to_folder() {
   fi
 }
 
-# Whether the folder is where it was when it was checked: below a mount point, copies would fill the disk of the hub.
+# Whether the disk is still mounted: copies below an empty mount point would fill the hub's own disk.
 is_on_same_disk() {
   [ "$(stat -c %d -- "$folder/." 2>&1)" = "$disk" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder was unmounted meanwhile: nothing more is sent"
 }
 
-# Copies the backup and sets $file, the one whose $hash covers the whole copy.
+# Copies the backup, reads it back, and sets $file and $hash: the file whose hash covers the whole copy.
 put_into_folder() {
   mkdir -- "$1" || return
   if [ -n "$recipient" ]; then
@@ -71,7 +71,7 @@ write_file() {
   cat >"$1"
 }
 
-# Sets $hash and $file, as of a new copy.
+# Whether $final is the copy of this backup. Sets $hash and $file.
 folder_holds_same() {
   if [ -n "$recipient" ]; then
     file=$SEALED
@@ -94,8 +94,7 @@ hash_of() {
   sha256sum <"$1" | cut -c 1-64
 }
 
-# Drops the copy from the page cache, so that reading it back reads the disk. Best effort: not every file system allows
-# it.
+# Drops the copy from the page cache, so that reading it back reads the disk. Not every file system allows it.
 forget_cache() {
   for path in "$1"/*; do dd if="$path" iflag=nocache count=0 2>/dev/null || :; done
 }

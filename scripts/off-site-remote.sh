@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by off-site.sh. $remote is BACKUP_RCLONE_REMOTE, meant for this hub alone. Of rclone's exit codes only 0 and
-# 3 (no such folder) mean the same in all its versions.
+# Sourced by off-site.sh: sends a backup to BACKUP_RCLONE_REMOTE ($remote), which no other hub uses. Only rclone's exit
+# codes 0 and 3 (no such folder) mean the same in all its versions.
 
-# A part, so that a signal to the script alone ends it at once. What stands within $( ) ends soon by itself.
+# In the background, so that a signal to the script ends it at once.
 run_rclone() {
-  part feed_rclone "$@" </dev/null
+  run_child feed_rclone "$@" </dev/null
 }
 
 feed_rclone() {
@@ -12,12 +12,12 @@ feed_rclone() {
     --stats=0 --log-level=ERROR "$@"
 }
 
-# list REMOTE_FOLDER: prints the names in it, nothing if there is no such folder.
+# list REMOTE_FOLDER: prints the names in it, or nothing if there is no such folder.
 list() {
   run_rclone lsf "$1" 2>"$scratch_said" || [ $? -eq 3 ]
 }
 
-# Fails with the reason if the remote cannot receive a backup. Contacts the remote, so that a wrong password shows here.
+# Fails with the reason if the remote cannot receive a backup. Lists the remote, which finds a wrong password.
 remote_problem() {
   command -v rclone >/dev/null || trouble 'rclone is not installed, but BACKUP_RCLONE_REMOTE requires it' || return
   known=$(feed_rclone listremotes 2>&1 </dev/null) || trouble "rclone cannot read its configuration: $known" || return
@@ -52,9 +52,9 @@ send_to_remote() {
   fi
 }
 
-# Copies the backup to $partial, reads it back, and sets $file, the one whose $hash covers the whole copy. An encrypted
-# one is a stream from age to rclone: no disk of this machine holds it. rclone (1.60) calls a stream complete however it
-# ended, so only reading it back counts.
+# Copies the backup to $partial, reads it back, and sets $file and $hash: the file whose hash covers the whole copy. An
+# encrypted copy is streamed from age to rclone and not written to a disk here. rclone 1.60 reports success even for a
+# stream that broke off, so only reading it back counts.
 put_on_remote() {
   if [ -n "$recipient" ]; then
     file=$SEALED
@@ -78,7 +78,7 @@ is_on_remote() {
   fi
 }
 
-# Of a remote that takes no streams rclone keeps the whole file in TMPDIR first. That must leave the hub its space.
+# For a remote that takes no streams, rclone first keeps the whole file in TMPDIR. A gigabyte must stay free.
 has_room_to_spool() {
   run_rclone backend features "$remote" >"$scratch/features" 2>/dev/null || :
   grep -q '"PutStream": false' "$scratch/features" || return 0
@@ -87,8 +87,8 @@ has_room_to_spool() {
     trouble "$remote takes no streams, and for a copy on this disk $needed KiB are needed, $free KiB are free"
 }
 
-# Sets $hash, $file and $bytes, as of a new copy. Object storage moves a folder file by file: a run that was killed may
-# have left some of them to be moved.
+# Whether $final is the copy of this backup. Sets $hash, $file and $bytes. Object storage moves a folder file by file: a
+# killed run may have left some files in $partial, which are moved now.
 remote_holds_same() {
   if [ -n "$recipient" ]; then
     file=$SEALED
@@ -102,9 +102,9 @@ remote_holds_same() {
   fi
 }
 
-# Reads a file of the remote and sets its $hash and $bytes.
+# Downloads a file and sets its $hash and $bytes.
 read_back() {
-  part read_through "$1"
+  run_child read_through "$1"
   hash=$(cut -c 1-64 "$scratch/hash") bytes=$(($(cat "$scratch/bytes")))
 }
 
@@ -112,7 +112,7 @@ read_through() {
   { feed_rclone cat "$1" </dev/null | tee /dev/fd/5 | sha256sum >"$scratch/hash"; } 5>&1 | wc -c >"$scratch/bytes"
 }
 
-# Removes what interrupted runs left on the remote.
+# Removes from the remote what interrupted runs left.
 remove_leftovers() {
   list "$remote" >"$scratch/there" || :
   grep -xE '\.partial-[0-9]{8}-[0-9]{6}/' "$scratch/there" >"$scratch/leftovers" || :

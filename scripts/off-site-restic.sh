@@ -1,10 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by off-site.sh, after restic-backups.sh. $repository is BACKUP_RESTIC_REPOSITORY, which other hubs may use as
-# well; $password_file and $keep are BACKUP_RESTIC_PASSWORD_FILE and BACKUP_RESTIC_KEEP. restic's exit codes say little:
-# a snapshot counts as there only if another process lists it.
+# Sourced by off-site.sh, after restic-backups.sh: sends a backup to BACKUP_RESTIC_REPOSITORY ($repository), which other
+# hubs may use as well. restic's exit codes are not enough: a snapshot counts as sent once another restic lists it.
 
-# Fails with the reason if the repository cannot receive a backup. Each restic takes a second of computing to open it,
-# so it is opened, and a wrong password shown, only if nothing is sent right after.
+# Fails with the reason if the repository cannot receive a backup. Only check opens the repository, which takes restic a
+# second: a send right after would find a wrong password anyway.
 restic_problem() {
   if [ -z "$scratch" ]; then
     mkdir -p -- "$data/tmp" && scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX") || return
@@ -13,21 +12,21 @@ restic_problem() {
   fi
   open_repository "$repository" "$password_file" || return
   [ "$act" = check ] || return 0
-  run_restic 300 snapshots --json --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
+  list_snapshots || return
   [ -z "$device" ] || [ "$device" != "$(stat -c %d -- "$data")" ] ||
     echo "off-site: note: $shown is on the same disk as DATA_DIR and would be lost with it" >&2
 }
 
 send_to_restic() {
-  staged=$data/tmp/restic # a fixed name: restic finds the files of the last time by their paths
+  staged=$data/tmp/restic # always the same path, by which restic finds the files of the previous snapshot
   status=0
   { stage_for_restic && put_into_restic; } || status=$?
   cd /
-  rm -rf -- "$staged" & # beside what follows; the script waits for it at its end
+  rm -rf -- "$staged"
   [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
   [ "$known" = known ] || look_for_older_hubs || echo "off-site: $shown: older hubs were not looked for" >&2
-  # From a damaged repository nothing is removed: what is old may be all that can be restored. One that could not be read
-  # for another reason, such as the time that takes, is not to grow for ever.
+  # Nothing is removed from a damaged repository: the old backups may be all that can be restored. If the check failed
+  # for another reason, such as a time limit, old backups are removed all the same, or the repository would fill up.
   if check_repository; then
     forget_old_snapshots && prune_repository && rm -f -- "$pids"
   else
@@ -36,7 +35,7 @@ send_to_restic() {
   fi
 }
 
-# A container usually has none: there the file system and the folder alone tell one hub from another.
+# Containers usually have no machine id. There the file system and the folder identify the hub.
 machine_id() {
   cat /etc/machine-id 2>/dev/null || echo unknown
 }
@@ -45,14 +44,13 @@ file_system_id() {
   stat -f -c %i -- "$data" 2>/dev/null || echo unknown
 }
 
-# Finds hubs whose place this one may take: they came from the same backup, and have sent to this repository.
+# Looks in the repository for hubs that came from the same backup as this one: it may take their place.
 look_for_older_hubs() {
-  run_restic 300 snapshots --json --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
-  hubctl restic look <"$scratch/restic.out"
+  list_snapshots && hubctl restic look <"$scratch/restic.out"
 }
 
-# adopt_older_hubs adopt|leave [HUB]: takes over the backups of hubs of the same origin, of which those that
-# BACKUP_RESTIC_KEEP does not keep are then removed, or leaves them alone.
+# adopt_older_hubs adopt|leave [HUB]: takes over the backups of older hubs of the same origin, so that
+# BACKUP_RESTIC_KEEP applies to them as well, or leaves them alone.
 adopt_older_hubs() {
   restic_problem && hubctl restic hub "$(machine_id)" "$(file_system_id)" >"$scratch/hub" || return
   [ "$(sed -n 2p "$scratch/hub")" = known ] || look_for_older_hubs 2>"$scratch/looked" ||
@@ -60,38 +58,31 @@ adopt_older_hubs() {
   hubctl restic answer "$1" "${2-}"
 }
 
-# Lays out what the snapshot is to hold: the database, its SHA256SUMS as the manifest, and the uploads that its rows
-# name, without copying them. Uploads never change; one that is gone by now comes from the backup's archive.
+# Fills $staged with the snapshot's content: the database, its SHA256SUMS as the manifest, and hard links to the uploads
+# that its rows name. Uploads never change. One that was removed since comes from the backup's archive.
 stage_for_restic() {
   rm -rf -- "$staged" && mkdir -p -- "$staged/uploads" || return
   for file in hub.db SHA256SUMS; do
     ln -- "$dir/$file" "$staged/" 2>/dev/null || cp -p -- "$dir/$file" "$staged/" || return 3
   done
-  # Beside what follows: it takes a second for each 300 MB.
-  (cd -- "$staged" && grep '  hub\.db$' SHA256SUMS | sha256sum -c --strict --status) &
-  aside=$! laid=yes same=yes
-  lay_out_uploads || laid=
-  wait "$aside" || same=
-  aside=
-  [ -n "$same" ] || trouble "hub.db of $name does not match its SHA256SUMS" || return 3
-  [ -n "$laid" ] || return 3
+  (cd -- "$staged" && grep '  hub\.db$' SHA256SUMS | sha256sum -c --strict --status) ||
+    trouble "hub.db of $name does not match its SHA256SUMS" || return 3
+  link_uploads || return 3
 }
 
-lay_out_uploads() {
+# Sets $hub, this hub's id in the repository, and $owned, that id and those of the hubs whose place it takes.
+link_uploads() {
   hubctl restic staged "$staged" "$name" "$(machine_id)" "$(file_system_id)" >"$scratch/staged" ||
     trouble "$dir cannot be sent" || return
   { IFS= read -r owned && IFS= read -r known && IFS= read -r tags; } <"$scratch/staged" || return
-  hub=${owned%% *} # the others are of hubs whose place this one takes
+  hub=${owned%% *}
   sed 1,3d "$scratch/staged" >"$scratch/uploads"
   cd -- "$data" || return
   [ -s "$scratch/uploads" ] || return 0
-  # Two cp take two thirds of the time of one. The folders are made first, since both may need the same one at once.
-  cut -d / -f 1,2 "$scratch/uploads" | sort -u | (cd -- "$staged" && xargs -d '\n' mkdir -p --) || return
-  xargs -d '\n' -n 1000 -P 2 cp -Pl --parents -t "$staged" -- <"$scratch/uploads" 2>"$scratch/not-linked" ||
-    fetch_unlinked
+  xargs -d '\n' cp -Pl --parents -t "$staged" -- <"$scratch/uploads" 2>"$scratch/not-linked" || extract_unlinked
 }
 
-fetch_unlinked() {
+extract_unlinked() {
   (cd -- "$staged" && find uploads -type f) | sort >"$scratch/linked"
   sort "$scratch/uploads" | comm -23 - "$scratch/linked" >"$scratch/missing"
   (cd -- "$staged" && tar -xzf "$dir/uploads.tar.gz" -T "$scratch/missing" &&
@@ -99,8 +90,7 @@ fetch_unlinked() {
     trouble "uploads are missing: $(head -n 3 "$scratch/not-linked" | tr '\n' ' ')"
 }
 
-# Sets $bytes to what was added to the repository: nothing if it has this backup already, as it may when one was sent
-# or was cut off before.
+# Sets $bytes to the size of what was added to the repository: 0 if an earlier run has sent this backup already.
 put_into_restic() {
   if [ -e "$pids" ] || sent_names | grep -qxF -- "$name"; then
     read_snapshots "hub=$hub,name=$name" || return
@@ -113,63 +103,33 @@ put_into_restic() {
   fi
   when=$(printf '%s\n' "$name" | sed 's/\(....\)\(..\)\(..\)-\(..\)\(..\)\(..\)/\1-\2-\3 \4:\5:\6/')
   cd -- "$staged" || return
-  # Making a link changes a file's ctime, for which restic would read all of them again. Size, mtime and inode count.
+  # Linking changes a file's ctime, after which restic would read every file again. Size, mtime and inode still count.
   whole=yes
   run_unlocked "$limit" backup --host "hub-$hub" --tag "$tags" --time "$when" --ignore-ctime . || whole=
   bytes=$(stored_bytes)
   saved=$(sed -n 's/^snapshot \([0-9a-f]*\) saved$/\1/p' "$scratch/restic.out")
   [ -n "$whole" ] || trouble "restic could not make a whole snapshot: $(what_restic_said)" || drop_saved || return
-  # Where a disk vanishes, restic makes the folders anew below its mount point and exits with 0.
+  # If the disk vanishes, restic creates its folders again below the mount point and exits with 0.
   [ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||
     trouble "$shown was unmounted meanwhile: remove what restic has written to the folder that is there now" || return
   is_listed "${saved:-nothing}" || drop_saved || return
   arrived_in_restic 'done, listed back and compared'
 }
 
-# Fails, after a snapshot has been removed that is not whole, as where a file could not be read (restic's exit code 3):
-# its tags would have it listed as this backup, and as verified.
+# Removes an incomplete snapshot, such as one with an unreadable file (restic's exit code 3), and fails. Its tags would
+# list it as a verified backup.
 drop_saved() {
   [ -z "$saved" ] || run_unlocked 600 forget "$saved" ||
-    trouble "$shown: snapshot $saved is not whole: remove it by restic forget $saved" || return
+    trouble "$shown: snapshot $saved is incomplete: remove it by restic forget $saved" || return
   return 1
 }
 
-# is_listed ID: whether another process lists the snapshot with the tags of this backup and exactly what lies ready,
-# file by file. Sets $snapshot to its full id, and $plan/restic.out to restic's plan of what is to be forgotten then.
+# is_listed ID: whether another restic lists the snapshot with the tags of this backup and exactly the staged files.
+# Sets $snapshot to its full id.
 is_listed() {
-  plan=$scratch/plan ready=$scratch/ready unplanned='' listed=yes settled=yes
-  rm -rf -- "$plan" "$ready" && mkdir -- "$plan" && mkfifo -- "$ready" || return
-  # Beside the listing: each restic takes half a second of one processor to open the repository.
-  (
-    desk=$plan
-    trap 'stop_restic; exit 1' HUP INT TERM
-    plan_forgetting || : >"$plan/failed"
-    settle "$1" >"$scratch/settled"
-  ) <"$ready" &
-  aside=$!
-  exec 7>"$ready" # waits until it is opened there, which must be before it is closed here
-  run_restic "$limit" ls --json --no-lock "$1" || listed=
-  [ -n "$listed" ] || kill "$aside" 2>/dev/null || :
-  exec 7>&-
-  wait "$aside" || settled=
-  aside=
-  [ -n "$listed" ] || trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
-  [ ! -e "$plan/failed" ] || unplanned="it cannot be said what is to be removed: $(what_restic_said "$plan")"
-  IFS= read -r snapshot <"$scratch/settled" || trouble "$name has not arrived"
-}
-
-# settle ID: compares the listing of that snapshot, once standard input ends, with what lies ready.
-settle() {
-  cd -- "$root" && NODE_OPTIONS=$SMALL_NURSERY exec scripts/hubctl restic settle \
-    "$staged" "$hub" "$name" "$1" "$scratch/restic.out"
-}
-
-# What BACKUP_RESTIC_KEEP does not keep, as restic says without doing it.
-plan_forgetting() {
-  set --
-  for rule in $keep; do set -- "$@" "--keep-${rule%%=*}" "${rule#*=}"; done
-  for one in $owned; do set -- "$@" --tag "hub=$one"; done # of any of these
-  run_restic 600 forget --dry-run --json --no-lock --group-by '' "$@"
+  run_restic "$limit" ls --json --no-lock "$1" || trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
+  snapshot=$(hubctl restic compare "$staged" "$hub" "$name" "$1" "$scratch/restic.out") ||
+    trouble "$name has not arrived"
 }
 
 # "Added to the repository: 8.260 MiB (1.260 MiB stored)", in bytes.
@@ -184,8 +144,7 @@ arrived_in_restic() {
   echo "off-site: $shown: $name: $1"
 }
 
-# run_unlocked SECONDS ARGUMENT...: the same as run_restic, but removes locks that nobody holds any more, and waits up
-# to ten minutes for others.
+# run_unlocked SECONDS ARGUMENT...: like run_restic, but removes dead locks and waits up to ten minutes for live ones.
 run_unlocked() {
   tries=0
   until run_restic "$@"; do
@@ -197,15 +156,15 @@ run_unlocked() {
   done
 }
 
-# Fails unless locks were removed. This hub runs one restic that locks at a time, so a lock with a recorded process is
-# that of one which was killed. Half an hour after its last renewal any lock is dead. That there is no such process here
-# is not enough, although restic takes it for a proof: it may be in a container of the same host name.
+# Fails unless locks were removed. A lock is dead if $pids has its process, since this hub runs one locking restic at a
+# time, or if it was not renewed for half an hour. A process that does not run here proves nothing, although restic
+# thinks so: it may run in a container of the same host name.
 remove_dead_locks() {
   dead=
   run_restic 180 list locks --no-lock || return
   ids=$(grep -xE '[0-9a-f]{64}' "$scratch/restic.out")
   for id in $ids; do
-    run_restic 180 cat lock "$id" --no-lock || continue # it is gone
+    run_restic 180 cat lock "$id" --no-lock || continue # the lock is gone
     host=$(lock_says hostname) pid=$(lock_says pid) since=$(lock_says time)
     age=$(($(date +%s) - $(date -d "$since" +%s)))
     if [ "$age" -gt 1800 ] || grep -qsxF -- "$host $pid" "$pids"; then
@@ -219,15 +178,19 @@ remove_dead_locks() {
   [ -n "$dead" ] && run_restic 180 unlock && echo "off-site: $shown: removed a lock that nobody held${dead}" >&2
 }
 
-# lock_says FIELD: prints a field of the JSON that `restic cat lock` prints, one in a line.
+# lock_says FIELD: prints a field from the JSON of `restic cat lock`, which has one field per line.
 lock_says() {
   sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$scratch/restic.out"
 }
 
-# Removes what BACKUP_RESTIC_KEEP does not keep, once a verified backup has been sent.
+# Removes old backups as BACKUP_RESTIC_KEEP says, by restic's own plan (a dry run).
 forget_old_snapshots() {
-  [ -z "$unplanned" ] || trouble "$shown: $unplanned" || return
-  hubctl restic forgettable "$hub" "$name" "$plan/restic.out" >"$scratch/forgettable" ||
+  set --
+  for rule in $keep; do set -- "$@" "--keep-${rule%%=*}" "${rule#*=}"; done
+  for id in $owned; do set -- "$@" --tag "hub=$id"; done # a snapshot with any of these tags
+  run_restic 600 forget --dry-run --json --no-lock --group-by '' "$@" ||
+    trouble "$shown: restic could not plan which backups to remove: $(what_restic_said)" || return
+  hubctl restic forgettable "$hub" "$name" "$scratch/restic.out" >"$scratch/forgettable" ||
     trouble "$shown: old backups were not removed" || return
   # shellcheck disable=SC2046 # one id in a line
   set -- $(cat -- "$scratch/forgettable")
@@ -237,22 +200,22 @@ forget_old_snapshots() {
   echo "off-site: $shown: removed old backups: $#"
 }
 
-# Frees the space of what is forgotten, and of what killed runs left, once a week; in a large repository after all of it
-# has been read.
+# Once a week: frees the space of forgotten snapshots and of what killed runs left. A large repository has to be read
+# to its end first.
 prune_repository() {
   [ "$prune" = prune ] || return 0
   run_unlocked "$limit" prune || trouble "$shown: the space of old backups was not freed: $(what_restic_said)" || return
   hubctl restic pruned
 }
 
-# Reads a repository of up to 1 GiB whole, and of a larger one the part whose turn it is, once a day: the next ones as
-# well if some part has not been read for 30 days. Sets $damaged if it is damaged, and $prune.
+# Once a day: reads the whole repository (up to 1 GiB) or the next part of a larger one, and up to four parts if one was
+# not read for 30 days. Sets $prune, and $damaged if it finds damage.
 check_repository() {
   damaged='' prune=keep
-  run_restic 600 snapshots --json --no-lock && cp -- "$scratch/restic.out" "$scratch/snapshots" &&
-    run_restic 600 list packs --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
+  list_snapshots && cp -- "$scratch/restic.out" "$scratch/snapshots" || return
+  run_restic 600 list packs --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
   { hubctl restic part "$scratch/snapshots" "$scratch/restic.out" "${bytes:-0}" >"$scratch/part" &&
-    read -r part prune <"$scratch/part"; } || trouble "$shown: it could not be noted what has been read" || return
+    read -r part prune <"$scratch/part"; } || trouble "$shown: the progress of the check could not be recorded" || return
   [ "$part" != - ] || return 0
   for _ in first second third fourth; do
     check_part || return
@@ -261,7 +224,7 @@ check_repository() {
   done
 }
 
-# Reads $part and sets $bytes_read, if restic says how many.
+# Reads $part. Sets $bytes_read if restic prints it.
 check_part() {
   if run_unlocked "$limit" check --read-data-subset="$part"; then
     bytes_read=$(sed -n 's/^read \([0-9]*\) bytes of data packs$/\1/p' "$scratch/restic.out")

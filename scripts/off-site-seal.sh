@@ -1,12 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by off-site.sh. Encrypts the backup $dir for $recipient (BACKUP_AGE_RECIPIENT) as a stream: no plaintext is
-# written to disk.
+# Sourced by off-site.sh. Encrypts the backup $dir for $recipient (BACKUP_AGE_RECIPIENT) as a stream, without writing
+# plaintext to a disk.
 
-# shellcheck source=scripts/copy-form.sh
-. "$root/scripts/copy-form.sh"
 named_by=BACKUP_AGE_RECIPIENT
 
-# One -r for each recipient. hubctl config has checked that they contain nothing that the shell would expand.
+# One -r for each recipient. hubctl config has refused recipients with characters that the shell expands.
 run_age() {
   case $recipient in
     /*) age -R "$recipient" "$@" ;;
@@ -33,11 +31,10 @@ seal_problem() {
     trouble "age refuses $named_by: $(printf '%s\n' "$said" | hide_secrets)"
 }
 
-# seal_into COMMAND...: gives the command the encrypted backup on standard input and sets $hash and $bytes to those of
-# what was encrypted. Each step of the pipe reports its own success, since sh has no pipefail; a step that was killed
-# reports nothing.
+# seal_into COMMAND...: pipes the encrypted backup to the command, and sets its $hash and $bytes. Each program of the
+# pipe reports its own success, because sh has no pipefail.
 seal_into() {
-  part seal_through "$@" 3>"$scratch/succeeded" || :
+  run_child seal_through "$@" 3>"$scratch/succeeded" || :
   if [ "$(grep -c . "$scratch/succeeded")" -ne 8 ]; then
     hide_secrets <"$scratch/age.said" >&2
     trouble "$name could not be encrypted and sent; of tar, gzip, dd, age, dd, tee, $1 and sha256sum only these" \
@@ -45,7 +42,7 @@ seal_into() {
     return
   fi
   hash=$(cut -c 1-64 "$scratch/hash") bytes=$(counted "$scratch/sealed")
-  # Encryption only adds bytes, so there must be more of them than before.
+  # Encryption adds bytes.
   [ "$bytes" -gt "$(counted "$scratch/plain")" ] ||
     trouble "$name: what age wrote is smaller than its plaintext: encryption was incomplete"
 }
@@ -64,7 +61,7 @@ seal_through() {
   } 4>&1 | { sha256sum >"$scratch/hash" && echo sha256sum >&3; }
 }
 
-# Prints how many bytes dd says that it copied.
+# Prints the number of bytes in dd's report.
 counted() {
   sed -n 's/^\([0-9]*\) bytes.*/\1/p' "$1"
 }

@@ -1,22 +1,22 @@
 #!/bin/sh
 # Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION] | adopt [--no] [HUB]
-# Copies a backup to the off-site destinations that are set, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
-# (BACKUP_RCLONE_REMOTE) and restic (BACKUP_RESTIC_REPOSITORY). What a destination has missed of the backups on this
-# machine is sent too, the oldest first; missed sends nothing else. With BACKUP_AGE_RECIPIENT only backup.tar.gz.age
-# leaves this machine. Each copy is read back and compared before it gets its final name; an existing copy is never
-# overwritten. How it went is recorded for the hub's health. check reports in advance whether a copy could be made.
-# Silent if no destination is set. adopt says that this machine takes the place of older hubs of the same origin, or of
-# that one: their backups in the restic repository are then removed as BACKUP_RESTIC_KEEP says. With --no it does not:
-# they are left alone.
+# Copies backups to the off-site destinations, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
+# (BACKUP_RCLONE_REMOTE) or restic (BACKUP_RESTIC_REPOSITORY). Silent if none is set. Each copy is read back and
+# compared before it gets its final name. An existing copy is never overwritten. With BACKUP_AGE_RECIPIENT, only the
+# encrypted backup.tar.gz.age leaves this machine. Results are recorded for the hub's health.
+# check   reports whether copies could be made now
+# send    sends a backup, and before it the older ones on this machine that the destination has missed
+# missed  sends only those
+# adopt   this machine takes the place of older hubs of the same origin, or of HUB: BACKUP_RESTIC_KEEP then applies to
+#         their backups in the restic repository too. With --no it does not, and their backups are left alone.
 
 set -eu
 umask 077
 export LC_ALL=C
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 
-# Says what is wrong and fails. The first thing said of a destination is recorded as its problem.
+# Prints what is wrong and fails. The first message about a destination is recorded as its problem.
 problem='' scratch=''
 trouble() {
   said=$(printf '%s\n' "$*" | hide_secrets)
@@ -25,25 +25,17 @@ trouble() {
   return 1
 }
 
-# A destination's file provides two functions. One fails with the reason if it cannot receive a backup now. The other
-# sends the backup $dir ($name), or finds its copy at $place$name, and sets $bytes to the size of the copy; it fails
-# with 3 if the fault is in this backup, so that others may succeed.
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# shellcheck source=scripts/part.sh
-. "$root/scripts/part.sh"
-# shellcheck source=scripts/off-site-seal.sh
+# Each destination has two functions: one fails with the reason if it cannot receive a backup now; the other sends the
+# backup $dir ($name) to $place$name, or finds it there, and sets $bytes to the copy's size. It fails with 3 if the
+# fault lies in this backup, so that others may succeed.
 . "$root/scripts/off-site-seal.sh"
-# shellcheck source=scripts/off-site-folder.sh
 . "$root/scripts/off-site-folder.sh"
-# shellcheck source=scripts/off-site-remote.sh
 . "$root/scripts/off-site-remote.sh"
-# shellcheck source=scripts/restic-backups.sh
 . "$root/scripts/restic-backups.sh"
-# shellcheck source=scripts/off-site-restic.sh
 . "$root/scripts/off-site-restic.sh"
 DESTINATIONS='dir rclone restic'
 
-# In a function, so that the shell reads the whole file before it runs: updating it during a run does no harm.
+# In a function: the shell reads the whole file first, so updating it during a run does no harm.
 main() {
   case $#-${1-} in
     1---help) usage && exit 0 ;;
@@ -53,16 +45,10 @@ main() {
     [123]-adopt) read_answer "$@" ;;
     *) wanted=nothing ;;
   esac
-  case $wanted in "$DESTINATIONS" | dir | rclone | restic) ;; *) usage >&2 && exit 2 ;; esac
-  values=$(cd -- "$root" && scripts/hubctl config DATA_DIR BACKUP_DIR BACKUP_RETENTION_DAYS BACKUP_OFFSITE_DIR \
-    BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT BACKUP_RESTIC_REPOSITORY BACKUP_RESTIC_PASSWORD_FILE BACKUP_RESTIC_KEEP \
-    BACKUP_TIMEOUT_SECONDS) || exit
-  {
-    IFS= read -r data; IFS= read -r backups; IFS= read -r days; IFS= read -r folder; IFS= read -r remote
-    IFS= read -r recipient; IFS= read -r repository; IFS= read -r password_file; IFS= read -r keep; IFS= read -r limit
-  } <<VALUES || :
-$values
-VALUES
+  case $wanted in "$DESTINATIONS" | dir | rclone | restic) ;; *) wrong_usage ;; esac
+  read_settings data=DATA_DIR backups=BACKUP_DIR days=BACKUP_RETENTION_DAYS folder=BACKUP_OFFSITE_DIR \
+    remote=BACKUP_RCLONE_REMOTE recipient=BACKUP_AGE_RECIPIENT repository=BACKUP_RESTIC_REPOSITORY \
+    password_file=BACKUP_RESTIC_PASSWORD_FILE keep=BACKUP_RESTIC_KEEP limit=BACKUP_TIMEOUT_SECONDS || exit
   act=$1 asked=
   [ "$act" != send ] || name_backup "$2"
   if [ "$wanted" != "$DESTINATIONS" ]; then
@@ -70,11 +56,10 @@ VALUES
     find_place || trouble "the destination $wanted is not set: nothing is sent" || exit 2
   fi
   [ -n "$folder$remote$repository" ] || exit 0
-  # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
   [ "$act" != adopt ] || require_hub "$data" || exit
   go_on_as_owner "$data" "$root/scripts/off-site.sh" "$@"
-  ledger=$data/backups/off-site.sent # hash and path of every finished copy, in sha256sum's format
+  ledger=$data/backups/off-site.sent # every finished copy: hash and path, in sha256sum's format
 
   [ "$act" = check ] || begin_sending
   [ "$act" != adopt ] || { adopt_older_hubs "$answer" "$about" && exit 0 || exit 1; }
@@ -86,14 +71,14 @@ VALUES
   exit "$failed"
 }
 
-# Sets $answer and $about, the older hub that it is about, if it is named.
+# Sets $answer (adopt or leave) and $about, the older hub if one is named.
 read_answer() {
   wanted=restic answer=adopt about=${2-}
   [ "${2-}" != --no ] || { answer=leave about=${3-} && set -- "$1" "$about"; }
   case $#-$about in [12]- | 2-[0-9a-f]*) ;; *) wanted=nothing ;; esac
 }
 
-# Sets $place, with which the paths of the destination's copies begin. Fails if the destination is not set.
+# Sets $place, the beginning of the copies' paths at $destination. Fails if the destination is not set.
 find_place() {
   case $destination in
     dir) [ -n "$folder" ] && place=$folder/ ;;
@@ -114,8 +99,7 @@ sealing_problem() {
   [ -z "$recipient" ] || seal_problem
 }
 
-# Checks the destination again, since its turn may come hours after the first check, sends what it misses, and records
-# how that went.
+# Sends what the destination misses and records the result. Checks it again first: its turn may come hours later.
 serve_destination() {
   problem='' newest='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
   intent=$data/run/off-site.sending.$destination # a line as in the ledger, of the copy about to get its name there
@@ -131,7 +115,7 @@ serve_destination() {
   [ "$result" = ok ]
 }
 
-# Sends the oldest first. If one fails for a reason that is not its own, the later ones would fail as well.
+# Sends the oldest first. Stops at a failure that is not the fault of that backup: the next ones would fail as well.
 send_missed() {
   for name in $missed; do
     dir=$backups/$name status=0
@@ -142,7 +126,7 @@ send_missed() {
       trouble "$dir is not a complete backup: nothing is sent of it" || status=3
     fi
     [ "$status" -eq 0 ] || result=failed
-    # What fails after the copy has arrived, such as removing old ones, leaves nothing unsent.
+    # A failure after the copy arrived, such as in removing old ones, leaves nothing unsent.
     if [ "$status" -eq 0 ] || { [ "$status" -ne 3 ] && sent_names | grep -qxF -- "$name"; }; then
       newest=$name
     else
@@ -160,9 +144,9 @@ send_it() {
   esac
 }
 
-# Prints the names of the backups on this machine that are newer than the newest copy at $place, and of the one to be
-# sent in any case; the oldest first. Those that are old enough to be removed here are not sent any more. restic gets the
-# newest alone: what it has in common with those before is in the repository once.
+# Prints the names of the backups to send, the oldest first: those newer than the newest copy at $place, and $asked.
+# Skips those that are old enough to be removed here. restic gets only the newest one, which shares most files with the
+# rest.
 missed_backups() {
   if [ "$destination" != restic ]; then
     all_missed
@@ -184,7 +168,7 @@ all_missed() {
   } | sort -u
 }
 
-# Prints the names of the copies that were sent to $place, apart from names in the future: a clock was wrong.
+# Prints the names of the copies at $place. Ignores names in the future, from a wrong clock.
 sent_names() {
   [ -f "$ledger" ] || return 0
   PLACE=$place TOMORROW=$(date -u -d tomorrow +%Y%m%d-%H%M%S) awk 'BEGIN { place = ENVIRON["PLACE"] }
@@ -196,7 +180,7 @@ backup_names() {
   grep -xE '[0-9]{8}-[0-9]{6}' || :
 }
 
-# Records how it went at the destination for the hub's health. The problem goes through a pipe, not an argument.
+# Records the result for the hub's health. The problem is not an argument, which other accounts could read.
 record() {
   set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"
@@ -208,7 +192,7 @@ record() {
   }
 }
 
-# Sets $asked, the backup that is to be sent in any case; refuses what cannot be one by its name.
+# Sets $asked, the backup to send in any case. Refuses a folder whose name is not that of a backup.
 name_backup() {
   asked=$(readlink -f -- "$1") || asked=
   if [ ! -d "$asked" ] || [ -z "$(printf '%s\n' "${asked##*/}" | backup_names)" ]; then
@@ -216,14 +200,14 @@ name_backup() {
   fi
 }
 
-# Whether a folder holds exactly the three regular files, and the hashes match.
+# Whether a folder holds exactly a backup's three regular files, and their hashes match.
 is_whole() {
   [ "$(ls -A -- "$1")" = "$THREE_FILES" ] && [ -z "$(find "$1" -mindepth 1 ! -type f)" ] &&
     [ "$(grep -cE '^[0-9a-f]{64} [ *](hub\.db|uploads\.tar\.gz)$' "$1/SHA256SUMS")" = 2 ] &&
     (cd -- "$1" && sha256sum -c --strict --quiet SHA256SUMS >&2)
 }
 
-# Takes the lock, removes what a killed run left, and sets $scratch, which only ever holds ciphertext.
+# Takes the lock, removes what killed runs left, and makes $scratch, which never holds plaintext.
 begin_sending() {
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
   [ -w "$data/run" ] || { trouble "$data/run is not writable: is it read-only?" || exit 1; }
@@ -242,8 +226,8 @@ begin_sending() {
 
 # shellcheck disable=SC2317 # called by the trap
 end() {
-  trap '' HUP INT TERM # a second one would leave the rest undone
-  stop_part
+  trap '' HUP INT TERM # a second signal would leave the rest undone
+  stop_child
   stop_restic
   if [ -n "$serving" ]; then
     [ -n "$problem" ] || trouble 'the copy was stopped before it was complete' || :
@@ -254,13 +238,13 @@ end() {
   rm -rf -- "$scratch" "$data/tmp/restic"
 }
 
-# about_to_arrive HASH FILE: notes which copy will be $place$name, before it gets that name. Should the run be killed
-# then, the next one knows it again. FILE is the one in the copy that HASH is of.
+# about_to_arrive HASH FILE: notes the copy that is about to be renamed to $place$name, so that the next run recognises
+# it if this one is killed. HASH is that of FILE in the copy.
 about_to_arrive() {
   printf '%s  %s/%s\n' "$1" "$place$name" "$2" >"$intent" && sync -- "$intent"
 }
 
-# is_ours HASH FILE: whether the copy $place$name with that hash was made here.
+# is_ours HASH FILE: whether this hub made the copy $place$name with that hash.
 is_ours() {
   grep -qsxF -- "$1  $place$name/$2" "$ledger" "$intent"
 }

@@ -1,21 +1,26 @@
-# shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by verify-backup.sh and restore.sh. Decrypts a copy made by off-site-seal.sh with $key, as a stream. Anybody
-# can encrypt for a public key, so the content is not trusted: it is unpacked with the rights of $switch (see
-# as-owner.sh; empty for one's own).
+# shellcheck shell=sh disable=SC2154,SC2034,SC2153
+# Sourced by verify-backup.sh and restore.sh. Decrypts a copy made by off-site-seal.sh, as a stream, with the key file
+# $key. Anybody can encrypt for a public key, so the content is not trusted: it is unpacked with the rights of the hub's
+# account ($switch, see as-owner.sh).
 
-# shellcheck source=scripts/copy-form.sh
-. "$root/scripts/copy-form.sh"
+# find_sealed FILE-OR-FOLDER: sets $sealed to the encrypted file. Gives up if it cannot be read.
+find_sealed() {
+  sealed=$1
+  [ ! -d "$sealed" ] || sealed=$sealed/$SEALED
+  if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a readable file"; fi
+}
 
-# require_key: gives up unless something can be decrypted.
+# require_key COPY: gives up unless a readable key and age are there.
 require_key() {
+  [ -n "$key" ] || give_up "$1 is encrypted: add --identity KEY, the file that holds the secret key"
   if [ ! -f "$key" ] || [ ! -r "$key" ]; then give_up "$key is not a readable key file"; fi
   command -v age >/dev/null || give_up 'age is not installed; it is needed for decryption'
 }
 
-# unseal NAME COMMAND...: unpacks what the command prints into $opened, notes what the programs say in $scratch, and
-# sets $backup to the folder with the backup's three files.
+# unseal NAME COMMAND...: decrypts and unpacks the command's output into $opened, and sets $backup to the backup's
+# folder there. Messages of the programs go to $scratch.
 unseal() {
-  part run_pipe "$@" || give_up "$1 could not be fully decrypted: $(why_unsealing_failed)"
+  run_child run_pipe "$@" || give_up "$1 could not be fully decrypted: $(why_unsealing_failed)"
   name=$(ls -A "$opened")
   case $name in
     [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9]) backup=$opened/$name ;;
@@ -25,12 +30,12 @@ unseal() {
   $switch chmod 0700 "$backup"
 }
 
-# 90 % of the free space, in bytes: whatever a copy holds, it does not fill the disk of the hub.
+# Prints 90 % of the free space, in bytes, so that no copy can fill the hub's disk.
 most_to_unpack() {
   df -Pk -- "$opened" | awk 'NR == 2 { printf "%.0f\n", $4 * 1024 * 0.9 }'
 }
 
-# Each step reports how it ended, since sh has no pipefail.
+# Each program of the pipe reports its own success, because sh has no pipefail.
 run_pipe() {
   shift
   : >"$scratch/said"
@@ -44,7 +49,7 @@ run_pipe() {
   [ "$(grep -c . "$scratch/succeeded")" -eq 5 ]
 }
 
-# Of all that was said the first is the cause. A gzip that ended without a word was not read to its end: the disk is full.
+# The first message is the cause. If gzip failed without a message, its reader stopped early: the disk is full.
 why_unsealing_failed() {
   if ! grep -qx gzip "$scratch/succeeded" && ! grep -q '^\(age\|gzip\):' "$scratch/said"; then
     echo "there is not enough free space in $opened to unpack it"

@@ -1,42 +1,31 @@
 #!/bin/sh
 # Usage: hubctl recovery-kit [--recipient RECIPIENT]
-# Prints what is needed on the worst day, when the hub's machine is gone: where the backups are, with which programs and
-# by which commands they are restored, and, sealed for an age recipient, the files without which they cannot be: .env,
-# the keys and passwords that the settings name, and the configuration of rclone. RECIPIENT is one of age (age1...), or
-# a file that lists some; by default it is BACKUP_AGE_RECIPIENT. Without one, the files are named and not included. Print
-# it anew after each change of those files, and keep it away from this machine: hubctl recovery-kit >kit.txt
+# Prints what you need if the hub's machine is gone: where the backups are, and the programs and commands that restore
+# them. It includes the files that a restore needs, encrypted for an age recipient: .env, the keys and passwords that
+# the settings name, and the configuration of rclone. RECIPIENT is an age recipient (age1...) or a file that lists some,
+# by default BACKUP_AGE_RECIPIENT. Without one, the files are named but not included. Print the kit again after each
+# change of those files, and keep it away from this machine: hubctl recovery-kit >kit.txt
 
+# shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
 umask 077
-PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
-export PATH LC_ALL=C
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+export LC_ALL=C
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 trouble() {
   echo "recovery-kit: $*" >&2
   return 1
 }
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# shellcheck source=scripts/as-owner.sh
 . "$root/scripts/as-owner.sh"
-# shellcheck source=scripts/find-node.sh
 . "$root/scripts/find-node.sh"
-# shellcheck source=scripts/off-site-seal.sh
 . "$root/scripts/off-site-seal.sh"
-# shellcheck source=scripts/restic-backups.sh
-. "$root/scripts/restic-backups.sh"
 
 main() {
   given=
-  case $#-${1-} in
-    0-) ;;
-    1---help) usage && exit 0 ;;
-    2---recipient) given=$2 ;;
-    *) usage >&2 && exit 2 ;;
-  esac
-  case $given in *[!A-Za-z0-9/._\ -]* | -*) usage >&2 && exit 2 ;; esac
+  case $#-${1-} in 0-) ;; 1---help) usage && exit 0 ;; 2---recipient) given=$2 ;; *) wrong_usage ;; esac
+  case $given in *[!A-Za-z0-9/._\ -]* | -*) wrong_usage ;; esac
   read_facts || exit
   scratch=$(mktemp -d)
   trap 'rm -rf -- "$scratch"' EXIT
@@ -52,14 +41,8 @@ main() {
 }
 
 read_facts() {
-  values=$(hubctl config DATA_DIR BACKUP_DIR BASE_URL BACKUP_OFFSITE_DIR BACKUP_RCLONE_REMOTE BACKUP_AGE_RECIPIENT \
-    BACKUP_RESTIC_REPOSITORY) || return
-  {
-    IFS= read -r data; IFS= read -r backups; IFS= read -r address; IFS= read -r folder; IFS= read -r remote
-    IFS= read -r recipient; IFS= read -r repository
-  } <<VALUES || :
-$values
-VALUES
+  read_settings data=DATA_DIR backups=BACKUP_DIR address=BASE_URL folder=BACKUP_OFFSITE_DIR \
+    remote=BACKUP_RCLONE_REMOTE recipient=BACKUP_AGE_RECIPIENT repository=BACKUP_RESTIC_REPOSITORY || return
   for_copies=$recipient
   recipient=${given:-$recipient}
   [ -z "$given" ] || named_by=--recipient
@@ -69,7 +52,7 @@ VALUES
   [ -z "$switch" ] || home=$(getent passwd "$owner" | cut -d : -f 6)
 }
 
-# Sets $files, one path a line. Fails if one cannot be read: a kit that lacks it would look whole.
+# Sets $files, one path a line. Fails if one cannot be read: a kit without it would look complete.
 list_files() {
   files=$(printf '%s\n' "$described" | sed -n 's/^file\t//p')
   if needs_rclone; then
@@ -88,13 +71,13 @@ needs_rclone() {
   [ -n "$remote" ] || case $repository in rclone:*) ;; *) false ;; esac
 }
 
-# The configuration that backups use is that of the hub's account.
+# Prints the path of the configuration that backups use: that of the hub's account.
 rclone_config() {
   # shellcheck disable=SC2086 # several words
   $switch env HOME="$home" rclone config file 2>/dev/null | tail -n 1
 }
 
-# Each step reports its own success, since sh has no pipefail.
+# Each program of the pipe reports its own success, because sh has no pipefail.
 seal_files() {
   set --
   while IFS= read -r file; do [ -z "$file" ] || set -- "$@" "${file#/}"; done <<FILES
@@ -157,13 +140,13 @@ print_commit() {
   echo " (commit $commit)"
 }
 
-# print_version PROGRAM ARGUMENT: nothing for what is not installed.
+# print_version PROGRAM ARGUMENT: prints nothing for a program that is not installed.
 print_version() {
   said=$("$@" 2>/dev/null | head -n 1) || return 0
   [ -z "$said" ] || case $said in "$1"*) printf ', %s' "${said%% compiled*}" ;; *) printf ', %s %s' "$1" "$said" ;; esac
 }
 
-# The commands, each on a line of its own that begins with four spaces.
+# Each command is on a line of its own that begins with four spaces.
 print_steps() {
   origin=$(git -C "$root" remote get-url origin 2>/dev/null) || origin='<this project>'
   echo '  Install git, npm and the programs named above. Then, with the path of this file and of the age key:'
@@ -192,8 +175,8 @@ with_slash() {
   case $1 in *: | */) echo "$1" ;; *) echo "$1/" ;; esac
 }
 
-# The command that puts a file where it is looked for: .env into the clone, rclone's into one's own home, and with root's
-# rights all others where .env names them, such as /etc.
+# Prints the command that puts a file in its place: .env into the clone, rclone's configuration into the home folder,
+# and all others, as root, where .env names them, such as /etc.
 put_back() {
   file=$(quoted "recovery-files$1")
   case $1 in
@@ -204,7 +187,7 @@ put_back() {
   esac
 }
 
-# For the hub's health, as the account that owns the data.
+# Records the time for the hub's health, as the account that owns the data.
 note_printed() {
   # shellcheck disable=SC2016,SC2086 # for the other shell; several words
   $switch sh -c 'umask 077; mkdir -p -- "$1" && printf "{\"at\":%s000}\n" "$2" >"$1/recovery-kit.partial" &&

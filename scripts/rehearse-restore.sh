@@ -1,11 +1,11 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced by verify-backup.sh. Restores a backup into a temporary folder, starts web on it at a free port (without a
-# worker, so that nothing is fetched or sent) and requests pages and a file. The hub's own data is not touched.
+# Sourced by verify-backup.sh and try-version.sh. Restores a backup into a temporary folder, starts web there on a free
+# port and requests pages and a file. No worker runs, so nothing is fetched or sent. The hub's data is not touched.
 
 # rehearse_restore BACKUP_DIR
 rehearse_restore() {
   echo 'Restore rehearsal'
-  make_scratch "$(place_beside "$1")"
+  make_scratch "$(roomy_folder "$1")"
   mkdir "$scratch/data"
   KEEP_DISK_RESERVE=$(shares_disk "$scratch")
   export KEEP_DISK_RESERVE
@@ -22,7 +22,7 @@ rehearse_restore() {
   echo "REHEARSED: restored in $(($(date +%s) - began)) s; the restored hub answered every request."
 }
 
-# Prints YES where the folder lies on the disk of the hub, which has to keep its reserve (DISK_RESERVE_BYTES).
+# Prints YES if the folder is on the hub's disk, whose reserve (DISK_RESERVE_BYTES) must stay free.
 shares_disk() {
   hub=$(sh "$root/scripts/hubctl" config DATA_DIR 2>/dev/null) || return 0
   [ "$(stat -c %d -- "$hub" 2>/dev/null)" != "$(stat -c %d -- "$1")" ] || echo YES
@@ -32,8 +32,8 @@ restore_step() {
   hubctl restore "$@" >"$scratch/said" 2>&1 || give_up "the backup could not be restored: $(tail -n 1 "$scratch/said")"
 }
 
-# Prints a folder that should have enough space: TMPDIR, else the folder that holds the backup.
-place_beside() {
+# Prints a folder that should have enough space: TMPDIR, else the folder that the backup is in.
+roomy_folder() {
   above=$(dirname -- "$(readlink -f -- "$1")")
   if [ -n "${TMPDIR-}" ]; then
     echo "$TMPDIR"
@@ -46,7 +46,6 @@ place_beside() {
 
 # Starts web and sets $port once it listens.
 start_web() {
-  # shellcheck source=scripts/find-node.sh
   . "$root/scripts/find-node.sh"
   "$node" "$root/src/bin/launch.ts" web >"$scratch/web.log" 2>&1 &
   web=$!

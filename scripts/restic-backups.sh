@@ -1,24 +1,24 @@
 #!/bin/sh
 # Usage: restic-backups.sh list | fetch NAME [FOLDER]
-# What is in the restic repository (BACKUP_RESTIC_REPOSITORY, BACKUP_RESTIC_PASSWORD_FILE). list prints a line for each
-# backup of a hub, the oldest first: name, hub, snapshot, bytes, schema, when it was verified (or "checking" until all of
-# it has been read since it was sent, "damaged" while the repository is); "-" if that is not known.
-# fetch makes a backup's folder with hub.db, uploads.tar.gz and SHA256SUMS in BACKUP_DIR, or in FOLDER, which must be
-# inside DATA_DIR; verify it before use.
-# Works on a new machine too, with nothing but the repository and its password. If several hubs have a backup of that
-# name, NAME is HUB/NAME.
+# list prints a line for each backup in the restic repository (BACKUP_RESTIC_REPOSITORY), the oldest first: name, hub,
+# snapshot, bytes, schema, when it was verified; "-" if that is not known. Instead of a time, "checking" means that not
+# all of the backup has been read since it was sent, "damaged" that the repository is damaged.
+# fetch turns one of them into a backup folder with hub.db, uploads.tar.gz and SHA256SUMS, in BACKUP_DIR or in FOLDER,
+# which must be inside DATA_DIR. Verify it before use. NAME is HUB/NAME if several hubs have a backup of that name.
+# A new machine needs nothing but the repository's address and its password.
 
-# Also sourced, by whoever sets $root, $data, $scratch (a temporary folder) and $limit (seconds that restic may take),
-# and has a function `trouble` that says what is wrong and fails.
+# Also sourced, after common.sh, with $data, $scratch (a temporary folder), $limit (seconds that restic may take) and a
+# function `trouble` that prints what is wrong and fails.
 
-# Of the environment none of these is taken: signals would be sent to $running and $aside, folders removed.
-running='' aside='' desk='' beside='' fetched=''
+# shellcheck disable=SC2154
+# Never from the environment: traps send signals to $running and remove the folders.
+running='' beside='' fetched=''
 
-# open_repository REPOSITORY PASSWORD_FILE: sets $shown, the repository without the password that an address may hold.
-# Fails with the reason if it cannot be used at all.
+# open_repository REPOSITORY PASSWORD_FILE: exports them for restic and sets $shown, the address without its password.
+# Fails with the reason if the repository cannot be used.
 open_repository() {
   shown=$(without_password "$1")
-  pids=$data/run/restic.pids # of this hub's restic that may hold a lock, while it runs and when it was killed
+  pids=$data/run/restic.pids # processes of this hub's restic that may have left a lock
   device=''
   command -v restic >/dev/null || trouble 'restic is not installed, but BACKUP_RESTIC_REPOSITORY requires it' || return
   [ -f "$2" ] && [ -r "$2" ] && [ -s "$2" ] ||
@@ -38,74 +38,66 @@ open_repository() {
         trouble 'rclone is not installed, but BACKUP_RESTIC_REPOSITORY requires it' || return
       ;;
   esac
-  # Days of the policy are those of the backups' names. The cache is disposable; so is what a killed check left in it.
+  # TZ: restic counts days in local time, names of backups are in UTC. A killed check leaves a copy of the cache.
   export RESTIC_REPOSITORY="$1" RESTIC_PASSWORD_FILE="$2" RESTIC_CACHE_DIR="$data/cache/restic" TZ=UTC
   mkdir -p -- "$data/cache" "$data/run" && rm -rf -- "$data"/cache/restic/restic-check-cache-*
 }
 
-without_password() {
-  printf '%s\n' "$1" | sed 's|//[^/@]*@|//|'
-}
-
-# run_restic SECONDS ARGUMENT...: runs restic; $scratch/restic.out and restic.said are what it printed ($desk instead of
-# $scratch for one that runs beside another). It has a process group of its own, and is stopped by SIGINT alone, for
-# which it removes its lock: SIGTERM leaves it.
+# run_restic SECONDS ARGUMENT...: runs restic; its output is in $scratch/restic.out and restic.said. It is stopped by
+# SIGINT, at which it removes its lock; at SIGTERM it would leave the lock.
 run_restic() {
-  seconds=$1 code=0 noted=$pids files=${desk:-$scratch}
+  seconds=$1 code=0 noted=$pids
   shift
   case " $* " in *' --no-lock '*) noted=/dev/null ;; esac
   # shellcheck disable=SC2016 # for the inner shell
   timeout -s INT -k 30 "$seconds" sh -c 'echo "$(uname -n) $$" >>"$0" && exec restic "$@"' "$noted" "$@" \
-    </dev/null >"$files/restic.out" 2>"$files/restic.said" &
+    </dev/null >"$scratch/restic.out" 2>"$scratch/restic.said" &
   running=$!
   wait "$running" || code=$?
   running=
-  [ "$code" -ne 124 ] || echo "restic: stopped: time limit of $seconds s exceeded" >>"$files/restic.said"
+  [ "$code" -ne 124 ] || echo "restic: stopped: time limit of $seconds s exceeded" >>"$scratch/restic.said"
   return "$code"
 }
 
-# Stops a restic that runs, and $aside, what runs beside it; for the traps of whoever sources this.
+# For traps: stops restic.
 stop_restic() {
-  [ -z "$aside" ] || kill "$aside" 2>/dev/null || :
   [ -z "$running" ] || kill -INT "$running" 2>/dev/null || :
   wait
-  running='' aside=''
+  running=
 }
 
-# what_restic_said [FOLDER]: prints in one line what restic has said, without passwords of addresses, and what to do
-# about it. FOLDER is the $desk of one that ran beside another.
+# Prints restic's last messages in one line, without passwords, and what to do about them.
 what_restic_said() {
-  set -- "${1:-$scratch}/restic.said"
-  ! says_damage "$1" || printf '%s' 'DAMAGED: backups in it may be lost, and nothing is removed from it; to repair it,' \
-    ' see "A damaged restic repository" in scripts/README.md: '
+  ! says_damage "$scratch/restic.said" || printf '%s' 'DAMAGED: backups in it may be lost, and nothing is removed' \
+    ' from it; to repair it, see "A damaged restic repository" in scripts/README.md: '
   # Without the lines of a stack trace.
-  sed 's|//[^/@ ]*@|//|g' "$1" | grep -vE '^$|^	|^(github\.com/|main\.|runtime\.)' | tail -n 4 | tr '\n' ' '
-  ! grep -q 'wrong password' "$1" || printf '%s' '(the password in BACKUP_RESTIC_PASSWORD_FILE)'
-  ! grep -q 'no space left' "$1" || printf '%s' '(the repository is full: see the handbook)'
+  sed 's|//[^/@ ]*@|//|g' "$scratch/restic.said" | grep -vE '^$|^	|^(github\.com/|main\.|runtime\.)' |
+    tail -n 4 | tr '\n' ' '
+  ! grep -q 'wrong password' "$scratch/restic.said" || printf '%s' '(the password in BACKUP_RESTIC_PASSWORD_FILE)'
+  ! grep -q 'no space left' "$scratch/restic.said" || printf '%s' '(the repository is full: see the handbook)'
 }
 
-# says_damage FILE: whether restic says there that what the repository holds is not what was stored.
+# says_damage FILE: whether these messages of restic mean damage in the repository.
 says_damage() {
   grep -qE 'contains errors|LoadIndex returned errors|verification failed|is damaged|invalid data|Unmarshal' "$1"
 }
 
-# read_snapshots TAGS: sets $snapshots to the lines that list prints, of all snapshots if TAGS is empty. Takes no lock,
-# so it may read where it may not write.
+# Leaves restic's list in $scratch/restic.out. Takes no lock, so it also reads where it may not write.
+list_snapshots() {
+  run_restic 300 snapshots --json --no-lock "$@" || trouble "$shown cannot be listed: $(what_restic_said)"
+}
+
+# read_snapshots TAGS: sets $snapshots to the lines that list prints, of all snapshots if TAGS is empty.
 read_snapshots() {
-  run_restic 300 snapshots --json --no-lock ${1:+--tag "$1"} ||
-    trouble "$shown cannot be listed: $(what_restic_said)" || return
+  list_snapshots ${1:+--tag "$1"} || return
   snapshots=$(hubctl restic snapshots <"$scratch/restic.out") || trouble "$shown cannot be listed" || return
 }
 
-# For 200,000 uploads hubctl then takes 160 MiB, instead of 230 with a nursery of the usual size.
-SMALL_NURSERY=--max-semi-space-size=1
-
 hubctl() {
-  (cd -- "$root" && NODE_OPTIONS=$SMALL_NURSERY exec scripts/hubctl "$@")
+  sh "$root/scripts/hubctl" "$@"
 }
 
-# Removes the folders in DATA_DIR/tmp of runs that were killed. Whoever makes one holds a shared lock as long as it is
-# needed.
+# Removes the folders of killed runs in DATA_DIR/tmp. A run holds a shared lock while it needs its folder.
 drop_unfinished() {
   (
     exec 8>>"$data/run/restic-backups.lock"
@@ -113,8 +105,8 @@ drop_unfinished() {
   )
 }
 
-# fetch_restic NAME FOLDER: makes the folder of a backup out of a snapshot. Fails with the reason, and leaves nothing;
-# until it is done its files lie in $beside, if that is set, else in $scratch.
+# fetch_restic NAME FOLDER: turns a snapshot into a backup folder. Works in $beside, if that is set, else in $scratch,
+# and leaves nothing if it fails.
 fetch_restic() {
   read_snapshots '' && find_snapshot "$1" || return
   fetched=$(mktemp -d "${beside:-$scratch}/restic-fetch.XXXXXX") || return
@@ -138,7 +130,7 @@ find_snapshot() {
   size=${found##* } snapshot=${found#* } && snapshot=${snapshot% *}
 }
 
-# The files, and the archive that is made of them.
+# Room for the files and for the archive made of them.
 has_room_for() {
   [ "$1" != - ] || return 0
   free=$(df -B1 --output=avail -- "$data/tmp" | tail -n 1)
@@ -152,27 +144,20 @@ run_fetch() {
   hubctl restic pack "$fetched/snapshot" "$fetched/made" && mv -- "$fetched/snapshot/hub.db" "$fetched/made/"
 }
 
-# What follows is for running this file itself.
+# From here on: only when this file is run, not sourced.
 
 restic_backups() {
   set -eu
   umask 077
   export LC_ALL=C
   case $#-${1-} in
-    1---help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    1---help) usage && exit 0 ;;
     1-list | 2-fetch | 3-fetch) ;;
-    *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+    *) wrong_usage ;;
   esac
-  root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-  values=$(hubctl config DATA_DIR BACKUP_DIR BACKUP_TIMEOUT_SECONDS BACKUP_RESTIC_REPOSITORY \
-    BACKUP_RESTIC_PASSWORD_FILE) || exit
-  {
-    IFS= read -r data; IFS= read -r backups; IFS= read -r limit; IFS= read -r repository; IFS= read -r password_file
-  } <<VALUES || :
-$values
-VALUES
+  read_settings data=DATA_DIR backups=BACKUP_DIR limit=BACKUP_TIMEOUT_SECONDS repository=BACKUP_RESTIC_REPOSITORY \
+    password_file=BACKUP_RESTIC_PASSWORD_FILE || exit
   [ -n "$repository" ] || trouble 'BACKUP_RESTIC_REPOSITORY is not set' || exit
-  # shellcheck source=scripts/as-owner.sh
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/restic-backups.sh" "$@"
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
@@ -195,6 +180,8 @@ VALUES
 
 case ${0##*/} in
   restic-backups.sh)
+    # shellcheck source=scripts/common.sh
+    . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
     trouble() {
       echo "restic-backups: $*" >&2
       return 1

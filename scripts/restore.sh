@@ -3,42 +3,33 @@
 #        CONFIRM_RESTORE=YES restore.sh --restic NAME
 #        restore.sh --list
 #        restore.sh --recover
-# BACKUP is a backup's folder, an encrypted copy (backup.tar.gz.age, or its folder) or a copy on an rclone remote, such
-# as box:hub/20260131-031500; KEY is the file with the secret key that opens an encrypted one. NAME is that of a backup
-# in the restic repository. --list shows what there is, here and off-site. The backup is verified and laid ready before
-# the hub is stopped; then its data takes the place of the hub's, the hub is started and has to become healthy. If it
-# does not, the previous data is rolled back automatically. --recover completes or rolls back an interrupted restore,
-# and says which. Stops and starts the hub of npm start, the systemd units, or uses HUB_STOP_COMMAND and
-# HUB_START_COMMAND. Run it as root or as the account that owns the data.
-# Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again. 129, 130, 143: ended by a
-# signal before the hub was stopped; nothing was changed.
+# Replaces the hub's data with a backup. BACKUP is a backup's folder, an encrypted copy (backup.tar.gz.age, or its
+# folder) or a copy on an rclone remote, such as box:hub/20260131-031500. KEY is the file with the secret key of an
+# encrypted copy. NAME is a backup in the restic repository. The backup is verified and staged before the hub is
+# stopped. If the hub does not become healthy on its data, the previous data is rolled back automatically.
+# --list shows the backups here and off-site. --recover completes or rolls back an interrupted restore, and says which.
+# Stops and starts the hub of npm start or the systemd units, or uses HUB_STOP_COMMAND and HUB_START_COMMAND. Run it as
+# root or as the account that owns the data.
+# Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again. 129, 130, 143: stopped by
+# a signal before the hub was stopped; nothing was changed.
 
 set -eu
 umask 077
-PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
-export PATH
-
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 say() {
   echo "restore: $*" >&2
 }
-# Before anything was stopped.
+# Only before the hub is stopped.
 give_up() {
   say "$*" 2>&1 | hide_secrets >&2
   exit 1
 }
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# shellcheck source=scripts/drive-hub.sh
 . "$root/scripts/drive-hub.sh"
-# shellcheck source=scripts/fetch-backup.sh
 . "$root/scripts/fetch-backup.sh"
-# shellcheck source=scripts/list-backups.sh
 . "$root/scripts/list-backups.sh"
-# shellcheck source=scripts/part.sh
-. "$root/scripts/part.sh"
 
 # Runs a step of the restore as the account that owns the data; closes the lock so that no child process can hold it.
 step() {
@@ -46,15 +37,7 @@ step() {
   as_owner $apart sh "$root/scripts/hubctl" restore "$@" 9>&-
 }
 
-# From here on signals do not end this script, and Ctrl-C does not reach a step. The hub, when started, does not inherit
-# this.
-apart=
-go_to_the_end() {
-  trap : HUP INT TERM
-  apart='setsid -w'
-}
-
-# Swaps the staged data in and starts the hub on it. Rolls everything back on any failure.
+# Swaps the staged data in and starts the hub on it. Rolls back on any failure.
 carry_through() {
   if await_release && step swap && step open && restore_id && try_hub; then
     finish
@@ -63,7 +46,7 @@ carry_through() {
   fail_restore
 }
 
-# The hub has proved itself, or has ended the trial by itself because this script took too long.
+# Ends the trial: the hub is healthy, or has ended the trial by itself because this script took too long.
 finish() {
   if ! is_open || { ! step finish && ! is_open; }; then
     say "the hub has ended the trial by itself: the restored data stays. The previous data, if there was any, is in \
@@ -75,7 +58,7 @@ $data/pre-restore-${id:-*}"
   tell_who_starts
 }
 
-# Rolls back, unless the hub has ended the trial: from then on it takes what people write.
+# Rolls back, unless the hub has ended the trial: since then people may have written to it.
 fail_restore() {
   if ! step reject && ! is_open; then
     finish
@@ -109,7 +92,7 @@ bring_back() {
   fi
 }
 
-# Where the data from before is after a roll back that failed; its folder is made only for data that there was.
+# Says where the previous data is after a failed rollback. On a new machine there was none.
 where_the_data_is() {
   if kept_something; then
     echo "The previous data is not lost: it is in $data/pre-restore-$id, except for what is already back in $data."
@@ -118,36 +101,32 @@ where_the_data_is() {
   fi
 }
 
-# Whether data from before lies in its folder, $data/pre-restore-$id.
+# Whether previous data is in $data/pre-restore-$id.
 kept_something() {
   restore_id && [ -n "$id" ] && [ -n "$(as_owner ls -A -- "$data/pre-restore-$id" 2>/dev/null)" ]
 }
 
-# Sets $id, which is in the names of the restore's folders.
+# Sets $id, the id of the restore, which is in the names of its folders.
 restore_id() {
   id=$(as_owner cat -- "$data/run/restore-state.json" "$data/run/restore-probation.json" 2>/dev/null |
     sed -n 's/.*"id":"\([0-9-]*\)".*/\1/p' | head -n 1)
 }
 
-tell_who_starts() {
-  [ "$driver" != nobody ] || say 'the hub was not running before, so it was not started; you can start it now'
-}
-
-# Whether a restore is under way or was interrupted, except while the hub has yet to become healthy on its data.
+# Whether a restore is under way or was interrupted; not during the trial.
 is_under_way() {
   [ -e "$data/run/restore-state.json" ]
 }
 
-# Whether a restore has begun and is not over, be it on trial.
+# The same, or during the trial.
 is_open() {
   is_under_way || [ -e "$data/run/restore-probation.json" ]
 }
 
-# Ends what lays the backup ready. Where that has just been done, it is taken back, as soon as what did it has let go.
+# Stops staging and undoes it, once the step that staged has let go of its lock (75 until then).
 # shellcheck disable=SC2317 # called by the trap
 take_back() {
   go_to_the_end
-  stop_part
+  stop_child
   drop_fetched || :
   [ "$others" = no ] || return 0
   for _ in 1 2 3 4 5 6 7 8 9 10; do
@@ -157,20 +136,20 @@ take_back() {
     [ "$ended" -eq 75 ] || break
     sleep 1 || :
   done
-  step undo || : # whether it did is known from the state
+  step undo || : # the state says whether it did
   ! is_under_way || say 'what was laid ready could not be taken back: run restore.sh --recover'
 }
 
-# restore WHAT: until the hub is stopped, whatever ends this leaves everything as it was.
+# restore WHAT: until the hub is stopped, any failure or signal leaves everything as it was.
 restore() {
-  if is_under_way; then others=yes; else others=no; fi # what somebody else has begun stays as it is
+  if is_under_way; then others=yes; else others=no; fi # an earlier restore: leave it alone
   trap take_back EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
   fetch_backup "$1"
   if [ -n "$opened" ]; then set -- "$backup" "$called"; else set -- "$backup"; fi
-  part step begin "$@" || exit
+  run_child step begin "$@" || exit
   go_to_the_end
   drop_fetched
   trap - EXIT
@@ -204,7 +183,7 @@ recover() {
   esac
 }
 
-# Sets $act, $what and $key; or $restic, the backup's name in the repository.
+# Sets $act and what to restore: $what and $key, or $restic.
 read_arguments() {
   act=restore what='' key='' restic=''
   while [ $# -gt 0 ]; do
@@ -239,30 +218,7 @@ read_arguments() {
   esac
 }
 
-wrong_usage() {
-  usage >&2
-  exit 2
-}
-
-# Without these nothing below could be believed: a flock that does not work would look like one that is taken.
-require_tools() {
-  for tool in flock setsid find stat timeout; do
-    command -v "$tool" >/dev/null || give_up "$tool is not installed; nothing was done"
-  done
-  setsid -w true || give_up 'setsid -w does not work here; nothing was done'
-}
-
-take_lock() {
-  as_owner touch -- "$data/run/backup.flock" || give_up "$data/run cannot be written"
-  exec 9>>"$data/run/backup.flock"
-  flock -n -E 75 9 && return
-  case $? in
-    75) say 'BUSY: another backup or restore is running' && exit 75 ;;
-    *) give_up "flock could not lock $data/run/backup.flock; nothing was done" ;;
-  esac
-}
-
-# What keeps the hub from starting may be an upgrade that was interrupted.
+# upgrade.sh uses the same state files: an interrupted upgrade is left to it.
 leave_to_upgrade() {
   grep -qs '"upgrade"' "$data/run/restore-state.json" "$data/run/restore-probation.json" || return 0
   [ "$act" != recover ] || exec sh "$root/scripts/upgrade.sh" --recover 9>&-
@@ -280,9 +236,10 @@ main() {
     list_backups
     exit
   fi
-  require_tools
+  require_tools flock setsid find stat timeout
+  setsid -w true || give_up 'setsid -w does not work here; nothing was done'
   read_hub || exit
-  [ "$driver" != commands ] || proof=web # the operator's command may start web alone
+  [ "$driver" != commands ] || proof=web # HUB_START_COMMAND may start web alone, so only web has to prove itself
   check_rights || exit
   take_lock
   leave_to_upgrade

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Usage: run.sh start | dev | test [ARGUMENT...] | test:all | test:slow | test:mutations [WORD...] | bench [NAME...] |
 # screenshots [WORD...]
-# Runs npm start, npm test and the other npm scripts, after installing what is missing. test:all is test, then
-# test:slow: kills, full disks, browsers, booted systems and what else takes long. The last program replaces this
-# shell, so that it receives signals.
+# Runs npm start, npm test and the other npm scripts, after installing what is missing. test:slow has the tests with
+# kills, full disks, browsers and booted systems; test:all runs both kinds. The program replaces this shell, so that it
+# receives the signals.
 
 set -eu
 usage() {
@@ -15,7 +15,7 @@ cd "$root"
 task=${1-}
 [ $# -eq 0 ] || shift
 
-# A file system in memory with a gigabyte to spare, whose programs may run.
+# Whether the path is a file system in memory with 1 GiB free, from which programs may run.
 is_roomy() {
   [ -w "$1" ] && awk -v at="$1" '$2 == at && $3 == "tmpfs" && $4 !~ /noexec/ { found = 1 } END { exit !found }' /proc/mounts &&
     df -Pk "$1" | awk 'NR == 2 { exit !($4 >= 1048576) }'
@@ -28,7 +28,6 @@ case $task in
   *) usage >&2 && exit 2 ;;
 esac
 
-# shellcheck source=scripts/find-node.sh
 . scripts/find-node.sh
 
 case $task in
@@ -39,15 +38,15 @@ case $task in
   screenshots) SCREENSHOTS="$*" exec "$node" --test test/screenshots.ts ;;
 esac
 
-# Cache compiled modules: otherwise each of the 200 test files would compile the whole hub again.
+# Caches compiled modules, or each of the 200 test files would compile the whole hub again.
 export NODE_COMPILE_CACHE="$root/.runtime/compile-cache"
 "$node" node_modules/typescript/bin/tsc -p .
 if [ "$task" = test:all ]; then
   sh scripts/run.sh test
   task=test:slow
 fi
-# Hubs of tests lie in memory, where there is room for them: thousands of commits wait for no disk. Durability is tested
-# by what is synced, and in test/slow on disks.
+# The hubs of the quick tests are in memory, so that thousands of commits wait for no disk. Those of test/slow are on
+# disks.
 if [ "$task" = test ] && [ -z "${TMPDIR-}" ] && is_roomy /dev/shm; then export TMPDIR=/dev/shm; fi
 named=no
 for argument in "$@"; do
@@ -59,6 +58,6 @@ if [ "$named" = no ]; then
     test:slow) set -- "$@" test/slow/*.test.ts ;;
   esac
 fi
-# Two files more at once than there are processors, since tests wait for a quarter of their time; of slow/ one.
+# More files at once than processors: tests wait for a quarter of their time.
 if [ "$task" = test ]; then more=2; else more=1; fi
 exec "$node" --test --test-timeout=300000 --test-concurrency=$(($(nproc) + more)) "$@"

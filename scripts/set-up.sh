@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: set-up.sh [FOLDER]
-# Installs what the hub needs, all of it inside the project: a private Node if the machine has none of version 24.7 or
-# newer, and the packages of package-lock.json (with FOLDER also those of FOLDER/package-lock.json).
-# Silent if everything is already installed. Never runs a package's install script.
+# Installs what the hub needs, inside the project: a private Node unless the machine has 24.7 or newer, and the packages
+# of package-lock.json, with FOLDER also those of FOLDER/package-lock.json. Silent if nothing is missing. Never runs a
+# package's install script.
 
 set -eu
 case ${1-} in
@@ -12,24 +12,22 @@ esac
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-# shellcheck source=scripts/find-node.sh
 . scripts/find-node.sh
 
-# install_packages leaves a copy of the lock file in node_modules, which tells what is installed.
+# install_packages leaves a copy of the lock file in node_modules: it says what is installed.
 is_installed() {
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
-# npm is silent for more than a minute before it gives up on a network that is not there. Meanwhile this asks once
-# whether the registry answers, and if not says so within five seconds. Slow networks go on: it stops nothing. npm's own
-# limit does not bound the lookup of a name, so `timeout` does, where there is one.
+# Without a network npm is silent for more than a minute. This asks the registry once and says within five seconds if it
+# does not answer. It stops nothing, so slow networks still work. `timeout`: npm's limit does not cover name lookups.
 tell_if_offline() {
   sleep 1 >/dev/null 2>&1
   set -- npm ping --fetch-retries=0 --fetch-timeout=2000 --loglevel=error
   if command -v timeout >/dev/null; then set -- timeout 3 "$@"; fi
   reason=$("$@" 2>&1) && return 0
   code=$(printf '%s\n' "$reason" | sed -n 's/^npm \(error\|ERR!\) code //p' | head -n 1)
-  case $code in E[45][0-9][0-9]) return 0 ;; esac # an answer, if only that it knows no ping
+  case $code in E[45][0-9][0-9]) return 0 ;; esac # it answers, although it has no ping
   echo "set-up: the npm registry does not answer (${code:-no answer}): is this machine online? \
 npm tries on for a minute or two" >&2
 }
@@ -46,12 +44,12 @@ install_packages() {
 extra=${1-.}
 if [ -n "$node" ] && is_installed . && is_installed "$extra"; then exit 0; fi
 
-# One set-up at a time: a second one waits here and then finds everything done. Where flock is missing there is no lock.
+# One set-up at a time: a second one waits, then finds everything done. Without flock there is no lock.
 mkdir -p .runtime
 exec 9>.runtime/set-up.lock
 if command -v flock >/dev/null; then
   flock 9
-  rm -rf .runtime/.partial-* # left by a run that was killed
+  rm -rf .runtime/.partial-* # left by a killed run
 fi
 
 [ -n "$node" ] || . scripts/find-node.sh

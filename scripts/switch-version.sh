@@ -1,17 +1,17 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. How far it has come stands
-# in $place/state; as long as nothing may start, $data/run/restore-state.json is there, at which units, npm start and
-# backups already look for restores. While the new version is on trial, restore-probation.json is there instead.
+# Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. $upgrade_dir/state has the phase.
+# While $data/run/restore-state.json exists, nothing starts: units, npm start and backups check for it, as in a restore.
+# While the new version is on trial, there is restore-probation.json instead.
 
 GUARD='"phase":"upgrade"'
 
-# Runs a command of hubctl, of the version that is in place, as the account that owns the data.
+# Runs hubctl of the version in place, as the account that owns the data.
 step() {
   # shellcheck disable=SC2086 # $apart is two words or none
   as_owner $apart sh "$root/scripts/hubctl" "$@" 9>&-
 }
 
-# What an upgrade and a restore leave while nothing may start.
+# Whether an upgrade or a restore is under way or was interrupted.
 is_under_way() {
   [ -e "$data/run/restore-state.json" ] || [ -e "$data/run/restore-probation.json" ]
 }
@@ -23,16 +23,16 @@ begin_state() {
   note_phase begun && guard
 }
 
-# note_phase PHASE: on the disk before anything of it happens.
+# note_phase PHASE: written and synced before the phase begins.
 note_phase() {
   # shellcheck disable=SC2016 # expanded by that shell
   printf '%s\n' "phase=$1" "old=$old" "new=$new" "ref=$ref" "branch=$branch" "id=$id" "backup=$backup" "units=$units" \
     "user=$user" "touched=$touched" |
     as_coder sh -c 'cat >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
-      sh "$place/state"
+      sh "$upgrade_dir/state"
 }
 
-# Sets what note_phase has noted. Without an interrupted upgrade all of it is empty.
+# Reads what note_phase wrote. Everything is empty unless an upgrade was interrupted.
 read_state() {
   phase=$(noted phase) old=$(noted old) new=$(noted new) branch=$(noted branch) id=$(noted id) backup=$(noted backup)
   units=$(noted units) user=$(noted user) touched=$(noted touched)
@@ -40,29 +40,29 @@ read_state() {
 }
 
 noted() {
-  sed -n "s/^$1=//p" "$place/state" 2>/dev/null || :
+  sed -n "s/^$1=//p" "$upgrade_dir/state" 2>/dev/null || :
 }
 
-# What runs now may stay, and be stopped and started again.
+# Lets the hub be started again.
 lift_guard() {
   for file in "$data/run/restore-probation.json" "$data/run/restore-state.json"; do
-    ! grep -qsF "$GUARD" "$file" || as_owner rm -f -- "$file" # and never those of a restore
+    ! grep -qsF "$GUARD" "$file" || as_owner rm -f -- "$file" # never those of a restore
   done
 }
 
 forget_state() {
-  as_coder rm -rf -- "$place/state.partial" "$place/state" "$place/old_modules" "$place/away"
+  as_coder rm -rf -- "$upgrade_dir/state.partial" "$upgrade_dir/state" "$upgrade_dir/old_modules" "$upgrade_dir/away"
   drop_new
 }
 
-# guard: nothing may start.
+# From here on nothing may start.
 guard() {
   put "$data/run/restore-state.json"
 }
 
-# From now on the new version may run, and has to prove itself by what it writes after the time of this file. One rename,
-# so that a kill leaves either a hub that does not start or one on trial, which ends the trial by itself. Fails if
-# neither file is there: the hub has ended the trial, and no second one may begin.
+# Starts the trial: the new version may run, and has to write after the mtime of this file. A single rename, so that a
+# kill leaves either a hub that does not start, or one on trial, which ends the trial by itself. Fails if neither file
+# is there: the hub has ended the trial, and no second one may begin.
 open_trial() {
   note_phase trial || return
   if [ -e "$data/run/restore-state.json" ]; then
@@ -72,8 +72,7 @@ open_trial() {
   [ -e "$data/run/restore-probation.json" ] && as_owner sync "$data/run"
 }
 
-# Keeps the hub from starting again, and from ending the trial. Fails if the hub has ended it: only one of the two can
-# take the file away.
+# Ends the trial so that nothing starts. Fails if the hub has ended it first: only one of the two can move the file.
 reject_trial() {
   as_owner mv -fT -- "$data/run/restore-probation.json" "$data/run/restore-state.json" 2>/dev/null ||
     [ -e "$data/run/restore-state.json" ] || return
@@ -90,7 +89,7 @@ put() {
     sh "$1" "{$GUARD,\"seconds\":$trial_seconds}"
 }
 
-# Copies the database, with the log that a process that was killed may have left.
+# Copies the database, with the log that a killed process may have left.
 keep_data() {
   as_owner mkdir -p -m 0700 -- "$kept" || return
   for file in hub.db hub.db-wal hub.db-journal; do
@@ -99,8 +98,8 @@ keep_data() {
   as_owner sync "$kept"/* "$kept"
 }
 
-# Puts the kept database in the place of the one that the new version had. The log of one must never lie beside the
-# other, so the one goes before the other comes. Can be stopped at any instant and called again.
+# Puts the kept database back. The log of one database must never be beside the other one, so the log is removed first.
+# Can be interrupted at any moment and repeated.
 bring_data_back() {
   if [ "$touched" = yes ]; then
     if as_owner test -e "$kept/hub.db"; then
@@ -115,12 +114,12 @@ bring_data_back() {
   as_owner rm -rf -- "$kept"
 }
 
-# Puts the new version into the project: its files, its packages if they differ, and its Node.
+# Puts the new version in place: its files, its packages if they differ, and its Node.
 switch_code() {
   note_phase switching || return
   as_coder git checkout --quiet --detach "$new" || return
   if ! as_coder cmp -s package-lock.json node_modules/.installed-lock.json; then
-    as_coder mv -- node_modules "$place/old_modules" && as_coder mv -- "$beside/node_modules" node_modules || return
+    as_coder mv -- node_modules "$upgrade_dir/old_modules" && as_coder mv -- "$beside/node_modules" node_modules || return
   fi
   for version in "$beside"/.runtime/node-*; do
     [ -h "$version" ] || [ ! -d "$version" ] || as_coder mv -- "$version" .runtime/ || return
@@ -129,39 +128,39 @@ switch_code() {
 
 switch_code_back() {
   unlock_git && as_coder git checkout --quiet --force --detach "$old" || return
-  if [ -e "$place/old_modules" ]; then
-    as_coder rm -rf -- "$place/away" && { [ ! -e "$root/node_modules" ] || as_coder mv -- node_modules "$place/away"; } &&
-      as_coder mv -- "$place/old_modules" node_modules || return
+  if [ -e "$upgrade_dir/old_modules" ]; then
+    as_coder rm -rf -- "$upgrade_dir/away" && { [ ! -e "$root/node_modules" ] || as_coder mv -- node_modules "$upgrade_dir/away"; } &&
+      as_coder mv -- "$upgrade_dir/old_modules" node_modules || return
   fi
   [ -z "$branch" ] || as_coder git symbolic-ref HEAD "refs/heads/$branch"
 }
 
-# Of a git that was killed: this script alone is at work here.
+# Removes the locks of a killed git: only this script works here.
 unlock_git() {
   as_coder rm -f -- .git/index.lock .git/HEAD.lock
 }
 
-# After a kill in the midst of a switch the project may be a mixture of two versions. There nothing runs; when it goes
-# back, the new version may still run, and is made whole so that it can be stopped as always.
+# A kill during a switch may leave a mixture of both versions. In phase switching nothing runs. In phase undoing the new
+# version may still run: its files are completed, so that it can be stopped as usual.
 mend_code() {
   case $phase in
     switching) switch_code_back ;;
     undoing)
       unlock_git && as_coder git checkout --quiet --force --detach HEAD || return
-      [ -e "$root/node_modules" ] || as_coder mv -- "$place/old_modules" node_modules
+      [ -e "$root/node_modules" ] || as_coder mv -- "$upgrade_dir/old_modules" node_modules
       ;;
   esac
 }
 
-# On the branch again, whose newest commit is the new version now. A version that was named stays without a branch.
+# Moves the branch to the new version. A version chosen by --to stays without a branch.
 follow_branch() {
   [ -n "$branch" ] && [ -z "$ref" ] || return 0
   [ "$(as_coder git rev-parse "refs/heads/$branch")" = "$new" ] ||
-    as_coder git update-ref "refs/heads/$branch" "$new" "$old" || return 0 # somebody moved it meanwhile
+    as_coder git update-ref "refs/heads/$branch" "$new" "$old" || return 0 # it was moved meanwhile
   as_coder git symbolic-ref HEAD "refs/heads/$branch"
 }
 
-# Applies the migrations of the new version, however long they take: nothing is waiting for an answer.
+# Applies the migrations of the new version, without a time limit: nothing waits for them.
 migrate_data() {
   touched=yes
   note_phase migrating || return
@@ -169,7 +168,7 @@ migrate_data() {
   step migrate $unsafe >&2
 }
 
-# Notes whose the units are: "own" if they are as install-systemd.sh of this version makes them, or "changed".
+# Sets $user and $units: own if install-systemd.sh of this version would install the same units, else changed.
 remember_units() {
   user=$(systemctl show -p User --value "$WEB")
   units=own
@@ -193,7 +192,7 @@ install_units() {
   sh "$root/scripts/install-systemd.sh" --user "$user" "$@" 8>&- 9>&-
 }
 
-# Gives the new version its own units: web and worker do not start yet. Units that somebody changed stay as they are.
+# Installs the units of the new version; web and worker do not start yet. Units that were changed by hand stay.
 switch_units() {
   [ "$driver" = systemd ] || return 0
   if [ "$units" = changed ]; then

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by install-systemd.sh: the units of scripts/systemd, and how their placeholders are filled in.
+# Sourced by install-systemd.sh: fills in the placeholders of the units in scripts/systemd.
 
-# Each timer stands before its service, so that the service is not started again while the units are being removed.
+# Each timer before its service, or it could start the service again while the units are being removed.
 ALL_UNITS='content-hub-web.service
 content-hub-worker.service
 content-hub-clamd-bridge.service
@@ -16,14 +16,12 @@ without_bridge() {
   printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge
 }
 
-# Sets $data, $port, $backups, $offsite, $restic, $home, $protect_home, $protect_home_backup and, if it was not given,
-# $user; refuses values that the units cannot work with.
+# Sets the values of the placeholders, and $user if it was not given. Refuses values that systemd cannot use.
 read_values() {
   if [ -z "$node" ] || [ ! -d "$root/node_modules/better-sqlite3" ]; then
     die "the hub is not set up yet: run $root/scripts/set-up.sh once"
   fi
-  # From .env only, since that is all the units will see. Not through scripts/hubctl, which would create DATA_DIR as
-  # root.
+  # From .env only, as the units read them. Not through scripts/hubctl, which would create DATA_DIR as root.
   values=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_DIR BACKUP_OFFSITE_DIR \
     BACKUP_RESTIC_REPOSITORY) || exit
   {
@@ -31,7 +29,7 @@ read_values() {
   } <<VALUES || :
 $values
 VALUES
-  case ${restic:=} in /*) ;; *) restic= ;; esac # nothing on this machine is written for another
+  case ${restic:=} in /*) ;; *) restic= ;; esac # only a repository on this machine needs a path
   [ "$port" != 0 ] || die 'PORT must not be 0: the health check needs a fixed port'
   owned=$data
   [ -d "$data" ] || owned=$root
@@ -55,8 +53,8 @@ VALUES
   esac
 }
 
-# protection_of_homes PATH…: what of /home, /root and /run/user a unit sees that uses these: nothing, unless one of them
-# or a file that .env names is there.
+# protection_of_homes PATH...: prints ProtectHome= of a unit that uses these paths: home folders are hidden (yes) unless
+# one of the paths, or a file that .env names, is in one (read-only).
 protection_of_homes() {
   for path in "$@"; do [ -z "$path" ] || readlink -m -- "$path"; done |
     cat - "$root/.env" 2>/dev/null | grep -qE '/(home|root|run/user)(/|$)' && echo read-only || echo yes
@@ -69,19 +67,19 @@ own_data() {
     die "$data belongs to $(stat -c %U -- "$data"), not to $user: stop the hub, then chown -R $user '$data'"
 }
 
-# Escapes a value for sed's replacement text, and % for systemd, where it begins a specifier.
+# Escapes a value for sed's replacement text, and % for systemd.
 escaped() {
   printf '%s' "$1" | sed 's/%/%%/g; s/[\\&|]/\\&/g'
 }
 
 # filled UNIT: prints the unit with its placeholders filled in.
 filled() {
-  place='/@BACKUP_DIR@/d'
-  [ "$backups" = "$data/backups" ] || place="s|@BACKUP_DIR@|$(escaped "$backups")|g"
-  drop='/@OFFSITE_DIR@/d'
-  [ -z "$offsite" ] || drop="s|@OFFSITE_DIR@|$(escaped "$offsite")|g"
-  repository='/@RESTIC_DIR@/d'
-  [ -z "$restic" ] || repository="s|@RESTIC_DIR@|$(escaped "$restic")|g"
+  fill_backups='/@BACKUP_DIR@/d'
+  [ "$backups" = "$data/backups" ] || fill_backups="s|@BACKUP_DIR@|$(escaped "$backups")|g"
+  fill_offsite='/@OFFSITE_DIR@/d'
+  [ -z "$offsite" ] || fill_offsite="s|@OFFSITE_DIR@|$(escaped "$offsite")|g"
+  fill_restic='/@RESTIC_DIR@/d'
+  [ -z "$restic" ] || fill_restic="s|@RESTIC_DIR@|$(escaped "$restic")|g"
   sed "/^#/!{
     s|@PROJECT@|$(escaped "$root")|g
     s|@DATA_DIR@|$(escaped "$data")|g
@@ -91,8 +89,8 @@ filled() {
     s|@PORT@|$port|g
     s|@PROTECT_HOME@|$protect_home|g
     s|@PROTECT_HOME_BACKUP@|$protect_home_backup|g
-    $place
-    $drop
-    $repository
+    $fill_backups
+    $fill_offsite
+    $fill_restic
   }" "$root/scripts/systemd/$1"
 }

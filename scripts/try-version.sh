@@ -1,26 +1,20 @@
 #!/bin/sh
 # Usage: try-version.sh PROJECT DATA_DIR [--allow-unsafe]
-# Internal step of upgrade.sh; run that instead. Whether the version in the folder PROJECT accepts its .env, migrates the
-# copied database in DATA_DIR, web answers on it, at a free port of this machine alone, and the worker can do its work.
-# Both are on trial there, so that nothing is fetched, sent or stored. With --allow-unsafe, migrations that may lose data
-# are left to the upgrade.
+# Internal step of upgrade.sh; run that instead. Checks that the version in the folder PROJECT accepts its .env,
+# migrates the copied database in DATA_DIR, that web answers there on a free local port, and that the worker runs. Both
+# are on trial, so nothing is fetched, sent or stored. With --allow-unsafe, migrations that may lose data are not tried.
 
 set -eu
 umask 077
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 [ "${1-}" != --help ] || { usage && exit 0; }
-case $#-${3-} in 2- | 3---allow-unsafe) ;; *) usage >&2 && exit 2 ;; esac
+case $#-${3-} in 2- | 3---allow-unsafe) ;; *) wrong_usage ;; esac
 
-scripts=$(dirname -- "$(readlink -f -- "$0")")
+. "$root/scripts/rehearse-restore.sh"
 root=$1 scratch=$2 web='' worker=''
 DATA_DIR=$2 HOST=127.0.0.1 PORT=0 LOG_LEVEL=info
 export DATA_DIR HOST PORT LOG_LEVEL
-# shellcheck source=scripts/rehearse-restore.sh
-. "$scripts/rehearse-restore.sh"
-# shellcheck source=scripts/end-processes.sh
-. "$scripts/end-processes.sh"
 
 # shellcheck disable=SC2317 # called by rehearse-restore.sh
 give_up() {
@@ -56,7 +50,7 @@ until sh "$root/scripts/hubctl" await-writes --seconds 1 "${began}000" worker >"
   [ "$(($(date +%s) - began))" -lt 60 ] || give_up "the worker of the new version showed no \
 sign of life for 60 s: $(tail -n 1 "$scratch/worker.log")"
 done
-# npm start ends with 2 for an argument that it does not know, if all of it can be loaded.
+# If all its modules can be loaded, npm start refuses an unknown argument with 2.
 status=0
 "$node" "$root/src/bin/start.ts" --nonsense >"$scratch/said" 2>&1 || status=$?
 [ "$status" -eq 2 ] || give_up "npm start cannot be loaded: $(tail -n 1 "$scratch/said")"

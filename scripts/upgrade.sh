@@ -1,43 +1,35 @@
 #!/bin/sh
 # Usage: upgrade.sh [--to REF] [--allow-unsafe]
 #        upgrade.sh --recover
-# Upgrades the hub in this clone: to the newest commit of the branch that it follows, or to REF, a tag, a branch or a
-# commit. While the hub still runs, the new version is fetched, set up in a folder of its own and tried on the database
-# of a verified backup. Then the hub is stopped, its database kept, and the new version takes the place of the old one,
-# is started and has to read and write within a minute, in which the hub stores nothing for anybody. If it does not, the
-# old version and the kept database come back by themselves.
-# --allow-unsafe also applies migrations that may lose data. --recover takes back an upgrade that was interrupted, or
-# completes it if the new version already runs. Stops and starts the hub of npm start, the systemd units (run it as root
-# then), or uses HUB_STOP_COMMAND and HUB_START_COMMAND.
+# Upgrades the hub in this clone to the newest commit of its branch, or to REF: a tag, a branch or a commit.
+# While the hub still runs, the new version is fetched, set up beside the old one and tried on the database of a
+# verified backup. Then the hub is stopped, its database is copied, and the new version is started on trial: it has to
+# read and write within a minute, in which the hub stores nothing for anybody. If it does not, the old version and the
+# copied database come back automatically.
+# --allow-unsafe also applies migrations that may lose data. --recover rolls back an interrupted upgrade, or completes
+# it if the new version already runs. Stops and starts the hub of npm start or the systemd units (then run it as root),
+# or uses HUB_STOP_COMMAND and HUB_START_COMMAND.
 # Exit 0: upgraded or recovered, or there is nothing newer. 1: failed, version and data are those of before. 75: busy.
 
-# Everything is in functions, so the shell has read this file before the upgrade replaces it.
+# Everything is in functions: the shell has read this file before the upgrade replaces it.
 set -eu
 umask 077
-apart=
-PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
-export PATH
-
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 say() {
   echo "upgrade: $*" >&2
 }
-# Before anything was stopped.
+# Only before the hub is stopped.
 give_up() {
   say "$*; nothing was changed"
   exit 1
 }
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# shellcheck source=scripts/drive-hub.sh
 . "$root/scripts/drive-hub.sh"
-# shellcheck source=scripts/new-version.sh
 . "$root/scripts/new-version.sh"
-# shellcheck source=scripts/switch-version.sh
 . "$root/scripts/switch-version.sh"
-root=${root%/.runtime/upgrade/new} # where this script lies too while it swaps the versions
+root=${root%/.runtime/upgrade/new} # this script may be run from there when an upgrade was interrupted
 
 # Sets $act, $ref and $unsafe.
 read_arguments() {
@@ -61,37 +53,17 @@ read_arguments() {
   [ "$act" = upgrade ] || [ -z "$ref$unsafe" ] || wrong_usage
 }
 
-wrong_usage() {
-  usage >&2
-  exit 2
-}
-
-require_tools() {
-  for tool in cmp df du find flock getent git setpriv setsid stat tar timeout; do
-    command -v "$tool" >/dev/null || give_up "$tool is not installed"
-  done
-}
-
-# One upgrade at a time, whatever it is doing; the hub's own lock is taken later, since a backup is made first.
+# Takes the lock of upgrades. The lock that backups and restores share is taken later, after the backup.
 take_turn() {
-  as_coder mkdir -p -- "$place" || give_up "$place cannot be made"
-  as_coder touch -- "$place/flock"
-  exec 8>>"$place/flock"
+  as_coder mkdir -p -- "$upgrade_dir" || give_up "$upgrade_dir cannot be made"
+  as_coder touch -- "$upgrade_dir/flock"
+  exec 8>>"$upgrade_dir/flock"
   flock -n -E 75 8 && return
   [ $? -ne 75 ] || { say 'BUSY: another upgrade is running' && exit 75; }
-  give_up "flock could not lock $place/flock"
+  give_up "flock could not lock $upgrade_dir/flock"
 }
 
-# Keeps backups and restores away.
-take_lock() {
-  as_owner touch -- "$data/run/backup.flock" || give_up "$data/run cannot be written"
-  exec 9>>"$data/run/backup.flock"
-  flock -n -E 75 9 && return
-  [ $? -ne 75 ] || { say 'BUSY: a backup or a restore is running; nothing was changed' && exit 75; }
-  give_up "flock could not lock $data/run/backup.flock"
-}
-
-# Sets $backup to a backup that was just made and verified.
+# Makes and verifies a backup, and sets $backup to its folder.
 back_up() {
   say 'making a backup'
   line=$(sh "$root/scripts/backup.sh" 8>&-) || :
@@ -106,13 +78,7 @@ back_up() {
   backup=${line#* dir=}
 }
 
-# From here on signals do not end this script, and Ctrl-C does not reach a step.
-go_to_the_end() {
-  trap : HUP INT TERM
-  apart='setsid -w'
-}
-
-# Swaps the versions. Whatever fails, the old one comes back.
+# Swaps the versions. On any failure the old one comes back.
 carry_out() {
   say "stopping the hub; if this is interrupted, run $root/scripts/upgrade.sh --recover"
   if stop_hub 8>&- && await_release && keep_data && switch_code && migrate_data && switch_units; then
@@ -122,7 +88,7 @@ carry_out() {
   fi
 }
 
-# Runs the new version, which stores nothing yet and has to show within a minute that it can.
+# Runs the new version on trial: it stores nothing for people yet, and has to show within a minute that it works.
 hold_trial() {
   if open_trial && try_hub 8>&-; then
     finish
@@ -139,13 +105,13 @@ take_back() {
   return 1
 }
 
-# The hub ends a trial whose script does not. From then on it takes what people write, so nothing goes back any more.
+# The hub has ended the trial because this script was late. Since then people may have written, so it stays.
 keep_accepted() {
   say "the hub has ended the trial by itself: $(name_of "$new") stays"
   finish
 }
 
-# Brings back version and data of before, and starts the hub if it ran. Can be repeated.
+# Brings back the old version and data, and starts the hub if it ran before. Can be repeated.
 go_back() {
   make_room || : # the disk may be full
   note_phase undoing || :
@@ -174,10 +140,6 @@ finish() {
   forget_state
   echo "UPGRADED from $(name_of "$old") to $(name_of "$new"); the backup of before is $backup"
   tell_who_starts
-}
-
-tell_who_starts() {
-  [ "$driver" != nobody ] || say 'the hub was not running before, so it was not started; you can start it now'
 }
 
 recover() {
@@ -217,17 +179,17 @@ upgrade() {
   take_lock
   go_to_the_end
   trap - EXIT
-  begin_state || { lift_guard && forget_state && give_up "$place cannot be written"; }
+  begin_state || { lift_guard && forget_state && give_up "$upgrade_dir cannot be written"; }
   carry_out
 }
 
 main() {
   read_arguments "$@"
-  require_tools
+  require_tools cmp df du find flock getent git setpriv setsid stat tar timeout
   read_project
   take_turn
   read_state
-  # What a killed switch left may not even tell the settings.
+  # After a kill during a switch, not even the settings may be readable.
   [ "$act" != recover ] || mend_code || exit
   read_hub || exit
   trial_seconds=60

@@ -1,50 +1,35 @@
 #!/bin/sh
 # Usage: verify-backup.sh [--rehearse] BACKUP_DIR
 #        verify-backup.sh [--rehearse] --identity KEY BACKUP_DIR | FILE.age
-# Checks every byte of a backup and prints a report; the last line is the verdict. It does not change the backup, needs
-# only read access to it, and no running hub. --rehearse also restores it into a temporary folder, starts a hub there
-# and requests a page and a file. --identity first decrypts an off-site copy into a temporary folder in TMPDIR.
-# Exit 0: verified. 1: damaged, degraded or unreadable.
+# Checks every byte of a backup and prints a report; the last line is the verdict. It only reads the backup, and needs
+# no running hub. --rehearse also restores it into a temporary folder, starts a hub there and requests a page and a
+# file.
+# --identity first decrypts an off-site copy into a temporary folder in TMPDIR.
+# Exit 0: verified. 1: damaged, degraded or unreadable. 129, 130, 143: stopped by a signal.
 
 set -eu
 umask 077
-PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
-export PATH
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
+. "$root/scripts/open-sealed.sh"
+scratch='' web=''
 
-usage() {
-  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-}
 give_up() {
   echo "FAILED: $*" | hide_secrets
   exit 1
 }
 
-root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-# shellcheck source=scripts/open-sealed.sh
-. "$root/scripts/open-sealed.sh"
-scratch='' child='' web=''
-
-# Runs a step in the background, so that a signal is handled at once instead of when the step has ended.
-part() {
-  "$@" &
-  child=$!
-  status=0
-  wait "$child" || status=$?
-  child=
-  return "$status"
-}
-
 # shellcheck disable=SC2317 # called by the traps
 clean_up() {
-  for pid in $child $web; do
-    kill -TERM "$pid" 2>/dev/null || :
-    wait "$pid" 2>/dev/null || :
-  done
-  # Try twice: a process left over from a pipe may still be writing there.
+  stop_child
+  # shellcheck disable=SC2086 # a process id or none
+  end_processes $web
+  # Twice: a descendant that was told to end may still be writing there.
   [ -z "$scratch" ] || rm -rf -- "$scratch" 2>/dev/null || { sleep 1 && rm -rf -- "$scratch"; }
 }
 
-# make_scratch FOLDER: creates a private folder there, which is removed whenever this script ends.
+# make_scratch FOLDER: creates a private temporary folder there; clean_up removes it.
 make_scratch() {
   [ -z "$scratch" ] || return 0
   scratch=$(mktemp -d -- "$1/hub-scratch.XXXXXXXXXX") || give_up "cannot create a folder in $1"
@@ -52,15 +37,13 @@ make_scratch() {
 }
 
 hubctl() {
-  part sh "$root/scripts/hubctl" "$@"
+  run_child sh "$root/scripts/hubctl" "$@"
 }
 
-# open_copy FILE-OR-FOLDER: sets $backup to what it decrypts to, in $scratch.
+# Decrypts the copy into $scratch and sets $backup to the folder.
 open_copy() {
-  sealed=$1
-  [ ! -d "$sealed" ] || sealed=$sealed/$SEALED
-  if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a readable file"; fi
-  require_key
+  find_sealed "$backup"
+  require_key "$sealed"
   make_scratch "${TMPDIR:-/tmp}"
   opened=$scratch/opened switch=
   mkdir "$opened"
@@ -72,7 +55,7 @@ verify() {
   hubctl verify "$1"
 }
 
-# Sets $backup, $key and $rehearse; options may stand before the backup or after it.
+# Sets $backup, $key and $rehearse.
 read_arguments() {
   rehearse=no key='' backup=''
   while [ $# -gt 0 ]; do
@@ -94,11 +77,6 @@ read_arguments() {
   [ -n "$backup" ] || wrong_usage
 }
 
-wrong_usage() {
-  usage >&2
-  exit 2
-}
-
 main() {
   read_arguments "$@"
   trap clean_up EXIT
@@ -106,14 +84,9 @@ main() {
   trap 'exit 130' INT
   trap 'exit 143' TERM
 
-  if [ -n "$key" ]; then
-    open_copy "$backup"
-  elif [ -f "$backup/$SEALED" ] || [ "$backup" != "${backup%.age}" ]; then
-    give_up "$backup is encrypted: add --identity KEY, the file that holds the secret key"
-  fi
+  if [ -n "$key" ] || [ -f "$backup/$SEALED" ] || [ "$backup" != "${backup%.age}" ]; then open_copy; fi
   verify "$backup" || exit
   if [ "$rehearse" = yes ]; then
-    # shellcheck source=scripts/rehearse-restore.sh
     . "$root/scripts/rehearse-restore.sh"
     rehearse_restore "$backup"
   fi

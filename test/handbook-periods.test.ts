@@ -117,10 +117,10 @@ test('every row of what is kept is compared with the program', () => {
 });
 
 test('each trouble that is told has its row among the alerts, with the bounds that the program has', () => {
-  const cells = HANDBOOK.rows('Alerts').map(([first = '']) => first).join();
+  const cells = HANDBOOK.rows('Alert events').map(([first = '']) => first).join();
   const events = [...cells.matchAll(/`([a-z-]+)`/g)].map(([, name = '']) => name);
   assert.deepEqual(events.sort(), Object.keys(TROUBLES).sort());
-  const alert = (event: string): string => row('Alerts', `\`${event}\``);
+  const alert = (event: string): string => row('Alert events', `\`${event}\``);
   assertSays(alert('webhook-silent'), [words(LONGEST_QUIET)]);
   assertSays(alert('worker-silent'), [words(LONGEST_SILENCE)]);
   assertSays(alert('backup-stale'), [words(OLDEST_BACKUP)]);

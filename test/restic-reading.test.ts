@@ -223,7 +223,7 @@ test('nothing is to be removed while anything of it is known to be damaged, alth
   writeFileSync(readingPath(dataDir, destinationKey(loadConfig(env), 'restic') ?? ''), textOfReading(reading));
   const { status, stdout, stderr } = await forgettable();
   assert.deepEqual([status, stdout], [1, '']);
-  assert.match(stderr, /nothing was removed from the repository: damage was found in it, .*"A damaged restic repository"/);
+  assert.match(stderr, /nothing was removed from the repository: it is damaged, .*"A damaged restic repository"/);
 });
 
 test('parts that nobody has read for 30 days are read three in a run', () => {

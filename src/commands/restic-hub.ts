@@ -20,7 +20,7 @@ export function settleHub({ dataDir }: Config, machineId: string, fileSystem: st
  * Prints the hub ids whose snapshots this hub removes, its own first. Then prints `look` if the repository was not yet
  * searched for older hubs, else `known`.
  */
-export async function tellHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
+export async function printHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
   const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
   out(`${[id, ...adopted].join(' ')}\n${lookedAt === destinationKey(config, 'restic') ? 'known' : 'look'}\n`);
 }
@@ -67,7 +67,7 @@ function describeHub({ id, backups, newest }: OlderHub): string {
 }
 
 /** Stores the operator's answer, `adopt` or `leave`, about one older hub; an empty id means all undecided ones. */
-export async function answerQuestion({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
+export async function answerAdoption({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
   const hub = requireIdentity(config);
   const answered = answerAbout(hub, answer === 'adopt', about === '' ? null : about);

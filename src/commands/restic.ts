@@ -15,15 +15,15 @@ import type { Config } from '../features/hub/read-config.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import {
-  answerQuestion, idsOf, lookForOlder, readJsonList, settleHub, type Snapshot, tellHub, toSnapshot,
+  answerAdoption, idsOf, lookForOlder, printHub, readJsonList, settleHub, type Snapshot, toSnapshot,
 } from './restic-hub.ts';
 import { noteDamaged, noteGood, notePruned, planPart } from './restic-parts.ts';
 
 type ResticStep = (context: CommandContext, ...args: string[]) => Promise<void>;
 
 const STEPS = new Map<string, [operands: number, step: ResticStep]>([
-  ['hub', [2, tellHub]], ['look', [0, lookForOlder]], ['answer', [2, answerQuestion]],
-  ['staged', [4, describeStaged]], ['snapshots', [0, listSnapshots]], ['settle', [5, settleSnapshot]],
+  ['hub', [2, printHub]], ['look', [0, lookForOlder]], ['answer', [2, answerAdoption]],
+  ['staged', [4, describeStaged]], ['snapshots', [0, listSnapshots]], ['compare', [5, compareSnapshot]],
   ['part', [3, planPart]], ['good', [2, noteGood]], ['damaged', [1, noteDamaged]],
   ['forgettable', [3, listForgettable]], ['pruned', [0, notePruned]], ['pack', [2, packFolder]],
 ]);
@@ -47,7 +47,7 @@ export const resticCommand: Command = {
 };
 
 /**
- * Describes the staged folder for the script: the lines of `tellHub`, one line of tags, then one upload path per line.
+ * Describes the staged folder for the script: the lines of `printHub`, one line of tags, then one upload path per line.
  * `name`: of the backup.
  */
 async function describeStaged(
@@ -64,7 +64,7 @@ async function describeStaged(
   const tags = [`hub=${id}`, `name=${name}`, `schema=${schemaVersion}`, `bytes=${bytes}`, `origin=${originOf(seed)}`];
   if (verifiedAt !== null) tags.push(`verified=${backupName(verifiedAt)}`);
   const paths = present(uploads, facts).map(({ sha256 }) => `${uploadPath(sha256)}\n`);
-  await tellHub(context, machineId, fileSystem);
+  await printHub(context, machineId, fileSystem);
   context.out(`${tags.join(',')}\n${paths.join('')}`);
 }
 
@@ -106,13 +106,12 @@ function stateOf({ id, verified }: Snapshot, reading: RepositoryReading): string
 }
 
 /**
- * Compares a snapshot's listing (`restic ls --json`) with the staged folder and prints its full id. May start while
- * restic is still listing: it reads the listing once standard input ends.
+ * Prints the snapshot's full id if its listing (a file from `restic ls --json`) has the right tags and exactly the
+ * files of the staged folder.
  */
-async function settleSnapshot({ out }: CommandContext, ...operands: string[]): Promise<void> {
+async function compareSnapshot({ out }: CommandContext, ...operands: string[]): Promise<void> {
   const [folder = '', hub = '', name = '', id = '', listing = ''] = operands;
-  const expected = await laidReady(folder);
-  readFileSync(0);
+  const expected = await stagedFiles(folder);
   const pieces = readLines(listing);
   const [head = 'null', ...entries] = (await pieces.next()).value ?? [];
   const [snapshot] = toSnapshot(JSON.parse(head));
@@ -126,7 +125,7 @@ async function settleSnapshot({ out }: CommandContext, ...operands: string[]): P
 }
 
 /** The staged files: bytes of each upload by its hash, and of the other files by their names. */
-async function laidReady(folder: string): Promise<Map<string, number>> {
+async function stagedFiles(folder: string): Promise<Map<string, number>> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));
   const expected = new Map<string, number>();
@@ -183,7 +182,7 @@ async function listForgettable(
   out(removable.map(({ id }) => `${id}\n`).join(''));
 }
 
-const STILL_DAMAGED = 'nothing was removed from the repository: damage was found in it, and not all of that has been ' +
+const STILL_DAMAGED = 'nothing was removed from the repository: it is damaged, and not all damaged parts have been ' +
   'read again; see "A damaged restic repository" in scripts/README.md';
 
 /** The names of the backups, oldest first, without duplicates. */

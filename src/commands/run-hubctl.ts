@@ -95,7 +95,7 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./restore.ts')).rehearseCommand,
   },
   {
-    name: 'restic', usage: 'restic hub|staged|settle|part|…',
+    name: 'restic', usage: 'restic hub|staged|compare|part|…',
     summary: 'Internal steps of scripts/off-site.sh and scripts/restic-backups.sh; run those instead.',
     load: async () => (await import('./restic.ts')).resticCommand,
   },

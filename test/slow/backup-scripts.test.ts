@@ -89,7 +89,7 @@ function stagedScript(
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'scripts'));
   mkdirSync(join(folder, 'data/run'), { recursive: true });
-  for (const name of ['backup.sh', 'as-owner.sh']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name));
+  for (const name of ['backup.sh', 'as-owner.sh', 'common.sh']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name));
   writeFiles(folder, {
     'scripts/hubctl': `cd "${folder}"; echo "hubctl $1" >>done.log
       case $1 in config) printf '%s\\n' "${folder}/data" "\${LIMIT:-60}" "${parts.offsite ?? '/mnt/far'}" "${parts.remote ?? ''}" ;; backup) ${parts.backup} ;; esac\n`,

@@ -94,7 +94,7 @@ test('a restic that is told to stop removes its lock, and the next run has nothi
   assert.deepEqual([status, stderr.replace(/^off-site: note: .*\n/, '')], [0, '']);
 });
 
-test('what is listed is sent also where it cannot be said what is to be removed, and the run says so', async (t) => {
+test('a listed snapshot counts as sent even if restic cannot plan what to remove, and the run says so', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;
   const name = await hub.verified();
@@ -103,22 +103,22 @@ test('what is listed is sent also where it cannot be said what is to be removed,
   const { status, stdout, stderr } = await hub.send(name);
 
   assert.equal(status, 1);
-  assert.match(stderr, /it cannot be said what is to be removed: Fatal: of the test/);
+  assert.match(stderr, /restic could not plan which backups to remove: Fatal: of the test/);
   assert.match(stdout, /: done, listed back and compared\n/);
   assert.deepEqual((await hub.list()).map((one) => one.name), [name]);
   assert.deepEqual(hub.leftovers(), []);
 });
 
-test('a restic that is told to stop while what is to be removed is planned leaves none of the two running', async (t) => {
+test('a run that is told to stop while restic lists the snapshot leaves no restic running', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;
   const name = await hub.verified();
   const begun = join(hub.folder, 'begun');
-  hub.replace('restic', `case $1 in ls | forget) echo $$ >>'${begun}'; exec sleep 60 ;; *) exec REAL "$@" ;; esac`);
+  hub.replace('restic', `case $1 in ls) echo $$ >>'${begun}'; exec sleep 60 ;; *) exec REAL "$@" ;; esac`);
   const child = spawn('sh', [join(PROJECT_ROOT, 'scripts/off-site.sh'), 'send', join(hub.dataDir, 'backups', name)],
     { env: hub.env, stdio: 'ignore' });
   const pids = (): string[] => (existsSync(begun) ? readFileSync(begun, 'utf8').split('\n').filter(Boolean) : []);
-  await waitUntil('both are under way', () => pids().length === 2, 30_000);
+  await waitUntil('restic is listing', () => pids().length === 1, 30_000);
 
   child.kill('SIGTERM');
   await new Promise((resolve) => child.once('close', resolve));

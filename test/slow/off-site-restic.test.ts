@@ -225,21 +225,6 @@ test('a snapshot that another process does not list is no copy, although restic 
   assert.ok(!existsSync(join(hub.dataDir, 'backups/off-site.sent')));
 });
 
-test('a copy is settled whether its listing or the plan of what to remove ends first', async (t) => {
-  const hub = resticHub(t);
-  if (!hub) return;
-  const name = await hub.verified();
-  for (const [first, other] of [['ls', 'forget'], ['forget', 'ls']]) {
-    const ended = `'${join(hub.dataDir, `${first} has ended`)}'`;
-    hub.replace('restic', `case $1 in
-      ${first}) REAL "$@"; code=$?; : >${ended}; exit $code ;;
-      ${other}) until [ -e ${ended} ]; do sleep 0.05; done ;;
-    esac; exec REAL "$@"`);
-    const { status, stderr } = await hub.send(name);
-    assert.equal(status, 0, stderr);
-  }
-});
-
 test('a run that was cut off as restic had its snapshot is known by the next one: nothing is sent twice', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;

@@ -282,7 +282,7 @@ test('BUSY is said only of a lock that is taken', async (t) => {
   const hub = await copiedHub(t);
   if (!hub) return;
   for (const [tool, script, why] of [
-    ['flock', 'exit 66', /flock could not lock .*backup\.flock; nothing was done/],
+    ['flock', 'exit 66', /flock could not lock .*backup\.flock/],
     ['setsid', 'exit 1', /setsid -w does not work here; nothing was done/],
   ] as const) {
     hub.replace(tool, script);

@@ -17,9 +17,9 @@ type Handbook = {
   rows(heading: string): string[][];
 };
 
-/** The operator's handbook, taken apart. */
+/** The operator's handbook and its reference, parsed as one text. */
 export function readHandbook(): Handbook {
-  const text = readFileSync(join(PROJECT_ROOT, 'scripts/README.md'), 'utf8');
+  const text = ['README.md', 'REFERENCE.md'].map((name) => readFileSync(join(PROJECT_ROOT, 'scripts', name), 'utf8')).join('\n');
   const [prose, blocks] = takeOutBlocks(text);
   const commandTable = /^\| command \|[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)/m.exec(prose)?.[1] ?? '';
   const rest = prose.replace(commandTable, rowsOf(commandTable).map(([, ...cells]) => cells.join('|')).join('\n'));

@@ -5,9 +5,9 @@ import { LIMITS } from '../../src/features/hub/limits.ts';
 
 /**
  * node test/support/metric-texts.ts
- * Writes the handbook's tables of metrics and limits anew, out of their lists.
+ * Writes the tables of metrics and limits in the handbook's reference anew, out of their lists.
  */
-const HANDBOOK = join(import.meta.dirname, '../../scripts/README.md');
+const HANDBOOK = join(import.meta.dirname, '../../scripts/REFERENCE.md');
 
 type Table = { head: string; rows: string };
 

@@ -32,7 +32,7 @@ export const BRIDGE_ONLY: SettingList = Object.fromEntries(
 export function envExample(): string {
   const head = comment('Settings of Content Hub. Copy this file to .env, or set them in the environment, which wins. ' +
     'It is parsed, not run: NAME=value, with quotation marks around a value that needs them.');
-  const bridge = comment('Of the bridge between uploads and ClamAV; see "scanning uploads" in scripts/README.md.');
+  const bridge = comment('Settings of the bridge between uploads and ClamAV; see "scanning uploads" in scripts/README.md.');
   return `${head}\n${linesOf(SETTINGS)}\n${bridge}\n${linesOf(BRIDGE_ONLY)}`;
 }
 

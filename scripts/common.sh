@@ -1,0 +1,94 @@
+# shellcheck shell=sh disable=SC2034
+# Sourced first by the scripts that people, cron and systemd run. Sets $root, the project's folder.
+
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+
+# Prints the script's header comment, which is its help.
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+}
+
+wrong_usage() {
+  usage >&2
+  exit 2
+}
+
+# read_settings VARIABLE=SETTING...: sets each shell variable to the value of that setting.
+read_settings() {
+  settings=
+  for pair; do settings="$settings ${pair#*=}"; done
+  # shellcheck disable=SC2086 # several words
+  values=$(sh "$root/scripts/hubctl" config $settings) || return
+  for pair; do
+    IFS= read -r "${pair%%=*}" || : # the last values may be empty
+  done <<VALUES
+$values
+VALUES
+}
+
+# A long step runs in the background, so that the shell handles a signal at once.
+child=
+
+# run_child COMMAND...: runs a long step and returns its exit code.
+run_child() {
+  "$@" &
+  child=$! ended=0
+  wait "$child" || ended=$?
+  child=
+  return "$ended"
+}
+
+# For traps: ends the step of run_child with all its descendants.
+stop_child() {
+  [ -n "$child" ] || return 0
+  end_family "$child"
+  wait "$child" || :
+  child=
+}
+
+end_family() {
+  # shellcheck disable=SC2046 # process ids
+  set -- "$1" $(cat "/proc/$1/task/$1/children" 2>/dev/null)
+  kill -TERM "$1" 2>/dev/null || :
+  shift
+  for pid; do end_family "$pid"; done
+}
+
+# end_processes PID...: ends children of this shell: by SIGTERM, and by SIGKILL after 20 s.
+end_processes() {
+  for process in "$@"; do kill -TERM "$process" 2>/dev/null || :; done
+  for process in "$@"; do
+    tries=100
+    while kill -0 "$process" 2>/dev/null && [ "$tries" -gt 0 ]; do
+      tries=$((tries - 1))
+      sleep 0.2
+    done
+    kill -KILL "$process" 2>/dev/null || :
+    wait "$process" 2>/dev/null || :
+  done
+}
+
+# The files of a backup, in the order of ls, and the only file of an encrypted copy.
+THREE_FILES='SHA256SUMS
+hub.db
+uploads.tar.gz'
+SEALED=backup.tar.gz.age
+
+# Hides secrets in messages. age repeats its input, which may be a secret key (AGE-SECRET-KEY, AGE-PLUGIN). Addresses
+# may contain passwords and signatures.
+hide_secrets() {
+  sed -e 's/[Aa][Gg][Ee]-[SsPp][EeLl][CcUu][A-Za-z0-9-]*/(hidden)/g' -e 's|://[^/@[:space:]]*@|://(hidden)@|g' \
+    -e 's|\(://[^?[:space:]]*\)?[^"[:space:]]*|\1?(hidden)|g'
+}
+
+without_password() {
+  printf '%s\n' "$1" | sed 's|//[^/@]*@|//|'
+}
+
+# Prints the text quoted as one word for the shell.
+quoted() {
+  case $1 in
+    *[!A-Za-z0-9/._:@+-]* | '') printf "'%s'\n" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf '%s\n' "$1" ;;
+  esac
+}
