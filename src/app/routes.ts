@@ -1,4 +1,4 @@
-import { showHealth } from '../features/health/health-routes.ts';
+import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
@@ -38,12 +38,11 @@ const notifications = handlersOf(() => import('../features/notifications/notific
 const inviting = handlersOf(() => import('../features/accounts/invitation-list.ts'));
 const leaving = handlersOf(() => import('../features/leaving/leaving-routes.ts'));
 const leavingPages = handlersOf(() => import('../features/leaving/leaving-pages.ts'));
-const home = handlersOf(() => import('../features/admin/home-pages.ts'));
+const home = handlersOf(() => import('./home-pages.ts'));
 const overview = handlersOf(() => import('../features/admin/overview-pages.ts'));
-const look = handlersOf(() => import('../features/admin/hub-look-routes.ts'));
-const lookPages = handlersOf(() => import('../features/admin/hub-look-pages.ts'));
+const look = handlersOf(() => import('../features/admin/hub-look-pages.ts'));
 const manifest = handlersOf(() => import('./frame/manifest.ts'));
-const metrics = handlersOf(() => import('../features/health/metrics-routes.ts'));
+const alerts = handlersOf(() => import('../features/alerts/alert-list.ts'));
 const governing = handlersOf(() => import('../features/admin/account-list.ts'));
 const jobs = handlersOf(() => import('../features/admin/job-list.ts'));
 
@@ -249,7 +248,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
   at(
-    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', metrics.showMetrics,
+    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
     { checksBearer: true, anyHost: true },
   ),
 
@@ -266,9 +265,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
   at('PATCH /api/admin/hub', 'admin', 'Change name, front-page text or accent of the hub', look.changeHub),
-  at('POST /admin/alerts/test', 'admin', 'Form: send a test alert', home.submitTestAlert),
-  at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', lookPages.showLook),
-  at('POST /admin/hub', 'admin', 'Form: name, text and accent of the hub', lookPages.submitLook),
+  at('POST /admin/alerts/test', 'admin', 'Form: send a test alert', alerts.submitTestAlert),
+  at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', look.showLook),
+  at('POST /admin/hub', 'admin', 'Form: name, text and accent of the hub', look.submitLook),
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', jobs.retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Discard a failed or waiting job', jobs.deleteJob),
   at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', thenSee(jobs.retryJobJson, '/admin/jobs')),

@@ -57,7 +57,7 @@ async function loadTheRest(): Promise<{ stop(): Promise<void>; end(): Promise<vo
     await loadHandlers();
     const { webTasks } = await loadFile(() => import('../app/schedule.ts'));
     openStores(hub); // those of app/later-stores.ts
-    const { stopDeliveringAlerts } = await loadFile(() => import('../features/health/watch-troubles.ts'));
+    const { stopDeliveringAlerts } = await loadFile(() => import('../features/health/watch-conditions.ts'));
     const scheduler = createScheduler({ tasks: webTasks(hub), clock, log, onError: (error) => noteError(hub, error) });
     scheduler.start();
     const { noteDeliveries } = await loadFile(() => import('../features/webhooks/note-deliveries.ts'));
