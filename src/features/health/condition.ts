@@ -39,7 +39,7 @@ type Alerting = {
   /** The default: the worker raises it when `look` finds it. `its cause`: the code that meets the problem raises it. */
   raisedBy?: 'its cause' | 'web';
   /** Whether an alert that its cause raised is not over; by default, while `look` finds something. */
-  lasts?: (reading: Reading) => boolean;
+  lasts?: (reading: HubReading) => boolean;
 };
 
 /** Something that may be wrong with the hub. Its name is the alert's event. */
@@ -51,13 +51,13 @@ export type Condition = {
   href: string | null; // the page that helps
   whatToDo: string;
   /** What is wrong now; null or nothing if it does not hold. */
-  look(reading: Reading): Trouble | Trouble[] | null;
+  look(reading: HubReading): Trouble | Trouble[] | null;
   alert?: Alerting;
   degrades?: 'disk'; // its name in `degraded` of GET /api/health
 };
 
 /** What the condition finds wrong, with its own words where the finding has none. */
-export function troublesOf({ subject, level, title, href, whatToDo, look }: Condition, reading: Reading) {
+export function troublesOf({ subject, level, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;
     return { subject, level, href, whatToDo, problem: headline, since: null, ...found, headline };
@@ -73,7 +73,7 @@ const WORKER_ALIVE_SECONDS = 30;
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
 /** One look at the hub. All conditions and tiles of a list share it; each part is read when it is first asked for. */
-export type Reading = {
+export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; only the command line sees any
   kept(): CountsReading;
@@ -84,7 +84,7 @@ export type Reading = {
   errors(): { count: number; since: number | null };
 };
 
-export function startReading(hub: Hub, pending: readonly Migration[] = []): Reading {
+export function startReading(hub: Hub, pending: readonly Migration[] = []): HubReading {
   const kept = lazily(() => counts(hub).read());
   return {
     hub, pending, kept,

@@ -29,8 +29,8 @@ const SCANNER_PATIENCE = 90 * SECOND;
 export const BURST = 20;
 
 /** Places on the overview. */
-export const NIGHTS = '/admin#nights';
-export const ROOM = '/admin#room';
+export const NIGHTS_HREF = '/admin#nights';
+export const ROOM_HREF = '/admin#room';
 
 const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
   restored: 'This hub was restored: in the restic repository it is a new hub.',
@@ -173,13 +173,13 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
   {
-    name: 'backup-none', subject: 'Backup here', level: 'warn', href: NIGHTS,
+    name: 'backup-none', subject: 'Backup here', level: 'warn', href: NIGHTS_HREF,
     title: 'No backup has been made yet',
     whatToDo: 'Run ./scripts/backup.sh; for one every night, ./scripts/install-backup-cron.sh or install-systemd.sh.',
     look: ({ backups }) => (backups().wereEverMade ? null : { state: 'none yet' }),
   },
   {
-    name: 'backup-failed', subject: 'Backup here', level: 'bad', href: NIGHTS,
+    name: 'backup-failed', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
     title: 'The last backup failed',
     whatToDo: 'Correct what the reason names, then run ./scripts/backup.sh.',
     look({ backups }) {
@@ -190,7 +190,7 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'Backups succeed again' },
   },
   {
-    name: 'backup-degraded', subject: 'Backup here', level: 'bad', href: NIGHTS,
+    name: 'backup-degraded', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
     title: 'The last backup lacks something that the hub has lost',
     whatToDo: 'The hub has lost data. ./scripts/hubctl doctor says which; restore it from an older backup.',
     look({ backups }) {
@@ -202,7 +202,7 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'Backups are complete again' },
   },
   {
-    name: 'backup-stale', subject: 'Backup here', level: 'bad', href: NIGHTS,
+    name: 'backup-stale', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
     title: `No verified backup in the last ${OLDEST_BACKUP / HOUR} hours`,
     whatToDo: 'Run ./scripts/backup.sh. Then see why cron or the timer did not (./scripts/install-backup-cron.sh).',
     look({ hub, backups }) {
@@ -215,7 +215,7 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'There is a recent verified backup again' },
   },
   {
-    name: 'backup-verify-failed', subject: 'Verification', level: 'bad', href: NIGHTS,
+    name: 'backup-verify-failed', subject: 'Verification', level: 'bad', href: NIGHTS_HREF,
     title: 'A backup is damaged',
     whatToDo: 'Look at the disk that holds it. Make another (./scripts/backup.sh), then remove the damaged one.',
     look({ backups }) {
@@ -227,7 +227,7 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'No backup on this machine is damaged any more' },
   },
   {
-    name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS,
+    name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS_HREF,
     title: 'Off-site copies are failing',
     whatToDo: 'Correct what the reason names, and run ./scripts/off-site.sh check to see whether it works again. The ' +
       'next backup sends what is missing.',
@@ -235,7 +235,7 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'Off-site copies succeed again' },
   },
   {
-    name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS,
+    name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS_HREF,
     title: 'No recent off-site copy',
     whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
     look: ({ offsite, backups }) => offsite().filter((one) => one.isStale).map(({ name, last, lastGood }) => {
@@ -246,7 +246,7 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'There are recent off-site copies again' },
   },
   {
-    name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', href: NIGHTS,
+    name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', href: NIGHTS_HREF,
     title: 'This hub is a new one in the restic repository',
     whatToDo: 'If this machine replaces the one that sent them, run ./scripts/hubctl offsite adopt: then they are ' +
       'removed as BACKUP_RESTIC_KEEP says. To keep them, or if the other machine goes on, run ./scripts/hubctl ' +
@@ -261,7 +261,7 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
   {
-    name: 'disk-full', subject: 'Disk', level: 'bad', href: ROOM,
+    name: 'disk-full', subject: 'Disk', level: 'bad', href: ROOM_HREF,
     title: 'The disk is full: members can store nothing',
     whatToDo: 'Remove files that are not the hub’s, keep fewer backups or a smaller cache, delete the largest ' +
       'sources, or move DATA_DIR to a larger disk.',
@@ -276,7 +276,7 @@ export const CONDITIONS: readonly Condition[] = [
     degrades: 'disk',
   },
   {
-    name: 'space-low', subject: 'Disk', level: 'bad', href: ROOM,
+    name: 'space-low', subject: 'Disk', level: 'bad', href: ROOM_HREF,
     title: 'The disk is nearly full',
     whatToDo: 'Remove files that are not the hub’s, keep fewer backups, or move DATA_DIR to a larger disk.',
     look({ space }) {

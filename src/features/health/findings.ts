@@ -10,8 +10,8 @@ import { readStorageSizes } from '../backups/storage-space.ts';
 import { seenCertificate } from '../history/certificate-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
-import { jobsIn, sourcesIn, startReading, troublesOf, type Reading, type Subject } from './condition.ts';
-import { CONDITIONS, NIGHTS, ROOM } from './conditions.ts';
+import { jobsIn, sourcesIn, startReading, troublesOf, type HubReading, type Subject } from './condition.ts';
+import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { assertInPlace, schemaVersionReader } from './read-health.ts';
 
 /** `off`: not set up, which is no fault. `warn`: the hub works, but somebody should look. */
@@ -52,7 +52,7 @@ export function problemsOf(all: readonly Finding[]): Finding[] {
 type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
 
 /** What each tile shows while no condition holds, in the order of the overview; null for no tile. */
-const TILES: Record<Subject, (reading: Reading) => Tile | null> = {
+const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   Schema: () => null,
   Settings: () => null,
   Web({ hub }) {
@@ -83,14 +83,15 @@ const TILES: Record<Subject, (reading: Reading) => Tile | null> = {
   'Backup here'({ backups }) {
     const { newestVerified, lastBackup } = backups();
     const detail = lastBackup?.ok && lastBackup.bytes !== null ? byteSize(lastBackup.bytes) : null;
-    return { state: newestVerified ? 'verified' : 'none', at: newestVerified?.createdAt ?? null, detail, href: NIGHTS };
+    const state = newestVerified ? 'verified' : 'none';
+    return { state, at: newestVerified?.createdAt ?? null, detail, href: NIGHTS_HREF };
   },
   Verification({ backups }) {
     const { byVerification, lastVerifiedAt } = backups();
     const count = byVerification.length;
     const detail = count === 0 ? null : `${plural(count, 'backup')} here`;
     const state: Tile = lastVerifiedAt === null ? { level: 'off', state: 'none yet' } : { state: 'passed' };
-    return { ...state, at: lastVerifiedAt, detail, href: NIGHTS };
+    return { ...state, at: lastVerifiedAt, detail, href: NIGHTS_HREF };
   },
   ...copiesTiles(),
   'Copies elsewhere': ({ offsite }) => (offsite().length > 0 ? null : {
@@ -108,15 +109,15 @@ const TILES: Record<Subject, (reading: Reading) => Tile | null> = {
   Disk({ space }) {
     const { least, needed } = space();
     const detail = `the next backup may need ${byteSize(needed)}`;
-    return { state: `${byteSize(least)} free`, detail, href: ROOM };
+    return { state: `${byteSize(least)} free`, detail, href: ROOM_HREF };
   },
   Database({ hub }) {
     const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
-    return { state: byteSize(databaseBytes), detail: `write-ahead log ${byteSize(walBytes)}`, href: ROOM };
+    return { state: byteSize(databaseBytes), detail: `write-ahead log ${byteSize(walBytes)}`, href: ROOM_HREF };
   },
   Files({ kept }) {
     const [uploads, cache] = [kept().value('uploads_bytes'), kept().value('attachment_cache_bytes')];
-    return { state: byteSize(uploads), detail: `uploaded; ${byteSize(cache)} in the cache`, href: ROOM };
+    return { state: byteSize(uploads), detail: `uploaded; ${byteSize(cache)} in the cache`, href: ROOM_HREF };
   },
   Certificate: ({ hub }) => certificateTile(hub),
   Version: ({ hub }) => ({
@@ -135,7 +136,7 @@ export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[
 }
 
 /** The finding on one subject; none if it has no tile and nothing is wrong. */
-export function findingOn(subject: Subject, reading: Reading): Finding[] {
+export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   try {
     const tile = TILES[subject](reading);
     const trouble = firstTrouble(subject, reading);
@@ -155,7 +156,7 @@ export function unknownYet(subject: string, pending: readonly Migration[]): (err
 }
 
 /** The first condition that holds for the subject. */
-function firstTrouble(subject: Subject, reading: Reading): Partial<Finding> | undefined {
+function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
   const about: Subject[] = isCopies(subject) ? [subject, 'Copies elsewhere'] : [subject];
   for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {
     const found = troublesOf(condition, reading).find((trouble) => trouble.subject === subject);
@@ -169,14 +170,14 @@ function isCopies(subject: Subject): subject is Copies {
 }
 
 /** One for each destination that is configured: when it last got every backup that it had missed. */
-function copiesTiles(): Record<Copies, (reading: Reading) => Tile | null> {
-  const tile = (name: Destination) => ({ offsite }: Reading): Tile | null => {
+function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
+  const tile = (name: Destination) => ({ offsite }: HubReading): Tile | null => {
     const status = offsite().find((one) => one.name === name);
     if (!status) return null;
     const { lastGood } = status;
     const took = lastGood && `took ${Math.ceil(lastGood.seconds)} s`;
     const detail = lastGood?.bytes ? `${byteSize(lastGood.bytes)}, ${took}` : took;
-    return { state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, detail, href: NIGHTS };
+    return { state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, detail, href: NIGHTS_HREF };
   };
   return { [COPIES.dir]: tile('dir'), [COPIES.rclone]: tile('rclone'), [COPIES.restic]: tile('restic') };
 }

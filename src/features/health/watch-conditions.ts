@@ -6,7 +6,7 @@ import { resolveAlert, tellAlerts, watchAlert, type AlertWords } from '../alerts
 import { noteError } from '../errors/error-store.ts';
 import { heartbeats, once, type Hub } from '../hub/hub.ts';
 import { jobHandlers, workerQueue } from '../hub/worker-jobs.ts';
-import { sinceInWords, startReading, troublesOf, type Condition, type Reading } from './condition.ts';
+import { sinceInWords, startReading, troublesOf, type Condition, type HubReading } from './condition.ts';
 import { CONDITIONS, LONGEST_SILENCE } from './conditions.ts';
 
 type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
@@ -31,7 +31,7 @@ export function watchConditions(hub: Hub): void {
   if (failures.length > 0) throw failures[0];
 }
 
-function watchCondition(condition: AlertingCondition, reading: Reading): void {
+function watchCondition(condition: AlertingCondition, reading: HubReading): void {
   const { name, alert: { raisedBy, lasts } } = condition;
   if (raisedBy === 'web') return;
   if (raisedBy === undefined) return watchAlert(reading.hub, name, problemLines(condition, reading));
@@ -40,7 +40,7 @@ function watchCondition(condition: AlertingCondition, reading: Reading): void {
 }
 
 /** A line for each thing with which the condition finds something wrong. */
-function problemLines(condition: Condition, reading: Reading): Map<string, string> {
+function problemLines(condition: Condition, reading: HubReading): Map<string, string> {
   return new Map(troublesOf(condition, reading).filter(({ isQuiet }) => !isQuiet)
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
