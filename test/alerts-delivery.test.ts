@@ -182,7 +182,7 @@ test('administrators see what was told and what could not be, by the API and on 
   assert.equal((await ada.get('/api/admin/alerts?state=lost')).status, 400);
 
   const page = (await ada.page('/admin/alerts')).text;
-  assert.match(page, /Sources cannot be synchronised[^]*>failed<[^]*answered 410[^]*>delivered<[^]*A &lt;b&gt;few/);
+  assert.match(page, /Sources are failing[^]*>failed<[^]*answered 410[^]*>delivered<[^]*A &lt;b&gt;few/);
   assert.doesNotMatch((await ada.page('/admin/alerts?state=failed')).text, />delivered<\/span>/);
   for (const text of [page, JSON.stringify([first, second])]) assert.doesNotMatch(text, /SECRET/);
   assert.ok(page.includes(new URL(receiver.url).origin));

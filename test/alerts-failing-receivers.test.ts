@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';
 import { alertDeliveries, type AlertDelivery } from '../src/features/alerts/alert-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { tellTroubles } from '../src/features/alerts/raise-alerts.ts';
+import { tellOperator } from '../src/features/health/watch-conditions.ts';
 import type { Hub } from './support/hub.ts';
 import { answering, hubWithReceiver, raise } from './support/receiver.ts';
 import { waitUntil } from './support/wait-until.ts';
@@ -71,7 +71,7 @@ for (const { what, answer, pauses, reason } of RECEIVERS) {
     assert.deepEqual(await deliveryCounts(hub), { pending: 0, delivered: 0, failed: 1 });
     const shown = (await ada.get('/api/admin/alerts?state=failed')).json<{ items: { lastError: string }[] }>().items;
     assert.deepEqual(shown.map((one) => one.lastError), [lastError]);
-    assert.match((await ada.page('/admin/alerts?state=failed')).text, /Sources cannot be synchronised[^]*>failed</);
+    assert.match((await ada.page('/admin/alerts?state=failed')).text, /Sources are failing[^]*>failed</);
 
     hub.passTime(DAY);
     assert.equal(await tell(), 0, 'it is not tried again');
@@ -105,7 +105,7 @@ test('a worker that is stopped while a receiver hangs does not wait for it, and 
   const { hub, receiver, worker, tell } = await hubWithReceiver(t);
   receiver.answerWith(hanging);
   raise(hub, 'sync-failed', 'Owls');
-  tellTroubles(hub.handle);
+  tellOperator(hub.handle);
   worker.start();
   await waitUntil('the receiver has been asked', () => receiver.alerts().length === 1);
   const [job] = jobs(hub.handle).list({ state: 'running' });

@@ -6,14 +6,14 @@ import { test, type TestContext } from 'node:test';
 import { noteError } from '../src/features/errors/error-store.ts';
 import { loadConfig } from '../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../src/app/processes/open-hub.ts';
-import { stopDeliveringAlerts, watchWorker } from '../src/features/health/watch-troubles.ts';
+import { stopDeliveringAlerts, watchWorker } from '../src/features/health/watch-conditions.ts';
 import { backupName } from '../src/features/backups/backup-folder.ts';
 import { type RunResult } from '../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../src/features/backups/note-run.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createHeartbeats } from '../src/platform/jobs/scheduler.ts';
 import { alertDeliveries } from '../src/features/alerts/alert-store.ts';
-import { isTroubleOpen } from '../src/features/alerts/raise-alerts.ts';
+import { isAlertOpen } from '../src/features/alerts/raise-alerts.ts';
 import type { Hub } from './support/hub.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from './support/hub-process.ts';
 import { hubctl } from './support/hubctl.ts';
@@ -43,11 +43,11 @@ test('web tells that the worker has not been seen for five minutes, delivers tha
   const watch = watchedWorker(t, hub);
   await watch(10 * MINUTE, true);
   await watch(5 * MINUTE - 10 * SECOND, false);
-  assert.equal(isTroubleOpen(hub.handle, 'worker-silent'), false);
+  assert.equal(isAlertOpen(hub.handle, 'worker-silent'), false);
   await watch(10 * SECOND, false);
   await waitUntil('web has delivered the alert', () => delivered(hub) === 1);
   assert.equal(receiver.alerts()[0]?.event, 'worker-silent');
-  assert.match(receiver.alerts()[0]?.text ?? '', /last seen at 2030-01-15T12:10:00/);
+  assert.match(receiver.alerts()[0]?.text ?? '', /^The worker is not running: .* Since 2030-01-15 12:10 UTC\./);
 
   raise(hub, 'backup-failed', 'by somebody else meanwhile');
   await watch(10 * SECOND, false);
@@ -65,7 +65,7 @@ test('a worker that has never run is missed too', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   await watchedWorker(t, hub)(5 * MINUTE + 10 * SECOND, false);
   await waitUntil('web has delivered the alert', () => receiver.alerts().length === 1);
-  assert.match(receiver.alerts()[0]?.text ?? '', /never been seen/);
+  assert.match(receiver.alerts()[0]?.text ?? '', /^The worker is not running: sources are not synchronised\.\n/);
 });
 
 test('a clock that jumps by hours or days, forward or back, does not make a living worker missed, nor hide a dead one', async (t) => {
@@ -75,7 +75,7 @@ test('a clock that jumps by hours or days, forward or back, does not make a livi
   for (const jump of [HOUR, -2 * HOUR, 9 * DAY, -9 * DAY]) {
     hub.passTime(jump);
     await watch(4 * MINUTE, false); // its beats come late
-    assert.equal(isTroubleOpen(hub.handle, 'worker-silent'), false, `after ${jump / HOUR} hours`);
+    assert.equal(isAlertOpen(hub.handle, 'worker-silent'), false, `after ${jump / HOUR} hours`);
     await watch(MINUTE, true);
   }
   hub.passTime(-9 * DAY);

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jobs } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
-import { raiseAlert, watchTrouble } from '../src/features/alerts/raise-alerts.ts';
+import { raiseAlert } from '../src/features/alerts/raise-alerts.ts';
 import { startHub, type Hub } from './support/hub.ts';
 import { number } from './support/migrated-database.ts';
-import { hubWithReceiver, passTime, raise, startReceiver } from './support/receiver.ts';
+import { hubWithReceiver, passTime, raise, startReceiver, watch } from './support/receiver.ts';
 import { hubWithWebhook, metric, publish } from './support/webhooks.ts';
 
 const FAILING = 10_000;
@@ -21,7 +21,7 @@ test('a trouble is told within seconds, in words that say where, and what is tol
   assert.deepEqual(more, []);
   assert.deepEqual(
     { event: alert?.event, severity: alert?.severity, title: alert?.title, suppressed: alert?.suppressed },
-    { event: 'sync-failed', severity: 'error', title: 'Sources cannot be synchronised', suppressed: 0 },
+    { event: 'sync-failed', severity: 'error', title: 'Sources are failing', suppressed: 0 },
   );
   assert.match(alert?.text ?? '', /Owls \(5\)/);
   assert.equal(await metric(hub, 'service_alert_deliveries{state="delivered"}'), 1);
@@ -30,7 +30,7 @@ test('a trouble is told within seconds, in words that say where, and what is tol
 test('what is raised in a transaction that fails is not told', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   const failing = hub.db.transaction('failing', () => {
-    raiseAlert(hub.handle, 'sync-failed', 'Owls');
+    raiseAlert(hub.handle, { event: 'sync-failed', source: null, problem: 'Owls' });
     throw new Error('the disk is full');
   });
   assert.throws(failing);
@@ -42,8 +42,8 @@ test('what is raised in a transaction that fails is not told', async (t) => {
 test('without a receiver nothing is stored, and the log tells', async (t) => {
   const hub = await startHub(t);
   raise(hub, 'sync-failed', 'Owls');
-  watchTrouble(hub.handle, 'space-low', 'nothing is left');
-  watchTrouble(hub.handle, 'space-low', 'nothing is left');
+  watch(hub, 'space-low', 'nothing is left');
+  watch(hub, 'space-low', 'nothing is left');
   await passTime(hub, MINUTE, 5 * SECOND);
 
   assert.equal(number(hub.db, 'SELECT COUNT(*) FROM alert_events') + number(hub.db, 'SELECT COUNT(*) FROM alert_deliveries'), 0);
@@ -109,15 +109,15 @@ test('a kind of trouble is told of once an hour; what was held back is told when
 
 test('the end of a trouble that was told is told once; one that was over before it was told says both', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
-  watchTrouble(hub.handle, 'backup-failed', 'no space');
+  watch(hub, 'backup-failed', 'no space');
   await tellFor(10 * SECOND, 5 * SECOND);
-  watchTrouble(hub.handle, 'backup-failed', null);
+  watch(hub, 'backup-failed', null);
   await tellFor(10 * SECOND, 5 * SECOND);
   assert.deepEqual(receiver.alerts().map(({ severity, title }) => [severity, title]),
-    [['error', 'A backup failed'], ['resolved', 'Backups succeed again']]);
+    [['error', 'The last backup failed'], ['resolved', 'Backups succeed again']]);
 
-  watchTrouble(hub.handle, 'backup-failed', 'no space again');
-  watchTrouble(hub.handle, 'backup-failed', null);
+  watch(hub, 'backup-failed', 'no space again');
+  watch(hub, 'backup-failed', null);
   await tellFor(2 * HOUR, 5 * MINUTE);
   const [, , last, ...more] = receiver.alerts();
   assert.deepEqual(more, []);
@@ -127,7 +127,7 @@ test('the end of a trouble that was told is told once; one that was over before 
 test('a trouble that comes and goes all the time makes two messages an hour at most', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
   for (let n = 0; n < 6 * 12; n++) {
-    watchTrouble(hub.handle, 'space-low', n % 2 === 0 ? 'little is left' : null);
+    watch(hub, 'space-low', n % 2 === 0 ? 'little is left' : null);
     await tellFor(5 * MINUTE, MINUTE);
   }
   const perKind = receiver.alerts().map(({ severity }) => severity);
@@ -140,7 +140,7 @@ test('a trouble that comes and goes all the time makes two messages an hour at m
 test('a trouble that lasts is told again once a day', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
   for (let n = 0; n < 3 * 24 * 2; n++) {
-    watchTrouble(hub.handle, 'space-low', 'little is left');
+    watch(hub, 'space-low', 'little is left');
     await tellFor(30 * MINUTE, 30 * MINUTE);
   }
 
@@ -178,7 +178,7 @@ test('webhooks that fall silent make one message, repeated once a day while it l
   hub.passTime(7 * DAY);
   await passTime(hub, HOUR, 10 * MINUTE);
   assert.equal(told().length, 1);
-  assert.match(told()[0]?.text ?? '', new RegExp(`“Hook” \\(http.*/sources/${hook.id}\\): nothing for 7 days`));
+  assert.match(told()[0]?.text ?? '', new RegExp(`“Hook” \\(http.*/sources/${hook.id}\\): no events for 7 days`));
 
   await passTime(hub, 3 * DAY, 30 * MINUTE);
   assert.equal(told().length, 4);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { backupName } from '../src/features/backups/backup-folder.ts';
 import { type Kind, readBackupStatus, type RunResult } from '../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../src/features/backups/note-run.ts';
-import { watchBackups } from '../src/features/health/watch-troubles.ts';
+import { watchConditions } from '../src/features/health/watch-conditions.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
 import type { Client } from './support/client.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -72,7 +72,7 @@ test('health, metrics and the administrators\' page tell the age and the result 
   assert.deepEqual(second.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: { ageSeconds: 3_720 } });
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
   assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
-  assert.match(second.page.verdict, /The last backup lacks something: missing or damaged uploads: 1\. Since /);
+  assert.match(second.page.verdict, /The last backup \(.*\) lacks something that the hub has lost: missing or damaged uploads: 1\. Since /);
 
   await note(hub, 'verification', good.name, 'failed', 'hub.db is not what SHA256SUMS says');
   const third = await told(hub, ada);
@@ -129,13 +129,13 @@ test('a name in the future is not the newest backup, for health, metrics, the pa
   assert.match(alone.page.verdict, new RegExp(`${stray} does not count: its name lies in the future`));
   const stale = (): string => hub.db.prepare<[], { subjects: string }>('stale',
     `SELECT subjects FROM alert_events WHERE event = 'backup-stale' AND is_open = 1`).get()?.subjects ?? '';
-  watchBackups(hub.handle);
-  assert.match(stale(), new RegExp(`No backup .* is verified; ${stray} does not count, as its name lies in the future`));
+  watchConditions(hub.handle);
+  assert.match(stale(), new RegExp(`No verified backup .*\\. ${stray} does not count: its name lies in the future`));
 
   await run(hub, 'verified', null);
   const { health } = await told(hub, ada);
   assert.deepEqual(health, { lastBackup: { ageSeconds: 60, verified: true }, lastVerifiedBackup: { ageSeconds: 60 } });
-  watchBackups(hub.handle);
+  watchConditions(hub.handle);
   assert.equal(stale(), '');
 });
 

@@ -1,9 +1,8 @@
 // Protects the list of findings that the overview and the command line show: what is wrong, since when, what to do.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { problemsOf, type Finding } from '../src/features/admin/finding.ts';
-import { findings } from '../src/features/admin/findings.ts';
-import { BURST } from '../src/features/health/watch-troubles.ts';
+import { BURST } from '../src/features/health/conditions.ts';
+import { findings, problemsOf, type Finding } from '../src/features/health/findings.ts';
 import { FINE, history } from '../src/features/history/history-store.ts';
 import { heartbeats, jobs, type Hub } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE } from '../src/platform/clock.ts';
@@ -49,7 +48,7 @@ test('a worker that is gone is bad since it was last seen; one that is back is w
   assert.equal(of(handle, 'Worker').level, 'good');
   hub.passTime(3 * DAY);
   assert.deepEqual(troubleOf(handle, 'Worker'), {
-    level: 'bad', problem: 'The worker does not run: sources are not synchronised.', since: seenAt, href: '/admin/errors',
+    level: 'bad', problem: 'The worker is not running: sources are not synchronised.', since: seenAt, href: '/admin/errors',
   });
   heartbeats(handle).beat('worker');
   assert.deepEqual([of(handle, 'Worker').level, of(handle, 'Worker').state], ['good', '3 days up']);
@@ -59,7 +58,7 @@ test('hubctl sees from its heartbeat whether web runs; web itself runs', async (
   const { handle, ...hub } = await startHub(t);
   const hubctl: Hub = { ...handle, program: 'hubctl' };
   assert.equal(of(handle, 'Web').level, 'good');
-  assert.deepEqual(troubleOf(hubctl, 'Web'), { level: 'bad', problem: 'Web does not run.', since: null, href: null });
+  assert.deepEqual(troubleOf(hubctl, 'Web'), { level: 'bad', problem: 'The web process is not running.', since: null, href: null });
   heartbeats(handle).beat('web');
   const seenAt = hub.now();
   hub.passTime(2 * MINUTE);
@@ -79,7 +78,7 @@ test('a job that has waited for more than an hour is told since when, and those 
   });
   handle.db.exec(`UPDATE jobs SET state = 'failed', finished_at = ${hub.now()}`);
   assert.deepEqual(troubleOf(handle, 'Queue'), {
-    level: 'warn', problem: 'A job has failed for good.', since: hub.now(), href: '/admin/jobs?state=failed',
+    level: 'warn', problem: 'One job has failed for good.', since: hub.now(), href: '/admin/jobs?state=failed',
   });
 });
 
@@ -92,7 +91,7 @@ test('sources that fail are told since the first of them has', async (t) => {
   const failedAt = hub.now();
   hub.passTime(DAY);
   assert.deepEqual(troubleOf(hub.handle, 'Sources'), {
-    level: 'warn', problem: 'A source fails.', since: failedAt, href: '/admin#failing',
+    level: 'warn', problem: 'One source is failing.', since: failedAt, href: '/admin#failing',
   });
 });
 
@@ -103,7 +102,7 @@ test('a webhook that is silent for a week is told since its last event', async (
   hub.passTime(8 * DAY);
   await hub.work();
   assert.deepEqual(troubleOf(hub.handle, 'Webhooks'), {
-    level: 'warn', problem: 'A webhook has been silent for more than a week.', since: madeAt, href: '/admin/webhooks',
+    level: 'warn', problem: 'Webhooks have been silent for more than 7 days.', since: madeAt, href: '/admin/webhooks',
   });
   await ada.patch(`/api/sources/${hook.id}`, { paused: true });
   const { level, state, detail } = of(hub.handle, 'Webhooks');
@@ -119,7 +118,7 @@ test('as many unexpected errors as an alert is sent of are told, with or without
   assert.deepEqual([of(handle, 'Errors').level, of(handle, 'Errors').state], ['good', '19 recently']);
   errors(1);
   assert.deepEqual(troubleOf(handle, 'Errors'), {
-    level: 'warn', problem: 'There are many unexpected errors.', since: startedAt, href: '/admin/errors',
+    level: 'warn', problem: 'There are many unexpected errors: 20 in the last minutes.', since: startedAt, href: '/admin/errors',
   });
   hub.passTime(HOUR);
   assert.equal(of(handle, 'Errors').state, 'none recently');
@@ -135,7 +134,7 @@ test('an alert that reached nobody is told until one arrives', async (t) => {
   await tell();
   assert.equal(of(hub.handle, 'Alerts').level, 'warn');
   await tellFor(3 * DAY, HOUR);
-  assert.equal(of(hub.handle, 'Alerts').problem, 'The last alert reached nobody.');
+  assert.equal(of(hub.handle, 'Alerts').problem, 'The last alert was lost.');
   receiver.take();
   raise(hub, 'sync-failed', 'two');
   await tell();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { statfsSync, statSync } from 'node:fs';
 import { test } from 'node:test';
-import { findings } from '../src/features/admin/findings.ts';
+import { findings } from '../src/features/health/findings.ts';
 import { sourcePosts } from '../src/features/posts/source-posts-store.ts';
 import { searchIndex } from '../src/features/posts/search-index-store.ts';
 import { emptyLog, openDatabase } from '../src/platform/db/open-database.ts';
@@ -35,7 +35,7 @@ test('the finding of a full disk says what takes the space, how much is kept, an
   fill(hub);
   const disk = diskOf(hub);
   assert.deepEqual([disk.level, disk.state, disk.headline], ['bad', 'full', 'The disk is full: members can store nothing.']);
-  assert.match(disk.problem ?? '', /^The disk is full: members can store nothing\. The space is taken by: uploads 3\.0 MiB, database \d+ KiB\.$/);
+  assert.match(disk.problem ?? '', /^The disk is full: members can store nothing\. 63 MiB are free, 64 MiB are kept for repairs\. The space is taken by: uploads 3\.0 MiB, database \d+ KiB\.$/);
   assert.equal(disk.detail, '63 MiB are free, 64 MiB are kept for repairs');
   assert.ok(disk.since);
   assert.equal(diskOf(hub).since, disk.since);

@@ -6,14 +6,16 @@ import { test } from 'node:test';
 import { FINISHED_JOBS_KEPT } from '../src/app/schedule.ts';
 import { OLDEST_BACKUP } from '../src/features/backups/backup-status.ts';
 import { LEAST_FREE } from '../src/features/backups/backup-folder.ts';
-import { BURST, BURST_TIME, LONGEST_SILENCE, SPACE_HYSTERESIS } from '../src/features/health/watch-troubles.ts';
+import { BURST_TIME } from '../src/features/health/condition.ts';
+import { BURST, LONGEST_SILENCE } from '../src/features/health/conditions.ts';
+import { ALERT_WORDS } from '../src/features/health/watch-conditions.ts';
+import { HYSTERESIS } from '../src/features/hub/disk-reserve.ts';
 import { PASSWORD_LINK_LIFETIME, SESSION_LIFETIME, SESSION_MAX } from '../src/features/accounts/credential-store.ts';
 import { DRAFT_LIFETIME, PENDING_LIFETIME } from '../src/features/writing/draft-store.ts';
 import { INVITATION_HOURS } from '../src/features/accounts/join-hub.ts';
 import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../src/features/alerts/deliver-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../src/features/alerts/raise-alerts.ts';
 import { KEPT_UNNAMED } from '../src/features/attachments/upload-files.ts';
-import { TROUBLES } from '../src/features/alerts/alert-store.ts';
 import { previewRetention } from '../src/features/retention/remove-old-rows.ts';
 import { RUNS_KEPT } from '../src/features/history/backup-run-store.ts';
 import { DAYS } from '../src/features/sources/run-store.ts';
@@ -119,7 +121,7 @@ test('every row of what is kept is compared with the program', () => {
 test('each trouble that is told has its row among the alerts, with the bounds that the program has', () => {
   const cells = HANDBOOK.rows('Alert events').map(([first = '']) => first).join();
   const events = [...cells.matchAll(/`([a-z-]+)`/g)].map(([, name = '']) => name);
-  assert.deepEqual(events.sort(), Object.keys(TROUBLES).sort());
+  assert.deepEqual(events.sort(), [...ALERT_WORDS.keys()].sort());
   const alert = (event: string): string => row('Alert events', `\`${event}\``);
   assertSays(alert('webhook-silent'), [words(LONGEST_QUIET)]);
   assertSays(alert('worker-silent'), [words(LONGEST_SILENCE)]);
@@ -127,7 +129,7 @@ test('each trouble that is told has its row among the alerts, with the bounds th
   assertSays(alert('error-burst'), [words(BURST_TIME)]);
   assert.ok(alert('error-burst').startsWith(`${BURST} unexpected errors`));
   assert.match(alert('space-low'), new RegExp(`less than ${LEAST_FREE / 1024 ** 3} GiB is free`));
-  assert.equal(SPACE_HYSTERESIS, 1.1, '10 % more, the handbook says');
+  assert.equal(HYSTERESIS, 1.1, '10 % more, the handbook says');
 });
 
 test('how often alerts are told and tried, and how long they are kept, is said below the table as well', () => {

@@ -165,7 +165,7 @@ test('status says first whether all is well, then what is not, and ends with 1 w
 
   assert.deepEqual([well.status, unwell.status, ok], [0, 1, false]);
   assert.match(well.stdout, /^All is well\.\nok {3}Web: running\nok {3}Worker: running/);
-  assert.match(unwell.stdout, /^One thing needs attention\.\nBAD {2}Worker: not running \(.* UTC\)\n {5}The worker does not run/);
+  assert.match(unwell.stdout, /^One thing needs attention\.\nBAD {2}Worker: not running \(.* UTC\)\n {5}The worker is not running/);
   assert.deepEqual(findings.filter(({ level }) => level === 'bad').map(({ subject }) => subject), ['Worker']);
   assert.equal(hub.db.pragma('data_version'), before);
 });

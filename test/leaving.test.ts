@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { exportAccount } from '../src/features/leaving/export-account.ts';
 import { notifications } from '../src/features/notifications/notification-store.ts';
 import { alertDeliveries, alertEvents } from '../src/features/alerts/alert-store.ts';
-import { raiseSourceAlert, tellTroubles } from '../src/features/alerts/raise-alerts.ts';
+import { raiseAlert } from '../src/features/alerts/raise-alerts.ts';
+import { tellOperator } from '../src/features/health/watch-conditions.ts';
 import { audit } from '../src/features/audit/audit.ts';
 import { MINUTE } from '../src/platform/clock.ts';
 import { openDatabase } from '../src/platform/db/open-database.ts';
@@ -320,10 +321,10 @@ test('what alerts said of a source goes with it; of others in the same message i
   const title = `Letters to ${NAME}`;
   const [gone = 0, other = 0] = [await addNotes(bob, title), await addNotes(bob, 'Owls')];
   const raise = (id: number, name: string): void => hub.db.write('test', () =>
-    raiseSourceAlert(hub.handle, 'webhook-silent', { id, title: name }, 'nothing came'));
+    raiseAlert(hub.handle, { event: 'webhook-silent', source: { id, title: name }, problem: 'no events' }));
   raise(gone, title);
   raise(other, 'Owls');
-  tellTroubles(hub.handle);
+  tellOperator(hub.handle);
   raise(gone, title);
   assert.equal((await bob.delete(`/api/sources/${gone}`)).status, 204);
   assert.match(alertDeliveries(hub.handle).list({ limit: 1 })[0]?.body ?? '', /^A source that has been deleted\.\n“Owls” \(/);

@@ -76,7 +76,7 @@ test('a test alert goes by the worker, one at a time, and the page says what cam
   receiver.answerWith(answering(404));
   await tell();
   assert.match(await page(), /role="alert"><p>The test alert did not arrive:\s127\.0\.0\.1:\d+ answered 404: no\./);
-  assert.match((await ada.page('/')).text, /class="bad">The last alert reached nobody\.[^]*?answered 404/);
+  assert.match((await ada.page('/')).text, /class="bad">The last alert was lost\.[^]*?answered 404/);
 
   receiver.take();
   await ada.form('/admin/alerts/test');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { findings } from '../src/features/admin/findings.ts';
+import { findings } from '../src/features/health/findings.ts';
 import {
   answerAbout, OFFSITE_HUB, originOf, locateHub, readOffsiteHub, readOffsiteQuestion, settleOffsiteHub, stageOffsiteHub,
   withOlder, writeOffsiteHub, type OffsiteHub,

@@ -9,7 +9,7 @@ import { backupRuns, MOST_RUNS } from '../src/features/history/backup-run-store.
 import { ANSWERS, FIGURES, merge, type Figure } from '../src/features/history/figures.ts';
 import { COARSE, FINE, history, readings } from '../src/features/history/history-store.ts';
 import { beatOfWorker } from '../src/features/history/record-history.ts';
-import { beatOfWeb } from '../src/features/history/web-reading.ts';
+import { beatOfWeb } from '../src/features/history/process-notes.ts';
 import { counts, heartbeats } from '../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/platform/clock.ts';
 import { createScheduler, type Task } from '../src/platform/jobs/scheduler.ts';

@@ -59,7 +59,7 @@ test('a plot tells each step where one points at it and in its table, and what n
 test('each range has steps of its own, another one is refused, and before anything is known the page says so', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  assert.match((await ada.page('/admin')).text, /Nothing is known of that time/);
+  assert.match((await ada.page('/admin')).text, /No data for this time/);
   makeUpHistory(hub.handle, 31);
   for (const [range, steps] of [['24h', 48], ['7d', 56], ['30d', 60]] as const) {
     const { text } = await ada.page(`/admin?range=${range}`);
@@ -147,7 +147,7 @@ test('the calendar says of each night what came of it here and elsewhere, and no
 
   const { text } = await (await hub.person('ada')).page('/admin');
   assert.match(text, /<li title="14 Jan: here made and verified; elsewhere failed\ndir: why">/);
-  assert.match(text, /<li title="11 Jan: here made after a failure; elsewhere nothing is known\nwhy">/);
+  assert.match(text, /<li title="11 Jan: here made after a failure; elsewhere no data\nwhy">/);
 });
 
 test('a night of very many failures names each reason once and few of them, and hostile words stay words', async (t) => {

@@ -1,7 +1,7 @@
 // Protects operators from a virus scanner that fails unnoticed: overview, command line and alerts tell them.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { findings } from '../src/features/admin/findings.ts';
+import { findings } from '../src/features/health/findings.ts';
 import { MINUTE, SECOND } from '../src/platform/clock.ts';
 import { hubEnvironment } from './support/hub-process.ts';
 import { startHub, type Hub } from './support/hub.ts';
@@ -73,7 +73,7 @@ test('an alert is sent while a required scanner is away, and that it is over onc
   await upload();
   await passMinutes(2);
   assert.deepEqual(told(), ['scanner-silent error']);
-  assert.match(receiver.alerts()[0]?.text ?? '', /^Uploads are refused since 2030-01-15T12:02:00\.000Z/);
+  assert.match(receiver.alerts()[0]?.text ?? '', /^The virus scanner does not answer: every upload is refused\. Since 2030-01-15 12:02 UTC\./);
   scanner.answers = CLEAN;
   await passMinutes(2);
   assert.deepEqual(told(), ['scanner-silent error', 'scanner-silent resolved']);

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readHealth } from '../src/features/health/read-health.ts';
-import { readStorageSizes } from '../src/features/health/storage-space.ts';
+import { readStorageSizes } from '../src/features/backups/storage-space.ts';
 import { readService } from '../src/features/health/metrics.ts';
 import type { Db } from '../src/platform/db/open-database.ts';
 import { renderOpenMetrics, renderPrometheus } from '../src/platform/metrics/exposition.ts';

@@ -2,13 +2,11 @@ import * as accountPages from '../features/accounts/account-pages.ts';
 import * as accounts from '../features/accounts/account-routes.ts';
 import * as inviting from '../features/accounts/invitation-list.ts';
 import * as governing from '../features/admin/account-list.ts';
-import * as home from '../features/admin/home-pages.ts';
-import * as lookPages from '../features/admin/hub-look-pages.ts';
-import * as look from '../features/admin/hub-look-routes.ts';
+import * as look from '../features/admin/hub-look-pages.ts';
 import * as jobs from '../features/admin/job-list.ts';
 import * as overview from '../features/admin/overview-pages.ts';
+import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
-import * as metrics from '../features/health/metrics-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import * as adding from '../features/manage-sources/add-pages.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
@@ -30,12 +28,13 @@ import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
 import * as writing from '../features/writing/write-routes.ts';
-import { showHealth } from '../features/health/health-routes.ts';
+import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets, showManifest } from './frame/assets.ts';
+import * as home from './home-pages.ts';
 import { describeApi, type Info } from './openapi.ts';
 
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
@@ -244,7 +243,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
   at(
-    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', metrics.showMetrics,
+    'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
     { checksBearer: true, anyHost: true },
   ),
 
@@ -261,9 +260,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('GET /admin', 'admin', 'Page: overview', overview.showOverview),
   at('PATCH /api/admin/hub', 'admin', 'Change name, front-page text or accent of the hub', look.changeHub),
-  at('POST /admin/alerts/test', 'admin', 'Form: send a test alert', home.submitTestAlert),
-  at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', lookPages.showLook),
-  at('POST /admin/hub', 'admin', 'Form: name, text and accent of the hub', lookPages.submitLook),
+  at('POST /admin/alerts/test', 'admin', 'Form: send a test alert', alerts.submitTestAlert),
+  at('GET /admin/hub', 'admin', 'Page: name, text and accent of the hub', look.showLook),
+  at('POST /admin/hub', 'admin', 'Form: name, text and accent of the hub', look.submitLook),
   at('POST /api/admin/jobs/:id/retry', 'admin', 'Run a failed job again', jobs.retryJobJson),
   at('DELETE /api/admin/jobs/:id', 'admin', 'Discard a failed or waiting job', jobs.deleteJob),
   at('POST /admin/jobs/:id/retry', 'admin', 'Form: run a failed job again', thenSee(jobs.retryJobJson, '/admin/jobs')),

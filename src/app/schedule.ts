@@ -1,23 +1,19 @@
 import { invitations } from '../features/accounts/account-store.ts';
 import { passwordLinks, sessions } from '../features/accounts/credential-store.ts';
 import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
-import { tellTroubles } from '../features/alerts/raise-alerts.ts';
 import { uploads } from '../features/attachments/attachment-store.ts';
 import { cachedFiles } from '../features/attachments/cached-file-store.ts';
 import { sourceIcons } from '../features/attachments/icon-store.ts';
 import { tidyCache } from '../features/attachments/remote-cache.ts';
-import { scanUnscanned } from '../features/attachments/scan-file.ts';
+import { askScannerAgain, scanUnscanned } from '../features/attachments/scan-file.ts';
 import { removeAbandonedUploads, sweepUploads } from '../features/attachments/upload-files.ts';
 import { sealFeedPasswords } from '../features/feeds/feed-passwords.ts';
 import { planDueIcons } from '../features/feeds/fetch-icon.ts';
 import { planDueSyncs, planSomeSyncs } from '../features/feeds/sync-source.ts';
-import {
-  watchBackups, watchEnds, watchErrors, watchReserve, watchScanner, watchSpace, watchWorker,
-} from '../features/health/watch-troubles.ts';
-import { noteChangedSettings } from '../features/history/changed-settings.ts';
+import { tellOperator, watchConditions, watchWorker } from '../features/health/watch-conditions.ts';
+import { lookAtCertificate } from '../features/history/watch-certificate.ts';
+import { beatOfWeb, noteChangedSettings } from '../features/history/process-notes.ts';
 import { beatOfWorker } from '../features/history/record-history.ts';
-import { watchCertificate } from '../features/history/watch-certificate.ts';
-import { beatOfWeb } from '../features/history/web-reading.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { beatOnTrial, isOnTrial, rehearse } from '../features/hub/trial.ts';
 import { workerQueue } from '../features/hub/worker-jobs.ts';
@@ -78,14 +74,10 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('seal webhook secrets', HOUR, sealSecrets),
   throttledTask('seal passwords of feeds', HOUR, sealFeedPasswords),
 
-  sqlTask('watch errors', MINUTE, watchErrors),
-  sqlTask('watch free space', MINUTE, watchSpace),
-  sqlTask('watch the reserve', 10 * SECOND, watchReserve),
-  { name: 'watch the scanner', everyMs: MINUTE, run: watchScanner },
-  sqlTask('watch backups', 10 * MINUTE, watchBackups),
-  { name: 'watch the certificate', everyMs: HOUR, run: watchCertificate },
-  sqlTask('watch for ends of troubles', MINUTE, watchEnds),
-  sqlTask('tell of troubles', 5 * SECOND, tellTroubles),
+  { name: 'ask the scanner again', everyMs: MINUTE, run: askScannerAgain },
+  { name: 'look at the certificate', everyMs: HOUR, run: lookAtCertificate },
+  sqlTask('watch conditions', 10 * SECOND, watchConditions),
+  sqlTask('tell alerts', 5 * SECOND, tellOperator),
   sqlTask('tidy alerts', MINUTE, tidyDeliveries),
   onceADay(throttledTask('remove old alerts', HOUR, removeOldDeliveries)),
 ];

@@ -9,7 +9,7 @@ import { joinTrial } from '../app/processes/trial.ts';
 import { createWebServer } from '../app/processes/web-server.ts';
 import { webTasks } from '../app/schedule.ts';
 import { noteError } from '../features/errors/error-store.ts';
-import { stopDeliveringAlerts } from '../features/health/watch-troubles.ts';
+import { stopDeliveringAlerts } from '../features/health/watch-conditions.ts';
 import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
 import { SECOND } from '../platform/clock.ts';
 import { closeServer } from '../platform/http/server.ts';

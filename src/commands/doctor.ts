@@ -1,9 +1,7 @@
 import { sumUploads, uploads } from '../features/attachments/attachment-store.ts';
 import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
-import { finding, problemsOf, type Finding } from '../features/admin/finding.ts';
-import { findings } from '../features/admin/findings.ts';
-import { unknownYet } from '../features/admin/pending-findings.ts';
 import { hashFile } from '../features/backups/manifest.ts';
+import { finding, findings, problemsOf, unknownYet, type Finding } from '../features/health/findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import type { Command, CommandContext } from './command.ts';
 import { showProgress } from './progress.ts';

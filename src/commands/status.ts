@@ -1,5 +1,5 @@
-import { type Finding, type Level, problemsOf } from '../features/admin/finding.ts';
-import { findings } from '../features/admin/findings.ts';
+import { sinceInWords } from '../features/health/condition.ts';
+import { findings, problemsOf, type Finding, type Level } from '../features/health/findings.ts';
 import { isoTime } from '../platform/clock.ts';
 import { utcTime } from '../platform/in-words.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
@@ -34,7 +34,7 @@ export function overallVerdict(all: readonly Finding[]): string {
 export function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
-  const below = [problem, since !== null && `Since ${utcTime(since)}.`, whatToDo].filter(Boolean).join(' ');
+  const below = [problem, sinceInWords(since), whatToDo].filter(Boolean).join(' ');
   return below === '' ? line : `${line}     ${singleLine(below)}\n`;
 }
 

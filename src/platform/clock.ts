@@ -17,6 +17,11 @@ export function hasPassed(since: number, duration: number, now: number): boolean
   return now - since >= duration || since > now;
 }
 
+/** Whole seconds, never negative: a clock may have been set back. */
+export function wholeSeconds(ms: number): number {
+  return Math.max(0, Math.floor(ms / SECOND));
+}
+
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 const MIN_YEAR = 1900;
 

@@ -6,7 +6,7 @@ import { hubOf, openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { accounts } from '../../src/features/accounts/account-store.ts';
 import { showOverview } from '../../src/features/admin/overview-pages.ts';
 import { metricFamilies, readMetrics } from '../../src/features/health/metrics.ts';
-import { processMetrics } from '../../src/features/health/read-health.ts';
+import { processMetrics } from '../../src/features/hub/hub.ts';
 import { FIGURES, type Figure, type Figures } from '../../src/features/history/figures.ts';
 import { COARSE, FINE, history } from '../../src/features/history/history-store.ts';
 import { beatOfWorker } from '../../src/features/history/record-history.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { metricFamilies, readMetrics } from '../../src/features/health/metrics.ts';
-import { httpMetrics, processMetrics } from '../../src/features/health/read-health.ts';
+import { httpMetrics, processMetrics } from '../../src/features/hub/hub.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { TROUBLES } from '../../src/features/alerts/alert-store.ts';
+import { ALERT_WORDS } from '../../src/features/health/watch-conditions.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { hubctlProcess } from '../support/hubctl.ts';
 import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
@@ -25,7 +25,7 @@ const echo = (status: number): Fault => ({ path, headers }, response) =>
     .end(`Cannot POST ${path} ${decodeURIComponent(path)} with ${String(headers.authorization)}`);
 
 /** How the receiver fails, a different way for each kind of trouble. */
-const FAULTS: Record<keyof typeof TROUBLES, Fault> = {
+const FAULTS: Record<string, Fault> = {
   'sync-failed': echo(500),
   'webhook-silent': echo(404),
   'worker-silent': ({ path }, response) => void response.writeHead(302, { location: path }).end(path),
@@ -50,7 +50,7 @@ function shownByKernel(pid: number | undefined): string {
 async function failingReceiver(t: TestContext) {
   const origin = await startOrigin(t, (request, response) => {
     const { event } = JSON.parse(request.body.toString()) as { event: string };
-    (FAULTS[event as keyof typeof FAULTS] ?? echo(500))(request, response);
+    (FAULTS[event] ?? echo(500))(request, response);
   });
   const { host } = new URL(origin.url);
   const address = `http://${USER.name}:${USER.password}@${host}/${MARK}path/%68ush7?key=${MARK}%2Dkey`;
@@ -74,6 +74,7 @@ test('with deliveries failing in every way, no output, log, page, metric, title 
   }
   const attempted = (): number =>
     db.prepare<[], { n: number }>('attempted', 'SELECT count(*) AS n FROM alert_deliveries WHERE last_error IS NOT NULL').get()?.n ?? 0;
+  assert.deepEqual(Object.keys(FAULTS).sort(), [...ALERT_WORDS.keys()].sort());
   const kinds = Object.keys(FAULTS).length;
   await waitUntil('each kind has been tried in vain', () => attempted() >= kinds, 60_000);
 

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
-import { watchBackups } from '../../src/features/health/watch-troubles.ts';
+import { watchConditions } from '../../src/features/health/watch-conditions.ts';
 import { alertEvents } from '../../src/features/alerts/alert-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { startHub } from '../support/hub.ts';
@@ -66,9 +66,9 @@ test('one bit flipped in every pack fails the next run, is told as an alert, and
     BACKUP_RESTIC_REPOSITORY: hub.repository, BACKUP_RESTIC_PASSWORD_FILE: hub.password, ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/',
   });
   told.handle.config.dataDir !== hub.dataDir && execFileSync('cp', ['-a', `${hub.dataDir}/run/.`, `${told.dataDir}/run`]);
-  watchBackups(told.handle);
+  watchConditions(told.handle);
   const { isOpen, subjects } = alertEvents(told.handle).find('backup-offsite-failed') ?? assert.fail('no alert');
-  assert.deepEqual([isOpen, /^restic: .* DAMAGED: .*scripts\/README\.md/.test(subjects[0] ?? '')], [1, true], subjects[0]);
+  assert.deepEqual([isOpen, /^The restic repository is damaged: .* DAMAGED: .*scripts\/README\.md/.test(subjects[0] ?? '')], [1, true], subjects[0]);
 });
 
 test('a larger repository is read in parts: until all of them were, its backups are sent and being checked, which is no warning', async (t) => {

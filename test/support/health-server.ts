@@ -1,8 +1,7 @@
 import type { Server } from 'node:http';
 import type { TestContext } from 'node:test';
-import { showHealth } from '../../src/features/health/health-routes.ts';
-import { showMetrics } from '../../src/features/health/metrics-routes.ts';
-import { httpMetrics, processMetrics } from '../../src/features/health/read-health.ts';
+import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
+import { httpMetrics, processMetrics } from '../../src/features/hub/hub.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { html } from '../../src/platform/http/html.ts';
 import { problemReply, type Reply, tryLater } from '../../src/platform/http/reply.ts';

@@ -69,7 +69,7 @@ export async function startHub(
     return [kind, { ...handler, run }];
   }));
   const worker = createWorker({ db, queue: workerQueue(handle), handlers, clock, log, onError });
-  const tasks = workerTasks(handle).filter(({ name }) => name !== 'plan due icons' && name !== 'watch the certificate');
+  const tasks = workerTasks(handle).filter(({ name }) => name !== 'plan due icons' && name !== 'look at the certificate');
   const scheduler = createScheduler({ tasks, clock, log, onError });
 
   t.after(async () => {

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { deliver, deliverAlert } from '../../src/features/alerts/deliver-alert.ts';
-import { raiseAlert, tellTroubles } from '../../src/features/alerts/raise-alerts.ts';
+import { raiseAlert, watchAlert } from '../../src/features/alerts/raise-alerts.ts';
 import { receiverOf } from '../../src/features/alerts/send-alert.ts';
-import type { Trouble } from '../../src/features/alerts/alert-store.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
+import { tellOperator } from '../../src/features/health/watch-conditions.ts';
 import type { JobKind } from '../../src/features/hub/hub.ts';
 import { jobHandlers, workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
@@ -63,7 +63,7 @@ export async function hubWithReceiver(t: TestContext, env: Record<string, string
 
   /** Tells and delivers what is due, and looks after nothing else. Returns how many deliveries were tried. */
   function tell(): Promise<number> {
-    tellTroubles(hub.handle);
+    tellOperator(hub.handle);
     return worker.runDue();
   }
 
@@ -79,8 +79,13 @@ export async function hubWithReceiver(t: TestContext, env: Record<string, string
 }
 
 /** As something in the hub does it: in a transaction. */
-export function raise(hub: Hub, trouble: Trouble, subject: string): void {
-  hub.db.transaction('test', () => raiseAlert(hub.handle, trouble, subject))();
+export function raise(hub: Hub, event: string, problem: string): void {
+  hub.db.transaction('test', () => raiseAlert(hub.handle, { event, source: null, problem }))();
+}
+
+/** As one look at a condition: what is wrong, or null when it is over. */
+export function watch(hub: Hub, event: string, problem: string | null): void {
+  watchAlert(hub.handle, event, new Map(problem === null ? [] : [['it', problem]]));
 }
 
 /** Lets the time pass in steps of the schedule, working at each. */

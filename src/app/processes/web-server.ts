@@ -1,9 +1,8 @@
 import type { Server } from 'node:http';
 import { authenticate } from '../../features/accounts/authenticate.ts';
 import { noteError } from '../../features/errors/error-store.ts';
-import { httpMetrics, processMetrics } from '../../features/health/read-health.ts';
 import { requireRoom } from '../../features/hub/disk-reserve.ts';
-import { bufferedCounts, metLimit, type Hub } from '../../features/hub/hub.ts';
+import { bufferedCounts, httpMetrics, metLimit, processMetrics, type Hub } from '../../features/hub/hub.ts';
 import { requireNoTrial } from '../../features/hub/trial.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';

@@ -13,10 +13,10 @@ import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sources } from '../sources/source-store.ts';
 
-/** `sources`: how many it owns. */
+/** `sources`: how many the account owns. */
 type ListedAccount = Account & { sources: number };
 
-/** Everybody who has joined. */
+/** All accounts. */
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
   title: 'Accounts',
@@ -78,14 +78,14 @@ export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<
   return json({ url, expiresAt: isoTime(expiresAt) }, 201);
 }
 
-/** What came of the form that was sent. */
+/** The result of the form. */
 type Sent = { problem?: HttpError; url?: string; done?: string };
 
 export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): Reply {
   return page(accountPage(find(hub, req), sent, timesOf(hub, req.viewer)), sent.problem?.status, sent.problem?.headers);
 }
 
-/** What each button of the form asks for. */
+/** The change that each button asks for. */
 const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
   'make-admin': { role: 'admin' },
   'make-member': { role: 'member' },
@@ -108,12 +108,12 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
   return showAccountPage(hub, req, { done: 'The account was changed.' });
 }
 
-/** Otherwise it is about the password, and is shown at that field. */
+/** Other problems concern the password and are shown at that field. */
 function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
   return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
 }
 
-/** One account, and what an administrator may do about it. */
+/** One account, and the forms to change it. */
 function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
   const { id, username, displayName, role, sources, createdAt, disabledAt } = account;
   const button = (act: string, label: string): Html =>

@@ -1,20 +1,46 @@
-import { readForm } from '../../platform/http/body.ts';
+import { readForm, readJson } from '../../platform/http/body.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
-import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
+import { createInput } from '../../platform/http/input.ts';
+import { HttpError, json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { hubLook } from '../hub/hub-row-store.ts';
+import { audit, type By } from '../audit/audit.ts';
+import { hubLook, type HubLook } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying } from '../hub/said.ts';
-import { changeLook, FRONT_TEXT_MAX, HUB_NAME_MAX } from './hub-look-routes.ts';
 
-/** Any other hue is as good: lightness and chroma are the stylesheet's. */
+const HUB_NAME_MAX = 60;
+const FRONT_TEXT_MAX = 500;
+const HUE_MAX = 359;
+
+/** The choices; any other hue works too, because the stylesheet sets lightness and chroma. */
 const HUES: [hue: number, name: string][] = [
   [268, 'Ink'], [295, 'Violet'], [325, 'Plum'], [355, 'Rose'], [25, 'Brick'], [55, 'Amber'], [90, 'Straw'],
   [125, 'Moss'], [155, 'Fern'], [185, 'Teal'], [215, 'Lake'], [240, 'Sea'],
 ];
 
 type LookForm = { values: Record<string, string>; problem?: HttpError };
+
+export async function changeHub(hub: Hub, req: MemberRequest): Promise<Reply> {
+  return json(changeLook(hub, await readJson(req), req));
+}
+
+/** Changes the hub's name, text or hue, and returns all three; 422. */
+function changeLook(hub: Hub, values: Record<string, unknown>, by: By): HubLook {
+  const input = createInput(values);
+  const name = input.optionalText('name', { max: HUB_NAME_MAX });
+  const text = input.prose('text', FRONT_TEXT_MAX)?.trim();
+  const hue = input.optionalInteger('hue', 0, HUE_MAX);
+  if (values['name'] === '') input.refuse('name', 'must not be empty.');
+  input.done();
+  return hub.db.write('change look', () => {
+    const before = hubLook(hub).read();
+    const look = { name: name ?? before.name, text: text ?? before.text, hue: hue ?? before.hue };
+    audit(hub, 'hub.changed', by, undefined, { name: look.name, hue: look.hue });
+    hubLook(hub).change(look);
+    return look;
+  });
+}
 
 export function showLook(hub: Hub): Reply {
   const { name, text, hue } = hubLook(hub).read();

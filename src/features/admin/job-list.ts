@@ -11,7 +11,7 @@ import { counts, jobs, type Hub } from '../hub/hub.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
-/** Jobs, with what can be done about each. The page begins with those that failed for good. */
+/** Jobs, with buttons to retry or discard. Jobs that failed for good come first. */
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   name: 'jobs',
   title: 'Jobs',
@@ -24,7 +24,7 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   empty: 'No jobs in this state.',
 });
 
-/** How many jobs of each kind are to be done: of some, such as scans of files, there is one for each file. */
+/** How many jobs of each kind wait. Some kinds, such as scans, have one job per file. */
 function toDo(hub: Hub): Html {
   const reading = counts(hub).read();
   const left = new Map<string, number>();
@@ -39,7 +39,7 @@ function toDo(hub: Hub): Html {
 
 const UNDER_WAY = ['queued', 'running', 'retrying'];
 
-/** What a job works on, as `subject`; its payload is internal. */
+/** A job as the API shows it. `subject`: what it works on; its payload is internal. */
 function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
   const { progress: done, progressTotal: total } = at;
   return {
@@ -99,8 +99,8 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
 const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
 /**
- * Puts a failed job back into the queue, or keeps a failed or waiting one from running. False for one that cannot be
- * retried, as another for its subject waits already, or discarded, as it is running or has ended.
+ * Retries a failed job, or discards a failed or waiting one. False if another job for its subject waits already, or if
+ * the job to discard is running or has ended.
  */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {

@@ -6,22 +6,20 @@ import { accounts, invitations } from '../accounts/account-store.ts';
 import { TEST_BUTTON } from '../alerts/alert-list.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { DELIVERED_KEPT } from '../alerts/deliver-alert.ts';
-import { readBackupStatus } from '../backups/backup-status.ts';
+import { startReading } from '../health/condition.ts';
+import { findingOn, type Finding } from '../health/findings.ts';
 import { hubLook, PRODUCT } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countsForPage } from '../reading/reading-counts.ts';
 import { manySources } from '../sources/source-store.ts';
-import { alertFinding } from './alert-finding.ts';
-import { backupHere } from './backup-findings.ts';
-import type { Finding } from './finding.ts';
 
-/** One of the first things to do. Whether it is done is seen from what there is, and noted nowhere. */
+/** One of the first things to do. Whether it is done follows from the data, and is not stored. */
 type NextStep = { title: string; href: string; isDone: boolean; how: Html; button?: Html | false };
 
 /**
- * What is to be done first, by whoever looks: nothing once all of it is done or the list was put away. `from`: the path
- * of the page that it stands on.
+ * The getting-started list; false once every step is done or the viewer has put it away. `from`: the path of the page
+ * that shows it.
  */
 export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false {
   if (!viewer.preferences.nextSteps) return false;
@@ -75,34 +73,34 @@ function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
   ];
 }
 
-/** Whoever adds a source follows it. */
+/** Follows a source; adding one is following it. */
 function isReading(hub: Hub, viewer: Viewer): boolean {
   return countsForPage(hub, viewer).folders.length > 0;
 }
 
 /**
- * Done once a message has arrived, be it the test. That is forgotten in time: whoever has been here for longer has done
- * it if nothing is wrong.
+ * Done once a message has arrived, even a test. Delivered messages are removed after a while, so it also counts as done
+ * if the account is older than that and nothing is wrong.
  */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
-  const found = alertFinding(hub);
-  const isSetUp = found.level !== 'off';
+  const [found] = findingOn('Alerts', startReading(hub));
+  const isSetUp = hub.config.alertWebhookUrl !== null;
   const hasArrived = alertDeliveries(hub).list({ state: 'delivered', limit: 1 }).length > 0;
   const isForgotten = hasPassed(accounts(hub).find(viewer.id)?.createdAt ?? 0, DELIVERED_KEPT, hub.clock());
   return {
     title: 'Let the hub tell you of problems', href: '/admin/alerts',
-    isDone: isSetUp && !found.isBad && (hasArrived || isForgotten),
-    how: html`${found.whatToDo === null ? 'See whether a test alert arrives.' : told(found)}${
+    isDone: isSetUp && !found?.isBad && (hasArrived || isForgotten),
+    how: html`${found?.whatToDo ? told(found) : 'See whether a test alert arrives.'}${
       !isSetUp && ' Then restart it.'}`,
     button: isSetUp && TEST_BUTTON,
   };
 }
 
 function backupStep(hub: Hub): NextStep {
-  const status = readBackupStatus(hub);
+  const reading = startReading(hub);
   return {
-    title: 'Make the first backup', href: '/admin#nights', isDone: status.newestVerified !== null,
-    how: told(backupHere(status, hub.clock())),
+    title: 'Make the first backup', href: '/admin#nights', isDone: reading.backups().newestVerified !== null,
+    how: html`${findingOn('Backup here', reading).map(told)}`,
   };
 }
 

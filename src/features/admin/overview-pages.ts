@@ -3,23 +3,23 @@ import { HttpError, page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { dayNumber, showTime, timesOf } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { alertEvents, TROUBLES } from '../alerts/alert-store.ts';
+import { alertEvents } from '../alerts/alert-store.ts';
 import { iconsOfSources } from '../attachments/icon-views.ts';
+import { findings, problemsOf } from '../health/findings.ts';
+import { ALERT_WORDS } from '../health/watch-conditions.ts';
 import { nightsView } from '../history/night-views.ts';
 import { readNights } from '../history/nights.ts';
 import { plotViews, rangeLinks } from '../history/plots.ts';
 import { RANGES, type Range } from '../history/read-history.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { failingSources } from '../sources/source-store.ts';
-import { problemsOf } from './finding.ts';
-import { findings } from './findings.ts';
 import { nextSteps } from './next-steps.ts';
 import { failingView, tiles, verdict, type PastTrouble } from './overview-views.ts';
 
-/** Of the sources that fail, those that have done so the longest are named. */
+/** The overview lists this many failing sources, the longest-failing first. */
 const FAILING_SHOWN = 5;
 
-/** Whether everything is all right, in one sentence; then what is known of each thing, and what it was like. */
+/** The overview: a verdict in one sentence, a tile for each subject, and plots of the past. */
 export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply {
   const range = rangeOf(query);
   const times = timesOf(hub, viewer);
@@ -42,10 +42,12 @@ ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
 
-/** Of the troubles that the operator was told of: the one of which it was said last that it is over. */
+/** The alert whose end was told last. */
 function lastOver(hub: Hub): PastTrouble | null {
-  const over = alertEvents(hub).all().filter(({ event, isOpen }) => isOpen === 0 && event in TROUBLES)
-    .flatMap(({ event, overToldAt }) => (overToldAt === null ? [] : [{ words: TROUBLES[event].over, at: overToldAt }]));
+  const over = alertEvents(hub).all().flatMap(({ event, isOpen, overToldAt }) => {
+    const words = ALERT_WORDS.get(event)?.over;
+    return isOpen === 1 || overToldAt === null || words === undefined ? [] : [{ words, at: overToldAt }];
+  });
   return over.sort((a, b) => b.at - a.at)[0] ?? null;
 }
 
@@ -57,8 +59,7 @@ function rangeOf(query: URLSearchParams): Range {
 
 function plotsOrNothing(plots: Html[]): Html {
   if (plots.length > 0) return html`<div class="plots">${plots}</div>`;
-  return html`<p class="empty">Nothing is known of that time. The worker notes every five minutes what
-the hub is like.</p>`;
+  return html`<p class="empty">No data for this time. The worker records figures every five minutes.</p>`;
 }
 
 /** A row for each label `kind,state` of the counters. */

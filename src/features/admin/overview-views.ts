@@ -3,12 +3,12 @@ import { icon } from '../../platform/http/icons.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { asSentence } from '../manage-sources/source-state.ts';
 import type { FailingSource } from '../sources/source-store.ts';
-import type { Finding, Level } from './finding.ts';
+import type { Finding, Level } from '../health/findings.ts';
 
-/** The trouble that was over last, in words, and when (unix ms). */
+/** The problem that ended last, in words, and when (unix ms). */
 export type PastTrouble = { words: string; at: number };
 
-/** "All is well", or what is wrong, since when, and the link that helps. */
+/** "All is well", or what is wrong, since when, what to do, and a link to the page that helps. */
 export function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
   const [worst, ...others] = problems;
   if (!worst) {
@@ -46,12 +46,12 @@ const LAMP_WORDS: Record<Level, string> = {
   good: 'well', off: 'not set up', warn: 'look at this', bad: 'look at this',
 };
 
-/** What is known of each thing. */
+/** The tiles, one for each finding. */
 export function tiles(all: Finding[], times: Times): Html {
   return html`<dl class="tiles">${all.map((one) => tile(one, times))}</dl>`;
 }
 
-/** A number that the state begins with stands out. */
+/** A number at the beginning of the state is shown larger. */
 function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
   const [, number, rest] = /^(\d[\d.]*)( .*)?$/.exec(state) ?? [];
   const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;
@@ -62,7 +62,7 @@ function tile({ subject, level, state, detail, at, href }: Finding, times: Times
 ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
 }
 
-/** Sources that fail, each with the reason and a button to try it again. */
+/** Failing sources, each with the reason and a button that tries again. */
 export function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
 <li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>
@@ -70,6 +70,6 @@ export function failingView(failing: FailingSource[], icons: Map<number, Html>, 
   reason !== null && asSentence(reason)}</span>${
   nextSyncAt !== null && html` Next try ${showTime(times, nextSyncAt)}.`}</p></div>
 <form method="post" action="/sources/${id}/sync"><button aria-label="Try ${title} now">Try now</button></form></li>`;
-  return html`<section aria-labelledby="failing"><div class="section-head"><h2 id="failing">Sources that fail</h2>
+  return html`<section aria-labelledby="failing"><div class="section-head"><h2 id="failing">Failing sources</h2>
 <a href="/sources">All sources</a></div><ul class="failing-list">${failing.map(item)}</ul></section>`;
 }

@@ -1,10 +1,12 @@
 import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
+import { seeOther, type Reply } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, TEST, type AlertDelivery, type DeliveryState } from './alert-store.ts';
+import { sendTestAlert } from './raise-alerts.ts';
 
 const LOOK_AGAIN = 3; // seconds
 
@@ -15,7 +17,13 @@ const SHOWN_BODY = 4_000;
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
 <button>Send a test alert</button></form>`;
 
-/** What the operator was told, and what became of each message. */
+/** Sends a test alert; the list then shows its result. */
+export function submitTestAlert(hub: Hub): Reply {
+  sendTestAlert(hub);
+  return seeOther('/admin/alerts');
+}
+
+/** The alerts sent to the operator, and the result of each delivery. */
 export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
   name: 'alerts',
   title: 'Alerts',
@@ -42,7 +50,7 @@ messages, such as a webhook of Slack, Mattermost, Discord or ntfy, and restart t
     : html`Sent to <code>${describeDestination(config.alertWebhookUrl)}</code>.`;
 }
 
-/** What came of a test, where nothing was sent since. */
+/** The result of a test alert, if it is the newest alert. */
 function lastTest(hub: Hub): Html | false {
   const [last] = alertDeliveries(hub).list({ limit: 1 });
   if (last?.event !== TEST) return false;
@@ -53,7 +61,7 @@ function lastTest(hub: Hub): Html | false {
 ${last.lastError}.</p>${!isLost && html`<p>The hub tries again in a while.</p>`}</div>`;
 }
 
-/** Nobody has tried to send it yet. */
+/** Not tried yet. */
 function isUnderWay({ state, attempts }: AlertDelivery): boolean {
   return state === 'pending' && attempts === 0;
 }
@@ -72,7 +80,7 @@ function item(delivery: AlertDelivery, times: Times): Html {
   </div></li>`;
 }
 
-/** Scheme, host and port of the receiver, which are all of its address that may be shown. */
+/** Scheme, host and port of the receiver. The rest of its address is secret. */
 export function describeDestination(address: string): string {
   const url = URL.parse(address);
   return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;

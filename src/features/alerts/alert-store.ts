@@ -3,13 +3,13 @@ import { dueTimes } from '../../platform/jobs/job-records.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 
-/** What is known of one kind of trouble; times in unix ms. */
+/** The state of alerts of one name; times in unix ms. */
 export type AlertEvent = {
-  event: Trouble;
+  event: string; // the name of a condition, of this hub or of an older one
   isOpen: number;
-  isTold: number;
-  untold: number;
-  subjects: string[];
+  isTold: number; // the last message said that it lasts
+  untold: number; // times it was raised since the last message
+  subjects: string[]; // the first few problems since the last message, a line each
   raisedAt: number | null;
   toldAt: number | null;
   overToldAt: number | null;
@@ -23,9 +23,9 @@ export const DELIVERY_STATES = ['failed', 'pending', 'delivered'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** A message to the operator's receiver and how its delivery goes; times in unix ms. */
-export type AlertDelivery = TroubleMessage & {
+export type AlertDelivery = AlertMessage & {
   id: number;
-  event: string; // a kind of trouble, or one of an older hub
+  event: string; // the name of a condition, of this hub or of an older one; or TEST
   state: DeliveryState;
   attempts: number;
   createdAt: number;
@@ -34,7 +34,7 @@ export type AlertDelivery = TroubleMessage & {
   lastError: string | null;
 };
 
-type NewDelivery = TroubleMessage & { event: Trouble | typeof TEST };
+type NewDelivery = AlertMessage & { event: string };
 
 /** `before` is the id of the last one of the page before. */
 type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
@@ -42,14 +42,14 @@ type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | unde
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;
 
-/** A time that is yet to come would silence its kind of trouble for as long. */
+/** A time in the future would silence alerts of that name until then. */
 const EVENT_TIMES: StoredTime[] = [
   { table: 'alert_events', column: 'raised_at', furthest: 0 },
   { table: 'alert_events', column: 'told_at', furthest: 0 },
   { table: 'alert_events', column: 'over_told_at', furthest: 0 },
 ];
 
-/** One row for each kind of trouble that there has been. */
+/** One row for each name that was ever raised. */
 export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
@@ -62,7 +62,7 @@ export const alertEvents = store(({ db, clock }) => {
       over_told_at = excluded.over_told_at`);
 
   return {
-    find(event: Trouble): AlertEvent | undefined {
+    find(event: string): AlertEvent | undefined {
       const row = select.get(event);
       return row && toEvent(row);
     },
@@ -70,7 +70,7 @@ export const alertEvents = store(({ db, clock }) => {
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
     bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
-    /** As `forget` of deliveries, of what is not told yet. */
+    /** As `forget` of deliveries, in problems that are not told yet. */
     forget(words: string, instead: string): void {
       for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
         if (!subjects.some((subject) => subject.includes(words))) continue;
@@ -98,7 +98,7 @@ export const DELIVER_ALERT = 'deliver-alert';
 /** No delivery is put off for longer than this, after a failure or by a Retry-After. */
 const LONGEST_PAUSE = 2 * HOUR;
 
-/** The messages that were made of troubles. */
+/** Messages to the operator. */
 export const alertDeliveries = store(({ db, clock }) => {
   const insert = db.prepare<[NewDelivery & { now: number }], { id: number }>('create alert delivery', `
     INSERT INTO alert_deliveries (event, severity, title, body, suppressed, created_at, next_at)
@@ -146,94 +146,28 @@ export const alertDeliveries = store(({ db, clock }) => {
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
-    /** Says something else instead of every line with those words. In the caller's transaction. */
+    /** Replaces every line that contains `words` by `instead`. In the caller's transaction. */
     forget(words: string, instead: string): void {
       for (const { id, body } of selectNaming.all(words)) {
         rewrite.run(without(body.split('\n'), words, instead).join('\n'), id);
       }
     },
-    /** Those that are yet to be sent: a few for each kind of trouble. */
+    /** Those that are yet to be sent: a few for each name. */
     pending: (): AlertDelivery[] => selectPending.all(),
-    /** Removes up to `limit` that ended so before `before` (unix ms). Returns how many. */
+    /** Removes up to `limit` that reached this final state before `before` (unix ms). Returns how many. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };
 });
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 
-/** A kind of trouble in words: when it happened, and when it is over. */
-type Words = { title: string; severity: Severity; over: string };
+/** One message. `suppressed`: how many more problems of that name it does not list. */
+export type AlertMessage = { title: string; body: string; severity: Severity; suppressed: number };
 
-/** Every kind that is told. Each is told of once an hour at most, however many things are in that trouble. */
-export const TROUBLES = {
-  'sync-failed': {
-    title: 'Sources cannot be synchronised', severity: 'error', over: 'All sources are synchronised again',
-  },
-  'webhook-silent': {
-    title: 'No events from webhooks for more than 7 days', severity: 'warning', over: 'No webhook is silent any more',
-  },
-  'worker-silent': {
-    title: 'The hub’s worker is not running', severity: 'error', over: 'The hub’s worker is running again',
-  },
-  'backup-failed': { title: 'A backup failed', severity: 'error', over: 'Backups succeed again' },
-  'backup-degraded': {
-    title: 'A backup is degraded: the hub has lost data', severity: 'error', over: 'Backups are complete again',
-  },
-  'backup-stale': {
-    title: 'There is no recent verified backup', severity: 'error', over: 'There is a recent verified backup again',
-  },
-  'backup-offsite-failed': {
-    title: 'Off-site copies fail', severity: 'error', over: 'Off-site copies succeed again',
-  },
-  'backup-offsite-stale': {
-    title: 'There is no recent off-site copy', severity: 'error', over: 'There are recent off-site copies again',
-  },
-  'backup-verify-failed': {
-    title: 'A backup failed its verification', severity: 'error', over: 'No backup on this machine is damaged any more',
-  },
-  'space-low': {
-    title: 'The hub’s disk is nearly full', severity: 'error', over: 'The hub’s disk has enough space again',
-  },
-  'scanner-silent': {
-    title: 'The virus scanner does not answer', severity: 'error', over: 'The virus scanner answers again',
-  },
-  'disk-full': {
-    title: 'The hub’s disk is full: members can store nothing', severity: 'error',
-    over: 'There is room on the hub’s disk again: members can write',
-  },
-  'certificate-ending': {
-    title: 'The certificate of the hub’s address ends soon', severity: 'error', over: 'The certificate was renewed',
-  },
-  'error-burst': { title: 'Many unexpected errors', severity: 'error', over: 'Unexpected errors are rare again' },
-} satisfies Record<string, Words>;
-
-export type Trouble = keyof typeof TROUBLES;
-
-/** What one message says; `suppressed` more of the kind it does not name. */
-export type TroubleMessage = { title: string; body: string; severity: Severity; suppressed: number };
-
-/** The `event` of messages that tell of no trouble. */
+/** The `event` of test alerts. */
 export const TEST = 'test';
 
-/** What is sent to see whether it arrives. */
-export const TEST_MESSAGE: TroubleMessage = {
+export const TEST_MESSAGE: AlertMessage = {
   title: 'Test alert', body: 'This hub’s operator sent this message to test alert delivery.', severity: 'info',
   suppressed: 0,
 };
-
-/** Of a trouble that happened `untold` times, `subjects` among them; `isOver` where it has passed already. */
-export function troubleMessage(trouble: Trouble, subjects: string[], untold: number, isOver: boolean): TroubleMessage {
-  const { title, severity } = TROUBLES[trouble];
-  const lines = isOver ? [...subjects, 'This has already been resolved.'] : subjects;
-  return message(title, severity, lines, untold - subjects.length);
-}
-
-/** That a trouble is over; it may have come back `untold` times in between. */
-export function overMessage(trouble: Trouble, subjects: string[], untold: number): TroubleMessage {
-  const { title, over } = TROUBLES[trouble];
-  return message(over, 'resolved', [`Resolved: ${title}`, ...subjects], untold - subjects.length);
-}
-
-function message(title: string, severity: Severity, lines: string[], unnamed: number): TroubleMessage {
-  return { title, body: lines.join('\n'), severity, suppressed: Math.max(0, unnamed) };
-}

@@ -3,8 +3,8 @@ import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy
 import type { Severity } from './alert-store.ts';
 
 /**
- * What is to be told. `event` is the event's name for programs, `at` unix ms, `hubUrl` the hub's public address,
- * `suppressed` how many like it were held back since the last message. Title and text are plain, of any characters.
+ * An alert to send. `event`: its name for programs. `at`: unix ms. `hubUrl`: the hub's public address. `suppressed`:
+ * how many more were not sent since the last message. Title and text are plain text with any characters.
  */
 export type Alert = {
   title: string;
@@ -16,21 +16,21 @@ export type Alert = {
   suppressed: number;
 };
 
-/** An alert made tidy and bounded, with the lines that every receiver gets below its text. */
+/** An alert, cleaned and cut to length, with the lines that follow its text. */
 export type Message = {
   title: string;
   text: string;
   severity: Severity;
-  /** How many more there were; empty where none was held back. */
+  /** How many more there were; empty if none. */
   repeats: string;
-  /** When, which event, which hub. */
+  /** Time, event and hub. */
   origin: string;
 };
 
 const MAX = { title: 150, text: 20_000, event: 100 }; // characters
-const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // they would reorder what stands around them
+const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // they reorder the text around them
 
-/** The parts of a message; a title or text that is empty gets words of its own. */
+/** The parts of a message. An empty title becomes the event, an empty text the title. */
 export function toMessage(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';
@@ -44,7 +44,7 @@ export function toMessage(alert: Alert): Message {
   };
 }
 
-/** Text, repeats and origin below one another; `text` may be another writing of the message's. */
+/** Text, repeats and origin, a line each. `text`: the message's text, escaped or cut. */
 export function messageLines({ repeats, origin }: Message, text: string): string {
   return [text, repeats, origin].filter(Boolean).join('\n');
 }
@@ -68,32 +68,32 @@ const ZERO_WIDTH_SPACE = '\u200b';
 const LINK = /(https?:\/\/[^\s<>"'`|\\()[\]*]+)/;
 const BROADCAST = /@(?=(?:all|channel|everyone|here|group)\b)/gi;
 
-/** Slack's control characters (& < >) as entities, and no @ that another receiver of its format takes for a mention. */
+/** Escapes Slack's control characters (& < >), and breaks @ for receivers that take it for a mention. */
 export function escapeSlack(text: string): string {
   return outsideLinks(text, breakMentions)
     .replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 /**
- * Markdown as Mattermost and Rocket.Chat read it, without formatting and mentions; links stay links. Angle brackets
- * are replaced, since both read Slack's `<!channel>` and `<url|label>` too and know no escape for them.
+ * Escapes Markdown for Mattermost and Rocket.Chat; links stay links. Angle brackets are replaced, because both also
+ * read Slack's `<!channel>` and `<url|label>`, which cannot be escaped there.
  */
 export function escapeMarkdown(text: string): string {
   const escape = (part: string) => breakMentions(escapeMarks(part)).replaceAll('<', '‹').replaceAll('>', '›');
   return outsideLinks(text, escape);
 }
 
-/** As `escapeMarkdown`; mentions are turned off in Discord's request itself. */
+/** Escapes Markdown for Discord, whose request turns off mentions. */
 export function escapeDiscord(text: string): string {
   return outsideLinks(text, (part) => escapeMarks(part).replace(/[<>]/g, '\\$&'));
 }
 
-/** Google Chat has no escape: what follows `<`, as in `<users/all>` or `<url|label>`, is moved away from it. */
+/** Google Chat has no escape: breaks `<users/all>` and `<url|label>` with a zero-width space after `<`. */
 export function escapeGoogleChat(text: string): string {
   return text.replaceAll('<', `<${ZERO_WIDTH_SPACE}`);
 }
 
-/** The Markdown of Adaptive Cards: no links with a label of their own, and every line a line. */
+/** Escapes Markdown of Adaptive Cards: breaks labelled links, and doubles line breaks. */
 export function escapeCard(text: string): string {
   return text.replaceAll('](', `]${ZERO_WIDTH_SPACE}(`).replace(/\n+/g, '\n\n');
 }
@@ -110,7 +110,7 @@ function breakMentions(text: string): string {
   return text.replaceAll('@', `@${ZERO_WIDTH_SPACE}`);
 }
 
-/** Changes what stands between links. Within one, an @ that would call everybody is broken all the same. */
+/** Changes the text between links. In a link, only an @ that would mention everybody is broken. */
 function outsideLinks(text: string, change: (part: string) => string): string {
   return text.split(LINK).map((part, index) => {
     return index % 2 === 0 ? change(part) : part.replace(BROADCAST, `@${ZERO_WIDTH_SPACE}`);
@@ -120,8 +120,8 @@ function outsideLinks(text: string, change: (part: string) => string): string {
 const SHRINK = 0.85;
 
 /**
- * What `render` makes of as much of the text as leaves it within `limit`, in characters unless `measure` counts
- * otherwise. The text is cut before it is escaped, so that no escape is cut in half.
+ * Renders as much of the text as fits into `limit` characters, or units of `measure`. The text is cut before it is
+ * escaped, so that no escape is cut in half.
  */
 export function fitText(
   text: string, limit: number, render: (text: string) => string,
@@ -138,8 +138,8 @@ const WORD_END = '?=';
 const WORD_BYTES = 45; // as 60 characters of base64; an encoded word may have 75 in all (RFC 2047, section 2)
 
 /**
- * Text as a header value in ASCII: as it is where it is visible ASCII that does not look encoded, else as encoded words
- * (RFC 2047), none of which holds part of a character.
+ * Text as an ASCII header value. Visible ASCII that does not look encoded stays as it is; other text becomes encoded
+ * words (RFC 2047) of whole characters.
  */
 export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();

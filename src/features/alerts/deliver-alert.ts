@@ -6,22 +6,22 @@ import { jobs, type Hub, type JobKind } from '../hub/hub.ts';
 import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
 import { receiverOf, sendAlert, type Receiver, type SendResult } from './send-alert.ts';
 
-/** Of one alert, the first included. */
+/** Attempts per alert, including the first. */
 export const MAX_ATTEMPTS = 5;
 
-/** Messages that failed are there for longer: somebody may have to find out why. */
+/** Failed messages are kept longer, so that an operator can find out why. */
 export const DELIVERED_KEPT = 30 * DAY;
 export const FAILED_KEPT = 90 * DAY;
 
-/** How long a receiver's Retry-After may hold an alert back; longer ones are taken for this. */
+/** Upper bound for a receiver's Retry-After. */
 const LONGEST_WAIT = HOUR;
 
-/** Added to a Retry-After at most, as a share of it, so that what was refused together does not come back together. */
+/** Jitter: at most this share is added to a Retry-After, so that refused alerts do not return together. */
 const SPREAD = 0.1;
 
 /**
- * Sends one alert. A worker that dies between the receiver's answer and the commit sends it again: rather twice than
- * never. After a restore none is sent: what a backup holds was told long ago.
+ * Sends one alert, at least once: a worker that dies between the receiver's answer and the commit sends it again. After
+ * a restore none is sent, because the alerts in a backup are old.
  */
 export const deliverAlert: JobKind<{ deliveryId: number }> = {
   name: DELIVER_ALERT,
@@ -49,7 +49,7 @@ export async function deliver(
   throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-/** A job that failed for good need not be kept: the delivery is. */
+/** Records the failure in the delivery. The failed job need not be kept. */
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
   if (fate === 'retrying') {
     const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
@@ -60,8 +60,8 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
 }
 
 /**
- * What follows the attempt just made, the `attempts`-th: waits grow (`backoff`), none is shorter than Retry-After.
- * `delayMs`: from now until it is tried again.
+ * The next state after attempt number `attempts`. Waits grow (`backoff`) and are at least Retry-After. `delayMs`: the
+ * time until the next attempt.
  */
 export function planDelivery(
   { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
@@ -72,7 +72,7 @@ export function planDelivery(
   return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
 }
 
-/** Looks after deliveries that a clock set back or a discarded job has left behind. */
+/** Repairs deliveries after the clock was set back, and fails those whose job was discarded. */
 export function tidyDeliveries(hub: Hub): void {
   alertDeliveries(hub).bringBackTimes();
   for (const { id, attempts } of alertDeliveries(hub).pending()) {
@@ -81,7 +81,7 @@ export function tidyDeliveries(hub: Hub): void {
   }
 }
 
-/** Removes up to `limit` deliveries whose time is over. Returns how many. */
+/** Removes up to `limit` old deliveries. Returns how many. */
 export function removeOldDeliveries(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);

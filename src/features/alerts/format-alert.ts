@@ -6,21 +6,21 @@ import {
 } from './alert-text.ts';
 import type { Severity } from './alert-store.ts';
 
-/** One request, ready to be sent; everything in the headers is ASCII. */
+/** One request, ready to be sent. Headers are ASCII. */
 export type AlertRequest = { method: 'POST'; url: string; headers: Record<string, string>; body: string };
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * The request that tells a receiver of this format of an alert. Credentials in the address become Basic
- * authorization (RFC 7617). Throws a TypeError that does not repeat the address where that is not valid.
+ * The request for one alert in this format. Credentials in the address become Basic authorization (RFC 7617). Throws a
+ * TypeError without the address if that is invalid.
  */
 export function formatAlert(format: AlertFormat, address: string, alert: Alert): AlertRequest {
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the address for alerts is not valid');
   const authorization = authorizationOf(url);
   [url.username, url.password, url.hash] = ['', '', ''];
-  // Otherwise Discord does not say whether the message was kept.
+  // Without this Discord does not say whether it stored the message.
   if (format === 'discord' && !url.searchParams.has('wait')) url.searchParams.append('wait', 'true');
   const message = toMessage(alert);
   const { headers, body } = format === 'ntfy'
@@ -29,7 +29,7 @@ export function formatAlert(format: AlertFormat, address: string, alert: Alert):
   return { method: 'POST', url: url.href, headers: { ...headers, ...authorization }, body };
 }
 
-/** In what goes to a chat service, nothing of the message formats or mentions anything. */
+/** Escapes the message, so that its text formats and mentions nothing in a chat. */
 function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Message): object {
   switch (format) {
     case 'slack': return slackBody(message);
@@ -43,7 +43,7 @@ function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Me
   }
 }
 
-/** For programs: nothing is escaped. */
+/** For programs: without escaping. */
 function plainBody({ event, at, hubUrl, suppressed }: Alert, { title, text, severity }: Message): object {
   return { event, severity, title, text, at: isoTime(at), hubUrl, suppressed };
 }
@@ -59,21 +59,21 @@ export function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // a percent sign that stands for itself
+    return part; // a literal percent sign
   }
 }
 
-// Names that a topic of ntfy cannot have.
+// Reserved names, which no ntfy topic can have.
 const RESERVED_TOPICS = new Set([
   'docs', 'static', 'file', 'app', 'account', 'settings', 'pricing', 'signup', 'login', 'reset-password',
 ]);
 
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
-// The first that matches counts. Self-hosted receivers are told by their paths, whatever their hosts are called.
+// The first match counts. Self-hosted receivers are recognised by their paths.
 const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
-  { format: 'json', matches: isSlack }, // workflows and triggers there take JSON of their owner's making
+  { format: 'json', matches: isSlack }, // Slack workflows and triggers take plain JSON
   { format: 'slack', matches: (url) => isDiscord(url) && url.pathname.endsWith('/slack') },
   { format: 'discord', matches: isDiscord },
   { format: 'googlechat', matches: ({ hostname }) => hostname === 'chat.googleapis.com' },
@@ -86,8 +86,8 @@ const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
 ];
 
 /**
- * The format that an address looks like, for `auto`. A single path segment is taken for an ntfy topic; `json` for
- * whatever is not recognised.
+ * Guesses the format from the address, for `auto`. A single path segment is an ntfy topic; an unknown address gets
+ * `json`.
  */
 export function guessFormat(address: string): AlertFormat {
   const url = URL.parse(address);
@@ -112,7 +112,7 @@ function isTopic({ pathname }: URL): boolean {
   return topic !== undefined && !RESERVED_TOPICS.has(topic);
 }
 
-/** How each severity looks: a sign in text, colours of chats and of cards, ntfy's tags and priorities, Gotify's. */
+/** Each severity: sign, colours in chats and cards, ntfy's tag and priority, Gotify's priority. */
 const LOOKS = {
   error: { mark: '🔴', colour: 0xe01e5a, card: 'Attention', tag: 'red_circle', ntfy: 'high', gotify: 8 },
   warning: { mark: '🟠', colour: 0xde9e31, card: 'Warning', tag: 'orange_circle', ntfy: 'default', gotify: 5 },
@@ -120,11 +120,11 @@ const LOOKS = {
   resolved: { mark: '🟢', colour: 0x2eb886, card: 'Good', tag: 'green_circle', ntfy: 'default', gotify: 5 },
 } satisfies Record<Severity, object>;
 
-// Characters after escaping, but for Teams. Receivers take more or cut by themselves; a phone shows less.
+// Characters after escaping (except Teams). Receivers accept more or cut by themselves.
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
-const MAX_CARD_BYTES = 20_000; // of the text in a card, as JSON; the whole may have 28 KB
+const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; the limit for the whole is 28 KB
 
-/** `fallback` is what notifications show. Neither text is read as mrkdwn. */
+/** `fallback`: the text of notifications. Neither text is parsed as mrkdwn. */
 function slackBody(message: Message): object {
   const title = escapeSlack(message.title);
   const text = fitText(message.text, MAX.slack, (part) => escapeSlack(messageLines(message, part)));
@@ -132,7 +132,7 @@ function slackBody(message: Message): object {
   return { text: title, mrkdwn: false, attachments: [{ color, fallback: title, text, mrkdwn_in: [] }] };
 }
 
-/** `strong` stands around bold text. Never a channel: receivers refuse one unless that was allowed them. */
+/** `strong`: the mark around bold text. Without a channel, because receivers may refuse one. */
 function markdownText(message: Message, strong: string, limit: number): string {
   const title = `${LOOKS[message.severity].mark} ${strong}${escapeMarkdown(message.title)}${strong}`;
   return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(messageLines(message, part))}`);
@@ -153,7 +153,7 @@ function googleChatBody(message: Message): object {
   return { text: fitText(message.text, MAX.googlechat, render) };
 }
 
-/** An Adaptive Card, as the Workflows app takes it. */
+/** An Adaptive Card for the Workflows app. */
 function teamsBody(message: Message): object {
   const text = fitText(message.text, MAX_CARD_BYTES, escapeCard, (part) => Buffer.byteLength(JSON.stringify(part)));
   const footer = escapeCard([message.repeats, message.origin].filter(Boolean).join('\n'));
@@ -176,7 +176,7 @@ function teamsBody(message: Message): object {
 const MAX_NTFY_BYTES = 4_000; // a longer message becomes an attachment from 4,096 on
 const MAX_GOTIFY = 4_000; // characters
 
-/** For a topic's own address, with headers: JSON would have to go to another address, the server's root. */
+/** Posts to the topic's address with headers; JSON would have to go to the server's root. */
 function ntfyContent(message: Message, hubUrl: string): Pick<AlertRequest, 'headers' | 'body'> {
   const { ntfy, tag } = LOOKS[message.severity];
   const headers = {

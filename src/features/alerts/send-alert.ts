@@ -10,10 +10,10 @@ import type { AlertFormat } from '../hub/settings.ts';
 import type { Alert } from './alert-text.ts';
 import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
-/** `retryAfterMs`: how long the receiver asked to be left alone. `detail` tells nothing of the address but its host. */
+/** `retryAfterMs`: the receiver's Retry-After. `detail`: contains no part of the address but its host. */
 export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
 
-/** Where alerts go. `timeoutMs`: milliseconds for one attempt as a whole. */
+/** The operator's receiver. `timeoutMs`: milliseconds for one whole attempt. */
 export type Receiver = {
   url: string;
   format: AlertFormat | 'auto';
@@ -26,19 +26,19 @@ type Received = ReceiverAnswer & { headers: IncomingHttpHeaders };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** Why there is no answer; the message ends up in `detail`. */
+/** There was no answer; the message becomes `detail`. */
 class NoAnswer extends Error {}
 
-/** The configured receiver; undefined where none is. */
+/** The configured receiver, if any. */
 export function receiverOf({ config, clock }: Hub): Receiver | undefined {
   const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
   return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
 /**
- * Sends an alert to the operator's receiver: one POST, whatever comes of it is the result. The address may be private.
- * Redirects are failures and not followed. Once the signal is aborted the attempt ends as 'retry'. Throws a TypeError
- * that does not repeat the address where that is not http or https.
+ * Sends an alert to the operator's receiver with one POST, and returns its result. The address may be private.
+ * Redirects are failures. An aborted signal ends the attempt as 'retry'. Throws a TypeError without the address if that
+ * is not http or https.
  */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
@@ -90,7 +90,7 @@ function post({ method, url, headers, body }: AlertRequest, userAgent: string, s
   return openRequest(new URL(url), { method, headers: { ...headers, ...ours }, signal }).end(body);
 }
 
-/** The answer as far as it came within the limits: its status counts even when its body breaks off. */
+/** The answer within the limits. Its status counts even if its body breaks off. */
 async function readAnswer(response: IncomingMessage): Promise<Received> {
   const { statusCode: status = 0, headers } = response;
   const chunks: Buffer[] = [];
@@ -118,13 +118,13 @@ function describe(host: string, { status, isWhole }: ReceiverAnswer, outcome: De
   return isWhole ? `${said} (not what this kind of receiver answers)` : `${said} (the answer broke off)`;
 }
 
-/** Node's own messages are not passed on: some hold the whole address. */
+/** Does not pass on Node's own messages, because some contain the whole address. */
 function reasonOf(error: unknown, host: string): string {
   if (error instanceof NoAnswer) return error.message;
   return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
 }
 
-/** What a receiver answered; `isWhole` is false where the answer broke off, or was longer than is read. */
+/** The receiver's answer. `isWhole`: false if it broke off or exceeded the limit. */
 export type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
 export type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
@@ -132,9 +132,8 @@ export type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
 const WORTH_RETRYING = new Set([408, 425, 429]);
 
 /**
- * Whether an alert arrived. A 2xx counts if the receiver of that format answers so; tried again are what is temporary
- * by its status (408, 425, 429, 5xx) and a 2xx that broke off before it could be understood. All else is final, since
- * it would go wrong again, or tell people twice.
+ * Whether an alert arrived. A 2xx counts if its body is what this format's receivers answer. Temporary statuses (408,
+ * 425, 429, 5xx) and a 2xx that broke off are retried. Anything else is final: it would fail again, or arrive twice.
  */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;
@@ -153,18 +152,18 @@ function isAccepted(format: AlertFormat, { contentType, body }: ReceiverAnswer):
 
 const MAX_QUOTED = 160;
 
-/** Parts of longer secrets are looked for too, in windows of this many characters. */
+/** Parts of longer secrets are recognised too, in windows of this many characters. */
 const WINDOW = 6;
 
-// Path segments that every address of a kind has.
+// Path segments that are the same in all addresses of a service.
 const COMMON_WORDS = new Set([
   'api', 'hooks', 'incoming', 'invoke', 'manual', 'message', 'messages', 'paths', 'rest', 'services', 'spaces', 'token',
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',
 ]);
 
 /**
- * A receiver's words, fit for a log line: one short line; empty where they repeat anything of the address beyond its
- * host, as servers do that answer "cannot POST /services/…".
+ * The receiver's answer as one short line for the log. Empty if it repeats a part of the address other than the host,
+ * as in "cannot POST /services/…".
  */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
@@ -178,7 +177,7 @@ function repeats(quoted: string, url: URL): boolean {
   return secretsOf(url).some((secret) => windowsOf(secret.toLowerCase()).some((part) => folded.includes(part)));
 }
 
-/** What in an address may be secret: segments of its path, values, credentials; as written and decoded. */
+/** Parts of an address that may be secret: path segments, values, credentials; as written and decoded. */
 function secretsOf(url: URL): string[] {
   const pair = Buffer.from(`${url.username}:${url.password}`).toString('base64');
   const query = url.search.slice(1).split('&').map((parameter) => parameter.slice(parameter.indexOf('=') + 1));

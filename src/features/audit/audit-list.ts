@@ -8,7 +8,7 @@ import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
-/** Who did what to what, and when. */
+/** The audit log. */
 export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   name: 'audit',
   title: 'Audit log',
@@ -32,7 +32,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   empty: 'No matching events.',
 });
 
-/** An audit record as the API shows it, and the export of what an account did. */
+/** An audit record as the API and the export of an account show it. */
 export function auditJson(record: AuditRecord) {
   const { id, at, act, actorId, actorName, targetKind, targetId, targetName, address, detail } = record;
   return {
@@ -46,7 +46,7 @@ export function auditJson(record: AuditRecord) {
   };
 }
 
-/** A form that narrows the records down. */
+/** The form of the filters. */
 function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html {
   const chosen = query.get('act') ?? '';
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
@@ -75,7 +75,7 @@ function day(value: string | null): string {
   return (value ?? '').slice(0, 10);
 }
 
-/** Who did what to what. */
+/** One record as a row: time, actor, act, target, details. */
 function auditTable(items: AuditRecord[], times: Times): Html {
   return html`
 <div class="wide stacked"><table>
@@ -102,8 +102,8 @@ function words(detail: string): string {
 }
 
 /**
- * `?act=&actor=&target=&from=&to=`: target is a kind or kind:id; from and to are days or moments (RFC 3339), a day as
- * `to` counts to its end. 400 for what cannot be meant.
+ * `?act=&actor=&target=&from=&to=`: target is a kind or kind:id; from and to are days or times (RFC 3339). A day as
+ * `to` is included. 400 for invalid values.
  */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
   const act = text(query, 'act');
@@ -138,7 +138,7 @@ function refused(name: string, detail: string): HttpError {
 
 const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Unix ms; of a day its beginning in UTC, so many days on. */
+/** Unix ms of a time; a day counts as its beginning in UTC, plus that many days. */
 function momentOf(query: URLSearchParams, name: string, daysOn: number): number | undefined {
   const value = text(query, name);
   if (!value) return undefined;

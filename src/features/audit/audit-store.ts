@@ -15,7 +15,7 @@ export type AuditRecord = {
   detail: string; // JSON
 };
 
-/** Which records are wanted; `actor` is a name, `to` (unix ms) is not included. */
+/** Filters. `actor` is a name; `from` and `to` are unix ms, `to` excluded. */
 export type AuditFilter = {
   act?: string;
   actor?: string;
@@ -25,7 +25,7 @@ export type AuditFilter = {
   to?: number;
 };
 
-/** Where a page begins: after this record, newest first. */
+/** A page begins after this record, newest first. */
 type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
 
 type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
@@ -45,9 +45,9 @@ const CONDITIONS: Record<keyof AuditFilter, string> = {
 const NOTHING_ASKED = { act: '', actor: '', targetKind: '', targetId: 0, from: 0, to: 0 };
 const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/** Who did what to what, for administrators to read later. Written through `audit`. */
+/** The audit log. Only `audit` writes to it. */
 export const auditRecords = store(({ db }) => {
-  // Of an account that has left none is stored (trigger audit_records_of_leavers).
+  // The trigger audit_records_of_leavers stores no name of a deleted account.
   const insert = db.prepare<[Omit<AuditRecord, 'id'>]>('record act', `
     INSERT INTO audit_records (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail)
     VALUES (@at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail)`);
@@ -60,7 +60,7 @@ export const auditRecords = store(({ db }) => {
     'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
   return {
-    /** Throws 401 for an actor who has left. */
+    /** Throws 401 if the actor's account is deleted. */
     insert(record: Omit<AuditRecord, 'id'>): void {
       if (insert.run(record).changes === 0) throw new HttpError(401, 'This account no longer exists.');
     },
@@ -68,15 +68,15 @@ export const auditRecords = store(({ db }) => {
     /** Newest first. */
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
-    /** What an account itself did, oldest first. */
+    /** The acts of one account, oldest first. */
     listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
-    /** Up to `limit` older than that (unix ms), oldest first; returns how many. */
+    /** Removes up to `limit` older than that (unix ms), oldest first. Returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });
 
-/** A statement for each set of conditions: one for all of them could use no index. */
+/** Makes a statement for each set of filters, because one for all of them could use no index. */
 function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked], AuditRecord> {
   const known = new Map<string, Statement<[Asked], AuditRecord>>();
 
@@ -90,14 +90,14 @@ function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked],
   };
 }
 
-/** An account that has left; `name` stands where its own names stood. */
+/** A deleted account; `name` replaces its names. */
 export type Leaver = { id: number; name: string };
 
-/** What somebody owned. */
+/** Something that the account owned. */
 export type Thing = { kind: 'source' | 'post'; id: number };
 
 /**
- * Takes the names of those who left, and of what they had, out of the audit records. What was done, and when, stays.
+ * Removes the names of deleted accounts and of their things from the audit records. The acts and their times stay.
  */
 export const leavers = store(({ db }) => {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
@@ -113,7 +113,7 @@ export const leavers = store(({ db }) => {
     UPDATE audit_records AS about SET target_name = NULL, detail = json_remove(detail, '$.title')
      WHERE ${ofThing} AND actor_id IS NOT @id AND target_name IS NOT NULL
        AND (NOT EXISTS (${madeByAnother}) OR EXISTS (${givenToLeaver}))`);
-  // What somebody named (a token, a post, a file, a source) may hold a name as well; only kind and id of it stay.
+  // The title of a token, post, file or source may contain a name too; only its kind and id stay.
   const hideActor = db.prepare<[Leaver & { limit: number }]>('hide actor', `
     UPDATE audit_records SET actor_id = NULL, actor_name = @name, address = NULL,
            target_name = CASE WHEN target_kind IN ('account', 'invitation', 'job') THEN target_name END,
@@ -124,12 +124,12 @@ export const leavers = store(({ db }) => {
      WHERE id IN (SELECT id FROM audit_records WHERE target_kind = 'account' AND target_id = @id LIMIT @limit)`);
 
   return {
-    /** What those records are about from which `hideNames` will next take the account's name. */
+    /** The targets of the records from which `hideNames` next removes the account's name. */
     thingsOf: (id: number, limit: number): Thing[] => selectThings.all({ id, limit }),
-    /** In records of what others did to a thing, unless it was never the leaver's: another made it and kept it. */
+    /** In records of others' acts on a thing that the deleted account owned or made. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /** In up to `limit` records by the account and as many about it; returns the larger of both numbers. */
+    /** In up to `limit` records by the account, and as many about it. Returns the larger number. */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

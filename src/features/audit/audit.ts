@@ -2,7 +2,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { auditRecords } from './audit-store.ts';
 
-/** Every kind of audit event, `noun.verb`, with what it says. */
+/** Every kind of audit event, `noun.verb`, and its text. */
 export const AUDIT_EVENTS = {
   'account.changed': 'An account was given another name, role or state',
   'account.deleted': 'A person deleted their account',
@@ -45,9 +45,9 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * Who did something: an account, or the command line and the hub itself (id null). `recheck` throws 401 or 403 where
- * that account may not do it any more; it is absent where the act's own transaction has checked the account, or where
- * the event is recorded though the session has ended.
+ * The actor: an account, or with id null the command line or the hub itself. `recheck` throws 401 or 403 if the
+ * account may not act any more. It is absent if the act's own transaction has checked the account, or if the event is
+ * recorded after the session has ended.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 
@@ -59,7 +59,7 @@ export type AuditDetail = Record<string, string | number | boolean | null>;
 export const COMMAND_LINE: Actor = { id: null, name: 'command line', address: null };
 export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
 
-/** Who asks for an act: the request of somebody who is signed in. */
+/** The request of a signed-in viewer who asks for an act. */
 export type By = Pick<MemberRequest, 'viewer' | 'address' | 'recheck'>;
 
 /** The actor of a request. */
@@ -68,9 +68,9 @@ export function actorOf({ viewer: { id, username }, address, recheck }: By): Act
 }
 
 /**
- * Writes one audit event, in the caller's transaction. Throws HttpError 401 or 403 where the session, token, role or
- * account is gone with which the act was asked for: what was begun before that is not done after it. An act that ends
- * the actor's own session or token is recorded first.
+ * Writes one audit event, in the caller's transaction. Throws HttpError 401 or 403 if the session, token, role or
+ * account that asked for the act is gone meanwhile. An act that ends the actor's own session or token is recorded
+ * first.
  */
 export function audit(
   hub: StoreHub, event: AuditEvent, by: Actor | By, target?: AuditTarget, detail: AuditDetail = {},

@@ -44,6 +44,7 @@ type Dated = { name: string; createdAt: number };
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
+  wereEverMade: boolean; // a run was noted, or a backup is there
   lastBackup: RunResult | null;
   lastVerification: RunResult | null; // of a backup in BACKUP_DIR
   lastSuccessAt: number | null; // unix ms, when a backup last went well
@@ -84,6 +85,7 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
   const damaged = there.findLast(({ name }) => verdicts[name]?.verdict === 'failed');
   const newest = here.at(-1);
   return {
+    wereEverMade: backup.last !== null || there.length > 0,
     lastBackup: backup.last,
     lastVerification: verification.last,
     lastSuccessAt: backup.lastGood?.at ?? null,

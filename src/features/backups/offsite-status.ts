@@ -8,12 +8,19 @@ export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;
 
 export type Destination = (typeof DESTINATIONS)[number];
 
+/** The copies at each destination, as pages and alerts name them. */
+export const COPIES = {
+  dir: 'Copies on another disk', rclone: 'Copies by rclone', restic: 'Copies by restic',
+} as const satisfies Record<Destination, string>;
+
+export type Copies = (typeof COPIES)[Destination];
+
 export type OffsiteStatus = {
   name: Destination;
   last: OffsiteRun | null;
   lastGood: OffsiteRun | null; // in which it got everything that it had missed
   hasFailed: boolean; // the last run
-  isStale: boolean; // there was no good run of late
+  isStale: boolean; // no good run in the last 26 hours
 };
 
 /**

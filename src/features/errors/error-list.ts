@@ -4,7 +4,7 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import { adminList } from '../hub/admin-list.ts';
 import { errorEvents, type ErrorEvent } from './error-store.ts';
 
-/** Errors of the hub itself, each kind once. */
+/** The hub's own unexpected errors, grouped by kind. */
 export const errorList = adminList<ErrorEvent, 'lastAt' | 'id'>({
   name: 'errors',
   title: 'Errors',

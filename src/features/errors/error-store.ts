@@ -35,21 +35,21 @@ export const errorEvents = store(({ db, clock }) => {
     'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
   return {
-    /** One more of that kind, now. */
+    /** Counts one more error of that kind. */
     add: (error: Omit<NewError, 'now'>): void => void upsert.run({ ...error, now: clock() }),
 
-    /** Last seen first; the page begins after that one. */
+    /** The most recent first, beginning after that position. */
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
       selectPage.all(lastAt, id, limit),
-    /** Up to `limit` that were last seen before that (unix ms), oldest first; returns how many. */
+    /** Removes up to `limit` kinds last seen before that (unix ms), oldest first. Returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });
 
 /**
- * Notes what went wrong unexpectedly: one row per fingerprint, with a count and the first and last time. Never
- * throws; when the database cannot be written, the log line is all there is.
+ * Counts an unexpected error: one row per fingerprint, with a count and the first and last time. Never throws. If the
+ * database cannot be written, there is only a log line.
  */
 export function noteError(hub: Hub, error: unknown): void {
   const { program } = hub;
@@ -65,7 +65,7 @@ export function noteError(hub: Hub, error: unknown): void {
   }
 }
 
-/** The same for the same kind of error at the same place in the code, whatever ids or names its message mentions. */
+/** Equal for equal errors at one place in the code; ids and names in the message do not count. */
 export function fingerprintOf(program: string, { name, message, stack }: Description): string {
   const gist = message.replace(/"[^"]*"|'[^']*'/g, '""').replace(/\d+/g, '0');
   const place = stack.split('\n').find((line) => /^\s+at /.test(line)) ?? '';

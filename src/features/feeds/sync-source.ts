@@ -4,7 +4,7 @@ import { NotNowError, RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
 import type { JobProgress } from '../../platform/jobs/job-readings.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
-import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
+import { raiseAlert } from '../alerts/raise-alerts.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
@@ -222,7 +222,7 @@ function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error
   const source = sources(hub).find(sourceId);
   if (!source) return;
   if (failures === 0) notifyOwner(hub, source, 'failing', 'cannot be synchronised; the hub keeps trying');
-  raiseSourceAlert(hub, 'sync-failed', source, error.message);
+  raiseAlert(hub, { event: 'sync-failed', source, problem: error.message });
 }
 
 type OwnerEvent = 'failing' | 'recovered' | 'gone' | 'duplicate';

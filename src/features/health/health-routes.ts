@@ -1,13 +1,18 @@
-import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { HttpError, json, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
+import {
+  CONTENT_TYPE, negotiateFormat, renderOpenMetrics, renderPrometheus,
+} from '../../platform/metrics/exposition.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import type { Hub } from '../hub/hub.ts';
+import { metricFamilies, readMetrics } from './metrics.ts';
 import { DatabaseGoneError, readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** For probes, whatever state the hub is in. While a backup's data replaces the hub's, none takes it for ready. */
+/** Liveness or readiness, for probes. A hub is not ready while a restore replaces its data. */
 export function showHealth(hub: Hub, { query }: HubRequest): Reply {
   const probe = query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
@@ -18,11 +23,35 @@ export function showHealth(hub: Hub, { query }: HubRequest): Reply {
   try {
     return json(readHealth(hub), 200, NO_STORE);
   } catch (error) {
-    hub.log.error('database not readable', errorFields(error)); // the answer says no more than that it could not
+    hub.log.error('database not readable', errorFields(error)); // details stay in the log
     return unready(error instanceof DatabaseGoneError ? error.message : 'The database is not readable.');
   }
 }
 
 function unready(error: string): Reply {
   return json({ ok: false, database: 'unreadable', error }, 503, NO_STORE);
+}
+
+/** Metrics for a scraper; 401 without METRICS_TOKEN if that is set. */
+export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
+  const { metricsToken } = hub.config;
+  if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) throw unauthorized();
+  const format = negotiateFormat(headers.accept);
+  const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
+  return text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' });
+}
+
+function unauthorized(): HttpError {
+  const headers = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };
+  return new HttpError(401, 'Metrics require the bearer token from METRICS_TOKEN.', { headers });
+}
+
+/** Compares digests, which have equal lengths. The scheme is case-insensitive (RFC 9110, 11.1). */
+function hasToken(authorization: string | undefined, token: string): boolean {
+  const sent = /^bearer +(.*)$/i.exec(authorization ?? '')?.[1] ?? '';
+  return timingSafeEqual(digest(sent), digest(token));
+}
+
+function digest(value: string): Buffer {
+  return createHash('sha256').update(value).digest();
 }

@@ -1,4 +1,4 @@
-import { SECOND } from '../../platform/clock.ts';
+import { SECOND, wholeSeconds } from '../../platform/clock.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { JOB_STATES } from '../../platform/jobs/job-records.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
@@ -10,15 +10,14 @@ import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-folder.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
-import { bufferedCounts, counts, heartbeats, jobs, once, type Hub } from '../hub/hub.ts';
+import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
+import { bufferedCounts, counts, heartbeats, httpMetrics, jobs, once, processMetrics, type Hub } from '../hub/hub.ts';
 import { LIMITS } from '../hub/limits.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
-import { httpMetrics, processMetrics, wholeSeconds } from './read-health.ts';
-import { readStorageSizes, type StorageSizes } from './storage-space.ts';
 
-/** What the hub says of itself, apart from its process and its answers. */
+/** Metrics of the hub, without those of the process and of HTTP. */
 export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   {
     type: 'info',
@@ -119,7 +118,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     ({ storage }) => storage.freeBytes),
 ];
 
-/** Every metric, once. A new one is a line here and the place where it is counted. */
+/** Every metric. A new one needs a line here and the place that counts it. */
 export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
 
 /** The families of a scrape. */
@@ -129,7 +128,7 @@ function gauge(name: string, help: string, value: (reading: ServiceReading) => n
   return { type: 'gauge', name, help, value };
 }
 
-/** Of each off-site destination; 0 where one is not configured. */
+/** A gauge with a value for each off-site destination; 0 if it is not configured. */
 function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
@@ -149,7 +148,7 @@ function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undef
 
 type KnownLabels = Record<string, readonly string[]>;
 
-/** A number in the table `counts`: under the metric's name without `service_`, and its label values with commas. */
+/** A number of the table `counts`: its key is the name without `service_`, and label values joined by commas. */
 function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<ServiceReading> {
@@ -162,7 +161,7 @@ function seconds(at: number | null): number {
   return (at ?? 0) / SECOND;
 }
 
-/** What a scrape reads of the database and of a few small files. Ages are whole seconds, 0 where there is nothing. */
+/** One scrape's reading of the database and some files. Ages are whole seconds, 0 if there is nothing. */
 type ServiceReading = {
   build: { version: string; node: string; sqlite: string };
   counts: CountsReading;
@@ -180,13 +179,13 @@ type MetricsReading = ServiceReading & { http: readonly HistogramSample[]; proce
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/** All that a scrape says, read once. What was counted in memory is written before. */
+/** Reads everything for a scrape. Counts in memory are written to the database first. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   return { ...readService(hub), http: httpMetrics(hub).read(), process: processMetrics(hub).read() };
 }
 
-/** Kept counts and single rows by index: no statement here takes longer as the data grows. */
+/** Reads kept counts and single rows by index, so that a scrape costs the same however much data there is. */
 export function readService(hub: Hub): ServiceReading {
   const { clock, config } = hub;
   const behindSince = syncState(hub).mostBehindSince() ?? clock();

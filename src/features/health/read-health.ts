@@ -1,56 +1,43 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { SECOND } from '../../platform/clock.ts';
+import { wholeSeconds } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
-import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
-import { createProcessMetrics } from '../../platform/metrics/measure-process.ts';
 import { readBackupStatus, recoveryKitPrintedAt } from '../backups/backup-status.ts';
 import { readOffsite, type Destination } from '../backups/offsite-status.ts';
-import { isDiskLow } from '../hub/disk-reserve.ts';
-import { counts, heartbeats, jobs, once, store, type Hub } from '../hub/hub.ts';
+import { counts, oldestDueSeconds, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
-
-const WORKER_ALIVE_SECONDS = 30;
+import { readWorker, startReading, type Condition, type WorkerState } from './condition.ts';
+import { CONDITIONS } from './conditions.ts';
 
 type Health = {
   ok: true;
   failedJobs: number;
   database: 'ok';
-  worker: { ok: boolean; lastSeenSeconds: number | null };
+  worker: WorkerState;
   schemaVersion: number;
   oldestDueJobSeconds: number;
-  /** The newest that is there, whose name does not lie in the future. */
+  /** The newest backup on this machine whose name does not lie in the future. */
   lastBackup: { ageSeconds: number; verified: boolean } | null;
-  /** The newest of those that were found good when they were made or last verified. */
+  /** The newest backup that was found good when it was made or last verified. */
   lastVerifiedBackup: { ageSeconds: number } | null;
-  /** Each destination that is configured; how long ago it last got everything that it had missed. */
+  /** Each configured destination, and how long ago it last got every backup that it had missed. */
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
-  /** When what a restore on another machine needs was last printed; null for never. */
+  /** How long ago the recovery kit was last printed; null for never. */
   recoveryKit: { ageSeconds: number } | null;
-  /** Names of what keeps the hub from doing all that it should; empty when nothing does. */
-  degraded: Degraded[];
+  /** Conditions that keep the hub from doing all that it should. */
+  degraded: NonNullable<Condition['degrades']>[];
 };
-
-/** `disk`: it is down to its reserve, and members can store nothing. */
-type Degraded = 'disk';
 
 /** The number of the newest migration that was applied. */
 export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
-/** Counts and durations of the answers that this process has given, for metrics. */
-export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
-
-/** Memory, CPU time and event loop lag of this process, for metrics. */
-export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
-
-/** The file that this process has opened. It goes on with that one when it is removed or replaced, alone. */
+/** Device and inode of the database file that this process has opened. It keeps that file if it is replaced. */
 export const openedFile = once(({ config }: Hub) => fileId(config.databasePath));
 
-/** What is wrong with the database although it can be read. */
+/** The database file was removed or replaced, although the open one can still be read. */
 export class DatabaseGoneError extends Error {}
 
-/** Throws DatabaseGoneError where the file that was opened is no longer the one in its place. */
+/** Throws DatabaseGoneError if the path no longer leads to the file that was opened. */
 export function assertInPlace(hub: Hub): void {
   const { databasePath } = hub.config;
   const found = fileId(databasePath);
@@ -65,7 +52,7 @@ function fileId(path: string): string | undefined {
   return stat && `${stat.dev} ${stat.ino}`;
 }
 
-/** Throws when the database is not readable, or is not where it was. */
+/** Throws if the database cannot be read, or its file was removed or replaced. */
 export function readHealth(hub: Hub): Health {
   assertInPlace(hub);
   const kept = counts(hub).read();
@@ -75,30 +62,17 @@ export function readHealth(hub: Hub): Health {
     database: 'ok',
     worker: readWorker(hub),
     schemaVersion: schemaVersionReader(hub)(),
-    oldestDueJobSeconds: oldestDueSeconds(hub, kept),
+    oldestDueJobSeconds: oldestDueSeconds(hub),
     ...readBackups(hub),
-    degraded: isDiskLow(hub) ? ['disk'] : [],
+    degraded: degradedBy(hub),
   };
 }
 
-/** Whether the worker was seen of late. */
-export function readWorker(hub: Hub): Health['worker'] {
-  const seenAt = heartbeats(hub).lastSeen('worker');
-  const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);
-  return { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds };
+function degradedBy(hub: Hub): Health['degraded'] {
+  return CONDITIONS.flatMap(({ degrades, look }) => (degrades && look(startReading(hub)) ? [degrades] : []));
 }
 
-/** For how long the job has waited that was due first, of whatever kind. */
-export function oldestDueSeconds(hub: Hub, kept: CountsReading): number {
-  return Math.max(0, ...jobKinds(kept).map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind))));
-}
-
-/** Never negative: clocks may be set back. */
-export function wholeSeconds(ms: number): number {
-  return Math.max(0, Math.floor(ms / SECOND));
-}
-
-/** From the files of backup runs: what a database says of its own backups would be old after a restore. */
+/** Read from files, not from the database: after a restore that would be as old as the backup. */
 function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit'> {
   const { config, clock } = hub;
   const { newest, newestVerified } = readBackupStatus(hub);
@@ -114,9 +88,4 @@ function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup'
     }),
     recoveryKit: printedAt === null ? null : { ageSeconds: wholeSeconds(clock() - printedAt) },
   };
-}
-
-/** The kinds that have ever been queued, from the labels `kind,state` of the counters. */
-function jobKinds(kept: CountsReading): string[] {
-  return [...new Set(kept.labels('jobs').map((label) => label.slice(0, label.lastIndexOf(','))))];
 }

@@ -16,7 +16,7 @@ export type BackupRun = {
 
 type Bounds = { place: string; before: number; after: number; skipped: number };
 
-/** The files of backup runs tell of the last one only; here is what came of those before. */
+/** Results of backup runs. The files in DATA_DIR/run keep only the last run of each kind. */
 export const backupRuns = store(({ db, clock }) => {
   const insert = db.prepare<[BackupRun]>('note backup run', `
     INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)
@@ -30,12 +30,12 @@ export const backupRuns = store(({ db, clock }) => {
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** Notes a run that may be known already, and forgets some, as `history` does. In the caller's transaction. */
+    /** Stores a run unless it is known, and removes some old ones. In the caller's transaction. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
     },
-    /** Those that ended since then, the earliest first. */
+    /** Runs that ended since then, the earliest first. */
     since: (at: number): BackupRun[] => select.all(at),
   };
 });

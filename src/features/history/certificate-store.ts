@@ -1,12 +1,12 @@
-import { store } from '../hub/hub.ts';
+import { store, type Hub } from '../hub/hub.ts';
 
-/** What is wrong: it ends before long and nobody has renewed it, it is for another name, or it could not be seen. */
+/** It ends soon and was not renewed, it is for another name, or the hub could not see it. */
 export type CertificateProblem = 'ending' | 'other name' | 'not seen';
 
-/** Times in unix ms; `expiresAt` and `problem` are those of the last certificate that was seen, if there is one. */
+/** Times in unix ms. `expiresAt` and `problem` are those of the last certificate that was seen, if any was. */
 type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
 
-/** What the worker saw of the certificate at BASE_URL, so that no page has to wait for a look at it. */
+/** The certificate at BASE_URL as the worker last saw it, so that no page has to wait for a look at it. */
 export const certificates = store(({ db, clock }) => {
   const select = db.prepare<[string], SeenCertificate>('certificate', `
     SELECT checked_at AS checkedAt, expires_at AS expiresAt, problem FROM certificates WHERE origin = ?`);
@@ -22,3 +22,9 @@ export const certificates = store(({ db, clock }) => {
       void put.run(origin, clock(), expiresAt, problem),
   };
 });
+
+/** What was last seen of the hub's certificate; undefined on http, and before the first look. */
+export function seenCertificate(hub: Hub): SeenCertificate | undefined {
+  const { protocol, origin } = new URL(hub.config.baseUrl);
+  return protocol === 'https:' ? certificates(hub).find(origin) : undefined;
+}

@@ -1,6 +1,6 @@
 import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 
-/** How two buckets make one: added up, the later one's, the greater one's. */
+/** How two buckets are merged: sum, the later value, or the greater value. */
 type Kind = 'sum' | 'last' | 'max';
 
 const KINDS = {
@@ -16,21 +16,21 @@ const KINDS = {
   database_bytes: 'last', uploads_bytes: 'last', cache_bytes: 'last', free_bytes: 'last',
 } as const satisfies Record<string, Kind>;
 
-/** `answers_0.005` counts answers that took no longer than so many seconds, and longer than the bound before. */
+/** `answers_0.005` counts answers up to that many seconds that took longer than the bound before it. */
 export type Figure = keyof typeof KINDS | `answers_${number}`;
 
-/** What is known of a span of time. What is missing is not known, which is not 0. */
+/** Figures of a span of time. A missing figure is unknown, not 0. */
 export type Figures = Partial<Record<Figure, number>>;
 
 export const ANSWERS = [...ANSWER_BOUNDS, Infinity].map((bound) => `answers_${bound}` as const);
 
-/** Every figure that is kept, and its kind. One that is added here needs no migration. */
+/** Every figure and how it is merged. A new one needs no migration. */
 export const FIGURES = new Map<Figure, Kind>([
   ...ANSWERS.map((name): [Figure, Kind] => [name, 'sum']),
   ...(Object.entries(KINDS) as [Figure, Kind][]),
 ]);
 
-/** What is known of two spans together, `later` being the later one. */
+/** The figures of two spans together. */
 export function merge(earlier: Figures, later: Figures): Figures {
   const merged = { ...earlier };
   for (const [name, value] of Object.entries(later) as [Figure, number][]) {

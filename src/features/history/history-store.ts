@@ -2,7 +2,7 @@ import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { merge, type Figure, type Figures } from './figures.ts';
 
-/** Buckets of each length (ms), and for how long they are kept: 577 and 1441 rows, 1.5 MB at the most. */
+/** The lengths of buckets (ms) and how long each is kept: at most 577 and 1441 rows, 1.5 MB. */
 export const FINE = 5 * MINUTE;
 export const COARSE = HOUR;
 export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
@@ -11,16 +11,16 @@ const FORGOTTEN_AT_ONCE = 3; // rows
 
 type Bounds = { step: number; before: number; after: number; most: number };
 
-/** `figures` by position; null for what is not known. */
+/** `figures`: a JSON array by position; null is unknown. */
 type Row = { at: number; figures: string };
 
-/** A bucket as it is read: its values stand where `places` says, null for what is not known. */
+/** A bucket. `places` gives the index of each figure in its values; null is unknown. */
 type Bucket = { at: number; values: (number | null)[] };
 
-/** Buckets, the earliest first, and where in them each figure stands. */
+/** Buckets, the earliest first, and the index of each figure in them. */
 export type Buckets = { places: ReadonlyMap<Figure, number>; buckets: Bucket[] };
 
-/** What the hub was like, in buckets of time that begin at multiples of their length. */
+/** Figures of the past, in buckets that begin at multiples of their length. */
 export const history = store(({ db, clock }) => {
   const selectNames = db.prepare<[], { name: Figure; position: number }>('names of figures',
     'SELECT name, position FROM history_figures ORDER BY position');
@@ -44,7 +44,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** A figure that is new gets the next place; none is ever given to another. */
+  /** A new figure gets the next index. An index is never used for another figure. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {
@@ -65,9 +65,9 @@ export const history = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds what is known of the time from `at` on to the buckets that it lies in, and forgets some of what is too old,
-     * or lies ahead since the clock was: more than is added, and little enough that a clock that is wrong for an hour
-     * does not cost all that is kept. In the caller's transaction.
+     * Adds figures to the buckets that contain `at`, and removes a few rows that are too old or in the future. They are
+     * more than are added, but so few that an hour with a wrong clock does not remove everything. In the caller's
+     * transaction.
      */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
@@ -77,14 +77,14 @@ export const history = store(({ db, clock }) => {
       }
     },
 
-    /** The buckets of that length that begin from `from` to before `until`. */
+    /** The buckets of that length that begin at `from` or later and before `until`. */
     list(step: number, from: number, until: number): Buckets {
       const buckets = selectFrom.all(step, from, until)
         .map(({ at, figures }) => ({ at, values: JSON.parse(figures) as (number | null)[] }));
       return { places: positions(), buckets };
     },
 
-    /** One figure of those buckets that begin from `from` on, where it is known. */
+    /** One figure of the buckets that begin at `from` or later, without unknown values. */
     one(step: number, from: number, name: Figure): { at: number; value: number }[] {
       const place = positions().get(name);
       return place === undefined ? [] : selectOne.all(`$[${place}]`, step, from);
@@ -98,7 +98,7 @@ function toFigures({ figures }: Row, places: Map<Figure, number>): Figures {
   return Object.fromEntries(known.filter((one): one is [Figure, number] => one[1] !== null));
 }
 
-/** What one process leaves for another, or for itself after a restart. */
+/** Notes of one process for others, or for itself after a restart. */
 export const readings = store(({ db, clock }) => {
   const select = db.prepare<[string], { at: number; reading: string }>('reading',
     'SELECT at, reading FROM history_readings WHERE name = ?');

@@ -5,15 +5,15 @@ import type { Night, NightOutcome } from './nights.ts';
 
 const HERE: Record<NightOutcome, string> = {
   good: 'made and verified', late: 'made after a failure', degraded: 'made, but something is missing', failed: 'failed',
-  none: 'none was made', unknown: 'nothing is known',
+  none: 'none was made', unknown: 'no data',
 };
 
 const ELSEWHERE: Record<NightOutcome, string> = {
   good: 'arrived', late: 'arrived after a failure', degraded: 'arrived', failed: 'failed', none: 'none was sent',
-  unknown: 'nothing is known',
+  unknown: 'no data',
 };
 
-/** Five weeks of backups as a calendar. Shape and words say the same as the colour. */
+/** Five weeks of backups as a calendar. Shapes and words repeat the meaning of the colours. */
 export function nightsView(nights: Night[]): Html {
   const hasCopies = nights.some(({ elsewhere }) => elsewhere !== null);
   return html`<section aria-labelledby="nights"><div class="section-head"><h2 id="nights">Nights</h2>
@@ -35,7 +35,7 @@ function nightView({ day, here, elsewhere, problems }: Night, index: number): Ht
   isNamed && html`<span class="month" aria-hidden="true">${month}</span>`}</li>`;
 }
 
-/** Well is a thin line; whatever is not is a block with a sign. */
+/** A good night is a thin line; any other is a block with a sign. */
 const DRAWN: Record<NightOutcome, Html> = {
   good: html`<rect y="6" width="24" height="4" fill="currentColor"/>`,
   late: block('M8 8h8'),

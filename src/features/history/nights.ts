@@ -7,17 +7,17 @@ import type { Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './backup-run-store.ts';
 
 /**
- * What came of a night: `late` only after a failure, `none` where no run is known although there were some before,
- * `unknown` before the first that is known, and today while there is none yet.
+ * The result of a night. `late`: only after a failure. `none`: no run is known, although there were earlier ones.
+ * `unknown`: before the first known run, and today until there is one.
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 
-/** One day of somebody's calendar, by its number; `elsewhere` is the worst of all destinations, null without any. */
+/** One day of the viewer's calendar, by its number. `elsewhere`: the worst of all destinations, null without any. */
 export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome | null; problems: string[] };
 
 export const NIGHTS = 35;
 
-/** Of each night, the last ones: a whole calendar of long ones is more than anybody reads. */
+/** Each night shows this many problems, the last ones. */
 const PROBLEMS_NAMED = 3;
 const PROBLEM_MAX = 200; // characters
 
@@ -34,19 +34,19 @@ export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
     const day = today - NIGHTS + 1 + index;
     const elsewhere = copies.length === 0 ? null : worst(copies.map((one) => one[index] ?? 'unknown'));
     return {
-      day, here: damagedDays.has(day) ? 'failed' : outcome, elsewhere, problems: problemsOf(byDay.get(day) ?? []),
+      day, here: damagedDays.has(day) ? 'failed' : outcome, elsewhere, problems: problemTexts(byDay.get(day) ?? []),
     };
   });
 }
 
-/** What went wrong, the same once, however often it was tried. */
-function problemsOf(runs: BackupRun[]): string[] {
+/** The problems of runs, each text once. */
+function problemTexts(runs: BackupRun[]): string[] {
   const told = new Set(runs.filter(({ problem }) => problem !== null)
     .map(({ place, problem }) => (place === 'here' ? `${problem}` : `${place}: ${problem}`)));
   return [...told].slice(-PROBLEMS_NAMED).map((one) => excerpt(one, PROBLEM_MAX));
 }
 
-/** Backups that are there, whose runs may be forgotten, as after a restore; and when the damaged ones were made. */
+/** The days of backups on this machine, whose runs may be unknown after a restore, and of damaged ones. */
 function foundHere(hub: Hub): { there: BackupRun[]; damaged: number[] } {
   const all = readBackupStatus(hub).byVerification
     .map(({ name, verdict }) => ({ at: timeOfBackup(name) ?? 0, verdict }))

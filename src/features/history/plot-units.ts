@@ -1,19 +1,19 @@
 import { HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
-/** How the values of a plot are told, and where its axis ends. */
+/** How a plot writes its values, and where its axis ends. */
 export type Unit = {
   /** "13.5 ms", "1,234". */
   say(value: number): string;
-  /** A round number that is at least `most`, to which the axis goes. */
+  /** The end of the axis: a round number that is at least `most`. */
   top(most: number): number;
-  /** As the axis says it: with its unit, without needless digits. */
+  /** A value on the axis: with its unit, without needless digits. */
   mark(value: number): string;
 };
 
 const ROUND = [1, 2, 4, 6, 8, 10];
 
-/** The least of 1, 2, 4, 6, 8, 10, 20, … that is not below the value. */
+/** Rounds up to 1, 2, 4, 6, 8, 10, 20, … */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return (ROUND.find((digit) => digit * power >= value * 0.999_999) ?? 10) * power;
@@ -22,14 +22,14 @@ function roundUp(value: number): number {
 const NUMBERS = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
 const SHORT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** Things that are counted. */
+/** Counts. */
 export const COUNT: Unit = {
   say: (value) => NUMBERS.format(value),
   top: (most) => Math.max(2, roundUp(Math.max(1, most))),
   mark: (value) => SHORT.format(value),
 };
 
-/** Per cent of one processor. */
+/** Percent of one processor. */
 export const PERCENT: Unit = {
   say: (value) => `${NUMBERS.format(value)} %`,
   top: (most) => roundUp(Math.max(10, most)),
@@ -46,7 +46,7 @@ export const BYTES: Unit = {
   mark: (value) => (value === 0 ? '0' : byteSize(value).replace('.0 ', ' ')),
 };
 
-/** Milliseconds, told in larger units where they are many. */
+/** Milliseconds, written in the largest unit that fits. */
 export const TIME: Unit = {
   say: measuredTime,
   top(most) {

@@ -2,34 +2,34 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { shortTime, type Times } from '../../platform/http/times.ts';
 import type { Unit } from './plot-units.ts';
 
-/** A span of time, and how it is called where somebody points at it. */
+/** A span of time and its name in the tooltip. */
 export type TimeStep = { name: string };
 
-/** `tone` is a class of the stylesheet. Of each step a value, or undefined where nothing is known. */
+/** A line or a colour of bars. `tone`: a class of the stylesheet. Each step has a value; undefined is unknown. */
 export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
 
 export type Plot = {
   id: string;
   title: string;
-  now: string; // beside the title: the value that counts most
-  shape: 'bars' | 'lines'; // bars stand on one another
+  now: string; // beside the title: the most important value
+  shape: 'bars' | 'lines'; // bars are stacked
   unit: Unit;
   series: Series[];
-  /** From where on an alert is raised; drawn where the axis is long enough for it to be seen. */
+  /** The value from which an alert is raised; drawn if the axis reaches it. */
   limit?: { at: number; words: string };
 };
 
-/** What the axis of time says: five words. */
+/** The five labels of the time axis. */
 type Axis = { steps: TimeStep[]; marks: string[] };
 
-/** The steps of that many spans of time, and the words below them. */
+/** The time axis of these spans: steps and labels. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
   const quarter = starts.length / 4;
   const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));
   return { steps: starts.map((at) => ({ name: shortTime(times, at, 'both') })), marks: [...marks, last] };
 }
 
-/** A plot with its key, and a table for whoever cannot see or point at it. No element has a style of its own. */
+/** A plot with its key, and the same data as a table. No element has an inline style, because of the CSP. */
 export function plotView(plot: Plot, axis: Axis): Html {
   const { id, title, now, series } = plot;
   const top = plot.unit.top(highest(plot));
@@ -45,7 +45,7 @@ ${drawing(plot, axis, top, limit?.at)}
 ${table(plot, axis)}</section>`;
 }
 
-/** Of what is drawn: bars reach as high as all that stands on one another. */
+/** The greatest value drawn; stacked bars count as their sum. */
 function highest({ shape, series }: Plot): number {
   const [first] = series;
   if (!first) return 0;
@@ -55,7 +55,7 @@ function highest({ shape, series }: Plot): number {
   }));
 }
 
-/** One unit of width is one step; the height is 100. */
+/** The drawing: one unit of width per step, height 100. */
 function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undefined): Html {
   const { id, title, shape, series } = plot;
   const width = steps.length;
@@ -71,7 +71,7 @@ function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undef
   html`<rect x="${step}" width="1" height="100"><title>${name}: ${told(plot, step)}</title></rect>`)}</g></svg>`;
 }
 
-/** What a step says to whoever points at it. */
+/** The tooltip of a step. */
 function told({ shape, series, unit }: Plot, step: number): string {
   const known = series.flatMap(({ name, values }) => {
     const value = values[step];
@@ -81,7 +81,7 @@ function told({ shape, series, unit }: Plot, step: number): string {
   return known.length > 0 ? known.join(', ') : 'not known';
 }
 
-/** In words what the line looks like. */
+/** A description of the plot for screen readers. */
 function summary({ name, values }: Series, unit: Unit): string {
   const known = values.filter((value) => value !== undefined);
   const last = known.at(-1);
@@ -90,7 +90,7 @@ function summary({ name, values }: Series, unit: Unit): string {
   return `${name}: lowest ${lowest}, highest ${highest}, last ${unit.say(last)}.`;
 }
 
-/** One decimal of a hundredth of the drawing's height. */
+/** A height from 0 to 100, with one decimal. */
 function height(value: number, top: number): number {
   return Math.round((100 - value / top * 100) * 10) / 10;
 }
@@ -106,7 +106,7 @@ function barPaths(series: Series[], top: number): string[] {
   }).join(''));
 }
 
-/** What is not known is a gap; a value between two gaps is a dot. */
+/** Unknown values are gaps; a value between two gaps is a dot. */
 function linePath(values: (number | undefined)[], top: number): string {
   let path = '';
   for (const [step, value] of values.entries()) {
@@ -118,7 +118,7 @@ function linePath(values: (number | undefined)[], top: number): string {
   return path;
 }
 
-/** The last step first: that is what is asked for. */
+/** The data as a table, the last step first. */
 function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
   const cell = (value: number | undefined): Html => html`<td>${value === undefined ? '–' : unit.say(value)}</td>`;
   const rows = steps.map(({ name }, step) =>

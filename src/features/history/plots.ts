@@ -9,7 +9,7 @@ import { answersIn, answerTime, RANGES, readDays, readSlots, type Range, type Sl
 
 const DAYS = 30;
 
-/** All plots of a range, and the posts of the last 30 days; none while nothing is known of that time. */
+/** All plots of a range, and the posts of the last 30 days; empty if there is no data. */
 export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   const slots = readSlots(hub, range);
   if (slots.every((slot) => slot.value('worker_memory') === undefined)) return [];
@@ -18,7 +18,7 @@ export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   return [...plots.map((plot) => plotView(plot, axis)), postsPerDay(hub, times)];
 }
 
-/** Links from one range to the others. */
+/** Links to all ranges. */
 export function rangeLinks(range: Range): Html {
   const link = ([name, { words }]: [string, { words: string }]): Html => html`
 <a class="button plain" href="/admin?range=${name}#plots" ${name === range && html`aria-current="true"`}>${words}</a>`;
@@ -93,7 +93,7 @@ function ofRoom(slots: Slot[]): Plot[] {
   ];
 }
 
-/** By the days of whoever looks, whatever the range. */
+/** By days in the viewer's time zone, for every range. */
 function postsPerDay(hub: Hub, times: Times): Html {
   const values = readDays(hub, DAYS, (at) => dayNumber(times, at), 'posts');
   const first = dayNumber(times, hub.clock()) - DAYS + 1;
@@ -118,7 +118,7 @@ function of(slots: Slot[], figure: Figure, name: string, tone: Series['tone']): 
   return { name, tone, values: slots.map((slot) => slot.value(figure)) };
 }
 
-/** The sum of what is known; undefined where nothing is. */
+/** The sum of the known values; undefined without any. */
 function sum(values: Known[]): Known {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);

@@ -4,7 +4,7 @@ import type { Hub } from '../hub/hub.ts';
 import { ANSWERS, FIGURES, type Figure } from './figures.ts';
 import { COARSE, FINE, history, type Buckets } from './history-store.ts';
 
-/** How far back the plots may go, and the slots that each is drawn in. */
+/** The ranges of the plots, and the slots in each. */
 export const RANGES = {
   '24h': { words: '24 hours', step: FINE, slot: 30 * MINUTE, slots: 48 },
   '7d': { words: '7 days', step: COARSE, slot: 3 * HOUR, slots: 56 },
@@ -13,10 +13,10 @@ export const RANGES = {
 
 export type Range = keyof typeof RANGES;
 
-/** A span of time (unix ms), and what is known of it: undefined is not 0. */
+/** A span of time (unix ms) and its figures; undefined is unknown, not 0. */
 export type Slot = { at: number; until: number; value(name: Figure): number | undefined };
 
-/** The slots of a range, the last of which is not over yet. Those of which nothing is known are there too. */
+/** The slots of a range, also those without data. The last one is not over yet. */
 export function readSlots(hub: Hub, range: Range): Slot[] {
   const { step, slot, slots } = RANGES[range];
   const now = hub.clock();
@@ -30,7 +30,7 @@ export function readSlots(hub: Hub, range: Range): Slot[] {
   }));
 }
 
-/** As `merge`, for many buckets at once. */
+/** `merge` for many buckets at once. */
 function mergeInto({ places, buckets }: Buckets, slots: number, slotOf: (at: number) => number): (number | null)[][] {
   const merged = Array.from({ length: slots }, (): (number | null)[] => []);
   const kinds = new Array<string | undefined>(places.size);
@@ -49,7 +49,7 @@ function mergeInto({ places, buckets }: Buckets, slots: number, slotOf: (at: num
   return merged;
 }
 
-/** How many answers were given in that time; undefined where nobody knows. */
+/** How many answers were given in that time; undefined if unknown. */
 export function answersIn(slot: Slot): number | undefined {
   let sum: number | undefined;
   for (const name of ANSWERS) {
@@ -59,7 +59,7 @@ export function answersIn(slot: Slot): number | undefined {
   return sum;
 }
 
-/** How many seconds that share of the answers took at most, reckoned from their histogram; undefined without any. */
+/** A quantile of the answer times in seconds, from their histogram; undefined without answers. */
 export function answerTime(slots: readonly Slot[], share: number): number | undefined {
   const counts = ANSWERS.map((name) => slots.reduce((sum, slot) => sum + (slot.value(name) ?? 0), 0));
   const wanted = share * counts.reduce((sum, count) => sum + count, 0);
@@ -83,7 +83,7 @@ export function recentAnswerTime(hub: Hub, share: number): number | undefined {
   })), share);
 }
 
-/** The sum of a figure for each of the last days, today last; `dayOf` tells the number of a time's day. */
+/** The sum of a figure for each of the last days, today last. `dayOf`: the number of a time's day. */
 export function readDays(hub: Hub, days: number, dayOf: (at: number) => number, name: Figure): (number | undefined)[] {
   const today = dayOf(hub.clock());
   const sums = new Array<number | undefined>(days).fill(undefined);

@@ -2,16 +2,15 @@ import { hasPassed } from '../../platform/clock.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { readBackupStatus, type OffsiteRun, type RunResult } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
-import { oldestDueSeconds } from '../health/read-health.ts';
-import { readStorageSizes } from '../health/storage-space.ts';
-import { counts, heartbeats, once, type Hub } from '../hub/hub.ts';
+import { readStorageSizes } from '../backups/storage-space.ts';
+import { counts, heartbeats, oldestDueSeconds, once, type Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './backup-run-store.ts';
 import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
 import { FINE, history, readings } from './history-store.ts';
 import { processSample } from './sample-process.ts';
-import { WEB, type WebReading } from './web-reading.ts';
+import { WEB, type WebReading } from './process-notes.ts';
 
-/** The counters of metrics whose growth is kept: name, and label where it is not the sum of all. */
+/** Counters whose growth is recorded: name, and the label unless all labels are added up. */
 const COUNTED = {
   syncs_changed: ['sync_runs_total', 'changed'], syncs_unchanged: ['sync_runs_total', 'unchanged'],
   syncs_error: ['sync_runs_total', 'error'],
@@ -21,17 +20,17 @@ const COUNTED = {
 
 type Counted = keyof typeof COUNTED;
 
-/** What a bucket is reckoned from: the counters as they stood when the one before it ended. */
+/** The counters at the end of the last bucket, from which growth is computed. */
 type Totals = { counters: Record<Counted, number>; web: WebReading | null };
 
 const TOTALS = 'totals';
 
-/** The bucket that is not over yet: when it began, what is known of it, and what web last said. */
+/** The bucket that is not over yet: its beginning, its figures, and web's last note. */
 type Open = { at: number; figures: Figures; web: WebReading | null };
 
 const open = once((_hub: Hub): { bucket?: Open } => ({}));
 
-/** The worker's heartbeat, and with it, every five minutes, what they were like. Without that it beats all the same. */
+/** The worker's heartbeat. Every five minutes it also writes a bucket; if that fails, it beats all the same. */
 export function beatOfWorker(hub: Hub): void {
   try {
     beatAndRecord(hub);
@@ -60,22 +59,22 @@ function beatAndRecord(hub: Hub): void {
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
 }
 
-/** After a start: what web said before counts where that was a short time ago. */
+/** The first bucket after a start. Web's earlier note counts if it is recent. */
 function reopen(hub: Hub, at: number): Open {
   const web = baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null;
   return { at, figures: {}, web };
 }
 
-/** The counters from which growth may be reckoned: not those of before a long pause, which nobody can place in time. */
+/** The counters from which growth is computed; null after a long pause, as its growth has no known time. */
 function baseline(hub: Hub): Totals | null {
   const kept = readings(hub).find<Totals>(TOTALS);
   return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;
 }
 
-/** Adds what can be seen at this moment. */
+/** Adds the figures of this moment. */
 function look(hub: Hub, bucket: Open): void {
   processSample(hub).look();
-  const due = oldestDueSeconds(hub, counts(hub).read());
+  const due = oldestDueSeconds(hub);
   bucket.figures = merge(bucket.figures, { oldest_due: due, oldest_due_max: due });
   const said = readings(hub).find<WebReading>(WEB);
   if (!said || said.reading.saidAt === bucket.web?.saidAt) return;
@@ -83,7 +82,7 @@ function look(hub: Hub, bucket: Open): void {
   bucket.web = said.reading;
 }
 
-/** What web has done since it last said something; another web has done everything since. */
+/** Web's figures since its last note; after a restart of web, all of them. */
 function ofWeb(now: WebReading, before: WebReading | null): Figures {
   const isSame = before?.startedAt === now.startedAt;
   const answers = ANSWERS.map((name, bound) =>
@@ -94,7 +93,7 @@ function ofWeb(now: WebReading, before: WebReading | null): Figures {
   };
 }
 
-/** What is looked at once, at the end of a bucket. */
+/** Figures that are measured once, at the end of a bucket. */
 function closing(hub: Hub): Figures {
   const kept = counts(hub).read();
   const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
@@ -106,7 +105,7 @@ function closing(hub: Hub): Figures {
   };
 }
 
-/** How much the counters have grown; nothing where a pause lies in between. */
+/** How much the counters have grown; empty after a pause. */
 function growth(hub: Hub, since: number): Figures {
   const before = baseline(hub);
   if (!before || hasPassed(since, 2 * FINE, hub.clock())) return {};
@@ -120,6 +119,16 @@ function readCounters(hub: Hub): Record<Counted, number> {
   const kept = counts(hub).read();
   const read = Object.entries(COUNTED).map(([name, [metric, label]]) => [name, total(kept, metric, label)] as const);
   return Object.fromEntries(read) as Record<Counted, number>;
+}
+
+/** Unexpected errors in the five-minute buckets that overlap the last `span` ms, with the one that is not over yet. */
+export function recentErrors(hub: Hub, span: number): { count: number; since: number | null } {
+  const now = hub.clock();
+  const ended = history(hub).one(FINE, now - span - FINE, 'errors').filter(({ at, value }) => at <= now && value > 0);
+  const before = baseline(hub);
+  const open = before ? Math.max(0, readCounters(hub).errors - before.counters.errors) : 0;
+  const count = ended.reduce((sum, { value }) => sum + value, open);
+  return { count, since: ended[0]?.at ?? (open > 0 ? now - now % FINE : null) };
 }
 
 function total(kept: CountsReading, metric: string, label: string | undefined): number {

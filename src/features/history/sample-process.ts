@@ -1,15 +1,15 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { once, type Hub } from '../hub/hub.ts';
 
-/** Since the sample before: bytes of memory, by how many ms the event loop was late, per cent of a processor. */
+/** Since the last sample: memory in bytes, event loop delay in ms, percent of one processor. */
 export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number; busy: number };
 
-/** Often enough to see what anybody would feel, seldom enough to cost nothing. */
+/** Fine enough to see delays that a person notices, and cheap. */
 const RESOLUTION = 50; // ms
 
 const MS = 1e6; // nanoseconds
 
-/** Watches this process from its first call on. A histogram of its own: each scrape empties that of the metrics. */
+/** Measures this process from the first call on. It has its own histogram, because each scrape resets the metrics'. */
 export const processSample = once((_hub: Hub) => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();
@@ -23,7 +23,7 @@ export const processSample = once((_hub: Hub) => {
   }
 
   return {
-    /** Looks at the memory, of which the sample has the greatest. */
+    /** Measures the memory; the sample has the maximum. */
     look: (): void => void look(),
 
     take(): Sample {
@@ -39,7 +39,7 @@ export const processSample = once((_hub: Hub) => {
   };
 });
 
-/** One decimal. */
+/** Percent of one processor, with one decimal. */
 function busySince({ at, cpu }: { at: number; cpu: NodeJS.CpuUsage }): number {
   const { user, system } = process.cpuUsage(cpu); // microseconds
   const passed = Math.max(1, performance.now() - at); // ms

@@ -1,42 +1,39 @@
 import { isIP } from 'node:net';
 import tls from 'node:tls';
-import { DAY, isoTime, SECOND } from '../../platform/clock.ts';
+import { DAY, SECOND } from '../../platform/clock.ts';
 import { errorFields } from '../../platform/log.ts';
 import { portOf } from '../../platform/net/outbound-target.ts';
-import { watchTrouble } from '../alerts/raise-alerts.ts';
 import type { Hub } from '../hub/hub.ts';
 import { type CertificateProblem, certificates } from './certificate-store.ts';
 
-/** Whoever renews certificates does so when a third of their time is left; half of that is late. */
+/** Certificates are renewed when a third of their time is left; half of that is late. */
 const LATE = 1 / 6;
 const MOST_LATE = 14 * DAY;
 
 const TIMEOUT = 10 * SECOND;
 
 /** On https: looks at the certificate that browsers get. Not every hub can reach its own address, which is no fault. */
-export async function watchCertificate(hub: Hub): Promise<void> {
+export async function lookAtCertificate(hub: Hub): Promise<void> {
   const url = new URL(hub.config.baseUrl);
-  if (url.protocol !== 'https:') return watchTrouble(hub, 'certificate-ending', null);
+  if (url.protocol !== 'https:') return;
   try {
     const certificate = await readCertificate(url.hostname.replace(/^\[|\]$/g, ''), portOf(url), TIMEOUT);
-    const problem = problemOf(certificate, hub.clock());
-    certificates(hub).note(url.origin, certificate.until, problem);
-    watchTrouble(hub, 'certificate-ending', problem === 'ending' ? `It ends at ${isoTime(certificate.until)}` : null);
+    certificates(hub).note(url.origin, certificate.until, certificateProblem(certificate, hub.clock()));
   } catch (error) {
     hub.log.info('certificate not seen', errorFields(error));
     certificates(hub).note(url.origin, null, 'not seen');
   }
 }
 
-function problemOf({ from, until, isForName }: Certificate, now: number): CertificateProblem | null {
+function certificateProblem({ from, until, isForName }: Certificate, now: number): CertificateProblem | null {
   if (until - now < Math.min(MOST_LATE, (until - from) * LATE)) return 'ending';
   return isForName ? null : 'other name';
 }
 
-/** When it begins and ends (unix ms), and whether it is for the name that was asked for. */
+/** Validity in unix ms, and whether it is for the requested name. */
 type Certificate = { from: number; until: number; isForName: boolean };
 
-/** Shakes hands with a server, of whatever address, and tells its certificate. Sends nothing, and believes nothing. */
+/** Reads a server's certificate from the TLS handshake. Sends nothing, and verifies nothing. */
 function readCertificate(host: string, port: number, timeoutMs: number): Promise<Certificate> {
   const { promise, resolve, reject } = Promise.withResolvers<Certificate>();
   const name = isIP(host) === 0 ? { servername: host } : {};

@@ -2,12 +2,13 @@ import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HttpError } from '../../platform/http/reply.ts';
 import type { Route, Viewer } from '../../platform/http/router.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { reserveOf } from './disk-space.ts';
 import { type Hub, metLimit } from './hub.ts';
 import { isOnTrial } from './trial.ts';
 
-/** Hysteresis: the disk counts as full until this multiple of the reserve is free again. */
-const HYSTERESIS = 1.1;
+/** Full, or nearly full, ends once this many times the bound is free, so that the state does not come and go. */
+export const HYSTERESIS = 1.1;
 
 /** Administrators write until this part of the reserve is left. That is for signing in, deleting and administering. */
 const FOR_REPAIRS = 2 / 3;
@@ -57,11 +58,17 @@ export function lowSince({ config }: Hub): number | null {
 }
 
 /** Bytes that are free, that stay free for repairs, and that the database may still grow by. */
-export function lookAtReserve({ config, disk }: Hub): { free: number; reserve: number; room: number } {
+function lookAtReserve({ config, disk }: Hub): { free: number; reserve: number; room: number } {
   const space = disk.space();
   const { free, emptyPages } = space;
   const reserve = reserveOf(config, space);
   return { free, reserve, room: free < reserve * FOR_THE_LOG ? free : free + emptyPages };
+}
+
+/** "63 MiB are free, 64 MiB are kept for repairs" */
+export function roomInWords(hub: Hub): string {
+  const { free, reserve } = lookAtReserve(hub);
+  return `${byteSize(Math.max(0, free))} are free, ${byteSize(reserve)} are kept for repairs`;
 }
 
 function isOnlyForRepairs(hub: Hub): boolean {

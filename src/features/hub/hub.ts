@@ -9,6 +9,8 @@ import { createJobQueue, type Rank } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
+import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
+import { createProcessMetrics } from '../../platform/metrics/measure-process.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
@@ -70,6 +72,19 @@ export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJob
 
 /** When web and worker were last seen. */
 export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
+
+/** Counts and durations of the answers that this process has given, for metrics. */
+export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
+
+/** Memory, CPU time and event loop lag of this process, for metrics. */
+export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
+
+/** How many seconds the longest-waiting due job of any kind has waited; 0 if none is due. */
+export function oldestDueSeconds(hub: Hub): number {
+  const labels = counts(hub).read().labels('jobs'); // kind,state of every kind that was ever queued
+  const kinds = new Set(labels.map((label) => label.slice(0, label.lastIndexOf(','))));
+  return Math.max(0, ...[...kinds].map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind))));
+}
 
 /** Rate limits that all processes share. */
 export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));

@@ -12,7 +12,7 @@ import { notifications, type Notification } from './notification-store.ts';
 
 const MAX_IDS = 1000;
 
-/** Notifications marked in one transaction: a few milliseconds. */
+/** Notifications marked in one transaction, which takes a few milliseconds. */
 const BATCH = 500;
 
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
@@ -39,7 +39,7 @@ export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promi
   return noContent();
 }
 
-/** In small transactions, so that nobody waits for many. What comes meanwhile stays unread. */
+/** Marks in small transactions, so that other writers hardly wait. Later notifications stay unread. */
 export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
   const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   const [newest] = notifications(hub).list(unread);
@@ -56,7 +56,7 @@ export function notificationJson({ id, kind, title, path, createdAt, readAt }: N
   return { id, kind, title, path, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
 }
 
-/** What the hub has told its reader. */
+/** The notifications of the viewer. */
 function notificationsPage(
   { items, next, unreadOnly }: { items: Notification[]; next: string | null; unreadOnly: boolean }, times: Times,
 ): Page {

@@ -1,7 +1,7 @@
 import { MINUTE } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 
-/** `path` is the hub's page about it. */
+/** A message to an account. `path`: the hub's page about it. */
 type NewNotification = { accountId: number; kind: string; title: string; path: string };
 export type Notification = Omit<NewNotification, 'accountId'> & {
   id: number;
@@ -11,10 +11,10 @@ export type Notification = Omit<NewNotification, 'accountId'> & {
 
 type NotificationQuery = { accountId: number; unreadOnly: boolean; after: number; limit: number };
 
-/** As long as a feed is left alone at least: what comes in between was sent post by post. */
+/** A feed is fetched at most this often; posts that come closer together were sent one by one. */
 const ONE_STORY = 15 * MINUTE;
 
-/** What the hub tells people, newest first. */
+/** Notifications of all accounts. */
 export const notifications = store(({ db, clock }) => {
   const insert = db.prepare<[NewNotification & { posts: number | null; now: number }]>('notify', `
     INSERT INTO notifications (account_id, kind, title, path, posts, created_at)
@@ -50,10 +50,10 @@ export const notifications = store(({ db, clock }) => {
     'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
   return {
-    /** In the caller's transaction, with what it tells of. */
+    /** Adds one, in the caller's transaction. */
     add: (notification: NewNotification): void => void insert.run({ ...notification, posts: null, now: clock() }),
 
-    /** The same for new posts of a source, which join an unread one that is not older than a quarter of an hour. */
+    /** Tells of new posts of a source. They join an unread notification of the last quarter of an hour, if any. */
     addPosts(notification: Omit<NewNotification, 'title'>, posts: number, title: (posts: number) => string): void {
       const { accountId, path } = notification;
       const now = clock();
@@ -67,16 +67,16 @@ export const notifications = store(({ db, clock }) => {
     },
 
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
-    /** Up to `limit` of those that are not newer than `newestId`; returns how many. */
+    /** Marks up to `limit` as read, none newer than `newestId`. Returns how many. */
     markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
       readUpTo.run(clock(), accountId, newestId, limit).changes,
-    /** How many are unread; counts no further than `most`. */
+    /** How many are unread, counted up to `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
-    /** Up to `limit` of an account; returns how many. */
+    /** Removes up to `limit` of an account. Returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
-    /** Up to `limit`, of whomever, that lead to this page; returns how many. */
+    /** Removes up to `limit` of all accounts that lead to this page. Returns how many. */
     removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
-    /** Up to `limit` older than that (unix ms), read or not, oldest first; returns how many. */
+    /** Removes up to `limit` older than that (unix ms), oldest first. Returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };

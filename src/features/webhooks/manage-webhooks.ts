@@ -2,7 +2,7 @@ import { DAY, hasPassed, SECOND } from '../../platform/clock.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { duration } from '../../platform/in-words.ts';
 import { PLAIN, sealedSecrets } from '../../platform/secrets.ts';
-import { raiseSourceAlert } from '../alerts/raise-alerts.ts';
+import { raiseAlert } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { once, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -111,7 +111,7 @@ export function findSilentWebhooks(hub: Hub, limit: number): number {
 function tellOf(hub: Hub, { sourceId, state, quietSinceAt }: QuietWebhook, now: number): void {
   const source = sources(hub).find(sourceId);
   if (!source) return;
-  raiseSourceAlert(hub, 'webhook-silent', source, `nothing for ${duration(now - quietSinceAt)}`);
+  raiseAlert(hub, { event: 'webhook-silent', source, problem: `no events for ${duration(now - quietSinceAt)}` });
   if (state === 'silent') return; // its owner knows
   notifications(hub).add({
     accountId: source.ownerId,

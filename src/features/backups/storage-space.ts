@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { diskUsage, fileBytes } from '../hub/disk-space.ts';
 import { byteSize } from '../../platform/in-words.ts';
-import { LEAST_FREE, reserveIn, spaceNeeded } from '../backups/backup-folder.ts';
+import { LEAST_FREE, reserveIn, spaceNeeded } from './backup-folder.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 
 export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };

@@ -1,0 +1,131 @@
+import { MINUTE, wholeSeconds } from '../../platform/clock.ts';
+import type { Migration } from '../../platform/db/migration-files.ts';
+import { utcTime } from '../../platform/in-words.ts';
+import type { CountsReading } from '../../platform/metrics/counters.ts';
+import type { Severity } from '../alerts/alert-store.ts';
+import { isAlertOpen } from '../alerts/raise-alerts.ts';
+import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { readOffsite, type Copies, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { findSpace } from '../backups/storage-space.ts';
+import { recentErrors } from '../history/record-history.ts';
+import { HYSTERESIS } from '../hub/disk-reserve.ts';
+import { counts, heartbeats, type Hub } from '../hub/hub.ts';
+
+/** The tiles of the overview. */
+export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Webhooks' | 'Virus scanner' |
+  'Errors' | 'Alerts' | 'Backup here' | 'Verification' | Copies | 'Copies elsewhere' | 'Older backups in restic' |
+  'Recovery kit' | 'Disk' | 'Database' | 'Files' | 'Certificate' | 'Version';
+
+/** `warn`: the hub works, but somebody should look. `bad`: people cannot use it, or data is at risk. */
+type TroubleLevel = 'warn' | 'bad';
+
+/** What a condition found. Texts and level replace those of the condition; state, detail and time those of the tile. */
+export type Trouble = {
+  headline?: string; // what is wrong in few words; the default is the title
+  problem?: string; // what is wrong in a sentence or more; the default is the headline
+  since?: number | null; // unix ms, if known
+  subject?: Subject;
+  level?: TroubleLevel;
+  whatToDo?: string;
+  state?: string;
+  detail?: string | null;
+  at?: number | null;
+  isQuiet?: boolean; // shown, but no reason for an alert
+};
+
+type Alerting = {
+  over: string; // the title of the message that it is over
+  severity?: Severity; // the default is error
+  /** The default: the worker raises it when `look` finds it. `its cause`: the code that meets the problem raises it. */
+  raisedBy?: 'its cause' | 'web';
+  /** Whether an alert that its cause raised is not over; by default, while `look` finds something. */
+  lasts?: (reading: HubReading) => boolean;
+};
+
+/** Something that may be wrong with the hub. Its name is the alert's event. */
+export type Condition = {
+  name: string;
+  subject: Subject; // whose tile shows it
+  level: TroubleLevel;
+  title: string; // without a full stop: the headline, and the title of the alert
+  href: string | null; // the page that helps
+  whatToDo: string;
+  /** What is wrong now; null or nothing if it does not hold. */
+  look(reading: HubReading): Trouble | Trouble[] | null;
+  alert?: Alerting;
+  degrades?: 'disk'; // its name in `degraded` of GET /api/health
+};
+
+/** What the condition finds wrong, with its own words where the finding has none. */
+export function troublesOf({ subject, level, title, href, whatToDo, look }: Condition, reading: HubReading) {
+  return [look(reading) ?? []].flat().map((found) => {
+    const headline = found.headline ?? `${title}.`;
+    return { subject, level, href, whatToDo, problem: headline, since: null, ...found, headline };
+  });
+}
+
+/** Within this time the errors are counted that `error-burst` judges. */
+export const BURST_TIME = 10 * MINUTE;
+
+/** The worker, which beats every 5 s, counts as running for this long after it was last seen. */
+const WORKER_ALIVE_SECONDS = 30;
+
+export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
+
+/** One look at the hub. All conditions and tiles of a list share it; each part is read when it is first asked for. */
+export type HubReading = {
+  hub: Hub;
+  pending: readonly Migration[]; // migrations that the database lacks; only the command line sees any
+  kept(): CountsReading;
+  worker(): WorkerState & { seenAt: number | null };
+  backups(): BackupStatus;
+  offsite(): OffsiteStatus[];
+  space(): ReturnType<typeof findSpace>;
+  errors(): { count: number; since: number | null };
+};
+
+export function startReading(hub: Hub, pending: readonly Migration[] = []): HubReading {
+  const kept = lazily(() => counts(hub).read());
+  return {
+    hub, pending, kept,
+    worker: () => ({ ...readWorker(hub), seenAt: heartbeats(hub).lastSeen('worker') }),
+    backups: lazily(() => readBackupStatus(hub)),
+    offsite: lazily(() => readOffsite(hub)),
+    space: lazily(() => findSpace(hub, kept().value('uploads_bytes'), isAlertOpen(hub, 'space-low') ? HYSTERESIS : 1)),
+    errors: lazily(() => recentErrors(hub, BURST_TIME)),
+  };
+}
+
+/** Calls `read` once, when its value is first asked for. */
+function lazily<Value>(read: () => Value): () => Value {
+  let known: { value: Value } | undefined;
+  return () => (known ??= { value: read() }).value;
+}
+
+/** Whether the worker was seen in the last 30 s. */
+export function readWorker(hub: Hub): WorkerState {
+  const seenAt = heartbeats(hub).lastSeen('worker');
+  const lastSeenSeconds = seenAt === null ? null : wholeSeconds(hub.clock() - seenAt);
+  return { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds };
+}
+
+/** How many jobs of all kinds are in that state. */
+export function jobsIn(kept: CountsReading, state: string): number {
+  return sumOf(kept, 'jobs', state);
+}
+
+/** How many sources of all kinds are in that state. */
+export function sourcesIn(kept: CountsReading, state: string): number {
+  return sumOf(kept, 'sources', state);
+}
+
+/** Labels are `kind,state`. */
+function sumOf(kept: CountsReading, metric: string, state: string): number {
+  return kept.labels(metric).filter((label) => label.endsWith(`,${state}`))
+    .reduce((sum, label) => sum + kept.value(metric, label), 0);
+}
+
+/** "Since 2026-11-22 13:05 UTC."; empty if that is not known. */
+export function sinceInWords(since: number | null | undefined): string {
+  return since ? `Since ${utcTime(since)}.` : '';
+}

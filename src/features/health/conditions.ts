@@ -1,0 +1,336 @@
+import { hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { describePending } from '../../platform/db/migrate.ts';
+import { byteSize, duration, utcTime } from '../../platform/in-words.ts';
+import { alertDeliveries } from '../alerts/alert-store.ts';
+import { scannerSilentSince } from '../attachments/scan-file.ts';
+import { isStale, OLDEST_BACKUP } from '../backups/backup-status.ts';
+import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
+import { COPIES, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { spaceTaken } from '../backups/storage-space.ts';
+import { seenCertificate } from '../history/certificate-store.ts';
+import { PROCESS_ALIVE, settingsToApply } from '../history/process-notes.ts';
+import { isDiskLow, lowSince, roomInWords } from '../hub/disk-reserve.ts';
+import { heartbeats, jobs, oldestDueSeconds } from '../hub/hub.ts';
+import { failingSources } from '../sources/source-store.ts';
+import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
+import { webhooks } from '../webhooks/webhook-store.ts';
+import { jobsIn, sourcesIn, type Condition, type Trouble } from './condition.ts';
+
+/** A job that waits longer is overdue. */
+export const LONGEST_WAIT = HOUR;
+
+/** Web raises `worker-silent` once it has seen no heartbeat for this long. */
+export const LONGEST_SILENCE = 5 * MINUTE;
+
+/** A required scanner alerts after this long; the worker asks a silent one again every minute. */
+const SCANNER_PATIENCE = 90 * SECOND;
+
+/** This many unexpected errors within BURST_TIME are many. */
+export const BURST = 20;
+
+/** Places on the overview. */
+export const NIGHTS_HREF = '/admin#nights';
+export const ROOM_HREF = '/admin#room';
+
+const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
+  restored: 'This hub was restored: in the restic repository it is a new hub.',
+  copied: 'This DATA_DIR was copied: in the restic repository it is a new hub.',
+  upgraded: 'Since the upgrade from 1.0.0 this hub is a new one in the restic repository.',
+  found: 'In the restic repository this hub is a new one: it was restored, copied, or upgraded from 1.0.0.',
+};
+
+/** Everything that may be wrong. Of one subject, the tile shows the first that is found. */
+export const CONDITIONS: readonly Condition[] = [
+  {
+    name: 'migrations-pending', subject: 'Schema', level: 'warn', href: null,
+    title: 'The database lacks migrations',
+    whatToDo: 'Run ./scripts/hubctl migrate.',
+    look({ pending }) {
+      if (pending.length === 0) return null;
+      const { which, whatToDo } = describePending(pending);
+      return { state: `${pending.length} pending`, headline: `The database lacks ${which}.`, whatToDo };
+    },
+  },
+  {
+    name: 'settings-changed', subject: 'Settings', level: 'warn', href: null,
+    title: 'Settings in .env have changed since the hub was started',
+    whatToDo: 'Restart the hub (npm start, or systemctl restart content-hub-web content-hub-worker).',
+    look({ hub }) {
+      const names = settingsToApply(hub);
+      if (names.length === 0) return null;
+      const problem = `Settings in .env have changed since the hub was started; restart to apply: ${names.join(', ')}.`;
+      return { state: `${names.length} changed`, problem };
+    },
+  },
+  {
+    name: 'web-silent', subject: 'Web', level: 'bad', href: null,
+    title: 'The web process is not running',
+    whatToDo: 'Start the hub (npm start, or systemctl start content-hub-web). If web stops again, read its log.',
+    look({ hub }) {
+      const seenAt = hub.program === 'web' ? hub.clock() : heartbeats(hub).lastSeen('web');
+      if (seenAt !== null && !hasPassed(seenAt, PROCESS_ALIVE, hub.clock())) return null;
+      return { state: 'not running', detail: null, at: seenAt, since: seenAt };
+    },
+  },
+  {
+    name: 'worker-silent', subject: 'Worker', level: 'bad', href: '/admin/errors',
+    title: 'The worker is not running: sources are not synchronised',
+    whatToDo: 'Start the hub again (npm start, or systemctl restart content-hub-worker), and read its log.',
+    look({ worker }) {
+      const { ok, seenAt } = worker();
+      if (ok) return null;
+      return { state: 'not running', detail: seenAt === null ? 'never seen' : null, at: seenAt, since: seenAt };
+    },
+    alert: { over: 'The worker is running again', raisedBy: 'web' },
+  },
+  {
+    name: 'queue-late', subject: 'Queue', level: 'bad', href: '/admin/jobs',
+    title: 'A job has waited too long',
+    whatToDo: 'See which jobs wait, and whether the worker runs. Restart the worker if it does nothing.',
+    look({ hub }) {
+      const waited = oldestDueSeconds(hub) * SECOND;
+      if (waited <= LONGEST_WAIT) return null;
+      const found = { headline: `A job has waited for ${duration(waited)}.`, since: hub.clock() - waited };
+      return isDiskLow(hub) ? { ...found, whatToDo: 'Make room on the disk: jobs that store something wait.' } : found;
+    },
+  },
+  {
+    name: 'jobs-failed', subject: 'Queue', level: 'warn', href: '/admin/jobs?state=failed',
+    title: 'Jobs have failed for good',
+    whatToDo: 'Read why they failed, then retry or discard them: ./scripts/hubctl jobs list.',
+    look({ hub, kept }) {
+      const failed = jobsIn(kept(), 'failed');
+      if (failed === 0) return null;
+      const headline = failed === 1 ? 'One job has failed for good.' : `${failed} jobs have failed for good.`;
+      return { detail: `${failed} failed`, since: jobs(hub).failedSince(), headline };
+    },
+  },
+  {
+    name: 'sync-failed', subject: 'Sources', level: 'warn', href: '/admin#failing',
+    title: 'Sources are failing',
+    whatToDo: 'Each source’s page says what is wrong. Pause or delete sources that are gone for good.',
+    look({ hub, kept }) {
+      const failing = sourcesIn(kept(), 'failing');
+      if (failing === 0) return null;
+      const headline = failing === 1 ? 'One source is failing.' : `${failing} sources are failing.`;
+      return { headline, since: failingSources(hub).list(1)[0]?.since ?? null };
+    },
+    // Each source raises it when its retries are used up.
+    alert: {
+      over: 'All sources are synchronised again', raisedBy: 'its cause',
+      lasts: ({ hub }) => jobs(hub).failedCount(SYNC_SOURCE) > 0,
+    },
+  },
+  {
+    name: 'webhook-silent', subject: 'Webhooks', level: 'warn', href: '/admin/webhooks',
+    title: 'Webhooks have been silent for more than 7 days',
+    whatToDo: 'See whether the senders still send, and with the right secret. Pause webhooks that are no longer used.',
+    look({ hub, kept }) {
+      const silent = kept().value('webhooks', 'silent');
+      if (silent === 0) return null;
+      const [longest] = webhooks(hub).quiet(hub.clock(), Number.MAX_SAFE_INTEGER, 1);
+      return { detail: `${silent} silent`, since: longest?.quietSinceAt ?? null };
+    },
+    alert: { over: 'No webhook is silent any more', severity: 'warning', raisedBy: 'its cause' },
+  },
+  {
+    name: 'scanner-silent', subject: 'Virus scanner', level: 'bad', href: null,
+    title: 'The virus scanner does not answer: every upload is refused',
+    whatToDo: 'See whether the scanner at VIRUS_SCAN_URL runs. The hub’s log says why it gave no verdict (file not ' +
+      'scanned).',
+    look({ hub }) {
+      const since = scannerSilentSince(hub);
+      if (since === null) return null;
+      const isQuiet = !hasPassed(since, SCANNER_PATIENCE, hub.clock());
+      if (hub.config.virusScanRequired) return { state: 'does not answer', since, isQuiet };
+      const headline = 'The virus scanner does not answer: uploads are taken unscanned and scanned later.';
+      return { state: 'does not answer', since, level: 'warn', isQuiet: true, headline };
+    },
+    alert: { over: 'The virus scanner answers again' },
+  },
+  {
+    name: 'error-burst', subject: 'Errors', level: 'warn', href: '/admin/errors',
+    title: 'There are many unexpected errors',
+    whatToDo: 'Read the list of errors, and the log about them. Look into the most frequent one first.',
+    look({ errors }) {
+      const { count, since } = errors();
+      if (count < BURST) return null;
+      return { since, headline: `There are many unexpected errors: ${count} in the last minutes.` };
+    },
+    alert: { over: 'Unexpected errors are rare again' },
+  },
+  {
+    name: 'alert-undelivered', subject: 'Alerts', level: 'bad', href: '/admin/alerts',
+    title: 'The last alert was lost',
+    whatToDo: 'Look at ALERT_WEBHOOK_URL and at its receiver.',
+    look({ hub }) {
+      const [last] = hub.config.alertWebhookUrl === null ? [] : alertDeliveries(hub).list({ limit: 1 });
+      if (!last || last.state === 'delivered' || (last.state === 'pending' && last.attempts === 0)) return null;
+      const reason = last.lastError ? `: ${last.lastError}` : '';
+      const found = { since: last.createdAt, whatToDo: `Look at ALERT_WEBHOOK_URL and at its receiver${reason}.` };
+      if (last.state === 'failed') return { ...found, state: 'the last was lost' };
+      return { ...found, level: 'warn', state: 'the last is late', headline: 'The last alert has not arrived yet.' };
+    },
+  },
+  {
+    name: 'backup-none', subject: 'Backup here', level: 'warn', href: NIGHTS_HREF,
+    title: 'No backup has been made yet',
+    whatToDo: 'Run ./scripts/backup.sh; for one every night, ./scripts/install-backup-cron.sh or install-systemd.sh.',
+    look: ({ backups }) => (backups().wereEverMade ? null : { state: 'none yet' }),
+  },
+  {
+    name: 'backup-failed', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
+    title: 'The last backup failed',
+    whatToDo: 'Correct what the reason names, then run ./scripts/backup.sh.',
+    look({ backups }) {
+      const { lastBackup, lastBackupFailed } = backups();
+      if (!lastBackup || !lastBackupFailed || lastBackup.verdict === 'degraded') return null;
+      return { detail: null, since: lastBackup.at, problem: because('The last backup failed', lastBackup) };
+    },
+    alert: { over: 'Backups succeed again' },
+  },
+  {
+    name: 'backup-degraded', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
+    title: 'The last backup lacks something that the hub has lost',
+    whatToDo: 'The hub has lost data. ./scripts/hubctl doctor says which; restore it from an older backup.',
+    look({ backups }) {
+      const { lastBackup } = backups();
+      if (lastBackup?.verdict !== 'degraded') return null;
+      const what = `The last backup (${lastBackup.name}) lacks something that the hub has lost`;
+      return { detail: null, since: lastBackup.at, problem: because(what, lastBackup) };
+    },
+    alert: { over: 'Backups are complete again' },
+  },
+  {
+    name: 'backup-stale', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
+    title: `No verified backup in the last ${OLDEST_BACKUP / HOUR} hours`,
+    whatToDo: 'Run ./scripts/backup.sh. Then see why cron or the timer did not (./scripts/install-backup-cron.sh).',
+    look({ hub, backups }) {
+      const { wereEverMade, newestVerified, lastBackup, ahead } = backups();
+      if (!wereEverMade || !isStale(newestVerified, hub.clock())) return null;
+      const stray = ahead.length > 0 ? ` ${ahead.at(-1)} does not count: its name lies in the future.` : '';
+      const problem = `No verified backup in the last ${OLDEST_BACKUP / HOUR} hours.${stray}`;
+      return { since: newestVerified?.createdAt ?? lastBackup?.at ?? null, problem };
+    },
+    alert: { over: 'There is a recent verified backup again' },
+  },
+  {
+    name: 'backup-verify-failed', subject: 'Verification', level: 'bad', href: NIGHTS_HREF,
+    title: 'A backup is damaged',
+    whatToDo: 'Look at the disk that holds it. Make another (./scripts/backup.sh), then remove the damaged one.',
+    look({ backups }) {
+      const { damaged, lastVerification } = backups();
+      if (!damaged) return null;
+      const since = lastVerification?.name === damaged.name ? lastVerification.at : null;
+      return { state: 'failed', since, problem: because(`The backup ${damaged.name} is damaged`, damaged) };
+    },
+    alert: { over: 'No backup on this machine is damaged any more' },
+  },
+  {
+    name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS_HREF,
+    title: 'Off-site copies are failing',
+    whatToDo: 'Correct what the reason names, and run ./scripts/off-site.sh check to see whether it works again. The ' +
+      'next backup sends what is missing.',
+    look: ({ offsite }) => offsite().filter(({ hasFailed }) => hasFailed).map((status) => copyFailed(status)),
+    alert: { over: 'Off-site copies succeed again' },
+  },
+  {
+    name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS_HREF,
+    title: 'No recent off-site copy',
+    whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
+    look: ({ offsite, backups }) => offsite().filter((one) => one.isStale).map(({ name, last, lastGood }) => {
+      const headline = `${COPIES[name]}: none in the last ${OLDEST_BACKUP / HOUR} hours.`;
+      const since = lastGood?.at ?? last?.at ?? null;
+      return { subject: COPIES[name], since, headline, isQuiet: !backups().wereEverMade };
+    }),
+    alert: { over: 'There are recent off-site copies again' },
+  },
+  {
+    name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', href: NIGHTS_HREF,
+    title: 'This hub is a new one in the restic repository',
+    whatToDo: 'If this machine replaces the one that sent them, run ./scripts/hubctl offsite adopt: then they are ' +
+      'removed as BACKUP_RESTIC_KEEP says. To keep them, or if the other machine goes on, run ./scripts/hubctl ' +
+      'offsite adopt --no.',
+    look({ hub }) {
+      const question = readOffsiteQuestion(hub.config);
+      if (question === null) return null;
+      const older = question.older.map(({ id, backups, newest }) => `${backups} of hub ${id}, the newest ${newest}`);
+      const which = older.length > 0 ? ` (${older.join('; ')})` : '';
+      const headline = WHY_ASKED[question.reason];
+      return { state: 'not removed', headline, problem: `${headline} Backups sent before that stay${which}.` };
+    },
+  },
+  {
+    name: 'disk-full', subject: 'Disk', level: 'bad', href: ROOM_HREF,
+    title: 'The disk is full: members can store nothing',
+    whatToDo: 'Remove files that are not the hub’s, keep fewer backups or a smaller cache, delete the largest ' +
+      'sources, or move DATA_DIR to a larger disk.',
+    look({ hub }) {
+      if (!isDiskLow(hub)) return null;
+      const room = roomInWords(hub);
+      const taken = `The space is taken by: ${spaceTaken(hub)}.`;
+      const problem = `The disk is full: members can store nothing. ${room}. ${taken}`;
+      return { state: 'full', detail: room, since: lowSince(hub), problem };
+    },
+    alert: { over: 'There is room on the disk again: members can write' },
+    degrades: 'disk',
+  },
+  {
+    name: 'space-low', subject: 'Disk', level: 'bad', href: ROOM_HREF,
+    title: 'The disk is nearly full',
+    whatToDo: 'Remove files that are not the hub’s, keep fewer backups, or move DATA_DIR to a larger disk.',
+    look({ space }) {
+      const { isLow, least, needed } = space();
+      const room = `${byteSize(least)} are free, and the next backup may need ${byteSize(needed)}`;
+      return isLow ? { headline: `The disk is nearly full: ${room}.` } : null;
+    },
+    alert: { over: 'The disk has enough space again' },
+  },
+  {
+    name: 'certificate-ending', subject: 'Certificate', level: 'warn', href: null,
+    title: 'The certificate of BASE_URL ends soon',
+    whatToDo: 'Renew it on the machine that serves BASE_URL: see the log of Caddy, certbot or another program that ' +
+      'renews it.',
+    look({ hub }) {
+      const { expiresAt, problem } = seenCertificate(hub) ?? {};
+      if (!expiresAt) return null;
+      const hasEnded = expiresAt <= hub.clock();
+      if (!hasEnded && problem !== 'ending') return null;
+      if (!hasEnded) return { headline: `The certificate ends at ${utcTime(expiresAt)} and was not renewed.` };
+      return { level: 'bad', since: expiresAt, headline: 'The certificate has ended: browsers refuse the hub.' };
+    },
+    alert: { over: 'The certificate was renewed' },
+  },
+  {
+    name: 'certificate-for-other-name', subject: 'Certificate', level: 'bad', href: null,
+    title: 'The certificate is for another name',
+    whatToDo: 'Get a certificate for the name in BASE_URL on the machine that serves it.',
+    look({ hub }) {
+      if (seenCertificate(hub)?.problem !== 'other name') return null;
+      return { headline: `The certificate is for another name than ${new URL(hub.config.baseUrl).hostname}.` };
+    },
+  },
+];
+
+function copyFailed({ name, last, lastGood }: OffsiteStatus): Trouble {
+  const found = { subject: COPIES[name], since: lastGood?.at ?? last?.at ?? null };
+  if (last?.isDamaged) {
+    return {
+      ...found, level: 'bad', headline: 'The restic repository is damaged.',
+      problem: because('The restic repository is damaged', last),
+      whatToDo: 'Repair it: see "A damaged restic repository" in scripts/README.md. Then run ./scripts/backup.sh.',
+    };
+  }
+  const haveLaterArrived = (last?.name ?? '') > (last?.unsent ?? '');
+  const missing = haveLaterArrived ? `${last?.unsent} is missing there.` :
+    `${last?.unsent} and later ones are missing there.`;
+  const what = `${COPIES[name]} are failing`;
+  const problem = because(what, last) + (last?.unsent ? ` ${missing}` : '');
+  return { ...found, headline: `${what}.`, problem };
+}
+
+/** A sentence with the reason that a run has noted. */
+function because(what: string, run: { problem: string | null } | null): string {
+  const reason = run?.problem ?? 'the reason is not known';
+  return `${what}: ${reason}${/[.?!]$/.test(reason) ? '' : '.'}`;
+}

@@ -1,0 +1,220 @@
+import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
+import type { Migration } from '../../platform/db/migration-files.ts';
+import { isMissingObject } from '../../platform/db/open-database.ts';
+import type { CountsReading } from '../../platform/metrics/counters.ts';
+import { byteSize, duration, measuredTime, plural } from '../../platform/in-words.ts';
+import { alertDeliveries } from '../alerts/alert-store.ts';
+import { COPIES, type Copies, type Destination } from '../backups/offsite-status.ts';
+import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
+import { readStorageSizes } from '../backups/storage-space.ts';
+import { seenCertificate } from '../history/certificate-store.ts';
+import { recentAnswerTime } from '../history/read-history.ts';
+import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
+import { jobsIn, sourcesIn, startReading, troublesOf, type HubReading, type Subject } from './condition.ts';
+import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
+import { assertInPlace, schemaVersionReader } from './read-health.ts';
+
+/** `off`: not set up, which is no fault. `warn`: the hub works, but somebody should look. */
+export type Level = 'good' | 'off' | 'warn' | 'bad';
+
+/** A tile of the overview, and what is wrong with its subject. Times in unix ms. */
+export type Finding = {
+  subject: string;
+  level: Level;
+  isBad: boolean; // `warn` or `bad`: somebody has to do something
+  state: string; // a few words: "running", "4 waiting"
+  detail: string | null; // more about the state
+  at: number | null; // when the state began, or was last seen
+  problem: string | null; // what is wrong and why, in a sentence or more
+  headline: string | null; // the problem in few words
+  since: number | null; // since when it is wrong, if known
+  href: string | null; // the page that helps
+  whatToDo: string | null; // a sentence; also for what is not set up
+};
+
+type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
+
+/** What is well, or not set up, unless it says otherwise. */
+export function finding(given: GivenFinding): Finding {
+  const level = given.level ?? 'good';
+  const isBad = level === 'warn' || level === 'bad';
+  const headline = given.headline ?? given.problem ?? null;
+  const nothing = { detail: null, at: null, problem: null, since: null, href: null, whatToDo: null };
+  return { ...nothing, ...given, headline, level, isBad };
+}
+
+/** Findings that somebody has to act on, the worst first. */
+export function problemsOf(all: readonly Finding[]): Finding[] {
+  return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
+}
+
+/** The state of a subject with which nothing is wrong. */
+type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
+
+/** What each tile shows while no condition holds, in the order of the overview; null for no tile. */
+const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
+  Schema: () => null,
+  Settings: () => null,
+  Web({ hub }) {
+    const seconds = recentAnswerTime(hub, 0.99);
+    const detail = seconds === undefined ? null : `p99 ${measuredTime(seconds * SECOND)}`;
+    return { state: upFor(hub, 'web'), detail, href: '/admin#answers' };
+  },
+  Worker: ({ hub, worker }) =>
+    ({ state: upFor(hub, 'worker'), detail: `last seen ${worker().lastSeenSeconds} s ago`, href: '/admin/jobs' }),
+  Queue: ({ hub, kept }) => ({
+    state: `${jobsIn(kept(), 'queued') + jobsIn(kept(), 'retrying')} waiting`,
+    detail: `oldest due job ${duration(oldestDueSeconds(hub) * SECOND)}`, href: '/admin/jobs',
+  }),
+  Sources: ({ kept }) => sourcesTile(kept()),
+  Webhooks({ kept }) {
+    const count = (state: string): number => kept().value('webhooks', state);
+    const [active, silent, disabled] = [count('active'), count('silent'), count('disabled')];
+    if (active + silent + disabled === 0) return { level: 'off', state: 'none' };
+    const detail = disabled > 0 ? `${disabled} paused` : null;
+    return { state: `${active} listening`, detail, href: '/admin/webhooks' };
+  },
+  'Virus scanner': ({ hub }) => (hub.config.virusScanUrl === null ? null : { state: 'no trouble seen' }),
+  Errors({ errors }) {
+    const { count } = errors();
+    return { state: count === 0 ? 'none recently' : `${count} recently`, href: '/admin/errors' };
+  },
+  Alerts: ({ hub }) => alertsTile(hub),
+  'Backup here'({ backups }) {
+    const { newestVerified, lastBackup } = backups();
+    const detail = lastBackup?.ok && lastBackup.bytes !== null ? byteSize(lastBackup.bytes) : null;
+    const state = newestVerified ? 'verified' : 'none';
+    return { state, at: newestVerified?.createdAt ?? null, detail, href: NIGHTS_HREF };
+  },
+  Verification({ backups }) {
+    const { byVerification, lastVerifiedAt } = backups();
+    const count = byVerification.length;
+    const detail = count === 0 ? null : `${plural(count, 'backup')} here`;
+    const state: Tile = lastVerifiedAt === null ? { level: 'off', state: 'none yet' } : { state: 'passed' };
+    return { ...state, at: lastVerifiedAt, detail, href: NIGHTS_HREF };
+  },
+  ...copiesTiles(),
+  'Copies elsewhere': ({ offsite }) => (offsite().length > 0 ? null : {
+    level: 'off', state: 'not set up', whatToDo: 'Set BACKUP_OFFSITE_DIR, BACKUP_RCLONE_REMOTE or ' +
+      'BACKUP_RESTIC_REPOSITORY: a fire here destroys the hub and its backups.',
+  }),
+  'Older backups in restic': () => null,
+  'Recovery kit'({ hub }) {
+    const at = recoveryKitPrintedAt(hub.config.dataDir);
+    if (at !== null) return { state: 'printed', at };
+    const whatToDo = 'Run ./scripts/hubctl recovery-kit, and keep what it prints in another place. With it and a ' +
+      'backup a new machine can take over.';
+    return { level: 'off', state: 'never printed', whatToDo };
+  },
+  Disk({ space }) {
+    const { least, needed } = space();
+    const detail = `the next backup may need ${byteSize(needed)}`;
+    return { state: `${byteSize(least)} free`, detail, href: ROOM_HREF };
+  },
+  Database({ hub }) {
+    const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
+    return { state: byteSize(databaseBytes), detail: `write-ahead log ${byteSize(walBytes)}`, href: ROOM_HREF };
+  },
+  Files({ kept }) {
+    const [uploads, cache] = [kept().value('uploads_bytes'), kept().value('attachment_cache_bytes')];
+    return { state: byteSize(uploads), detail: `uploaded; ${byteSize(cache)} in the cache`, href: ROOM_HREF };
+  },
+  Certificate: ({ hub }) => certificateTile(hub),
+  Version: ({ hub }) => ({
+    state: hub.config.version, detail: `schema ${schemaVersionReader(hub)()}, Node ${process.versions.node}`,
+  }),
+};
+
+/**
+ * What the overview, `hubctl status` and `hubctl doctor` show, from one reading: a finding for each tile. `pending`:
+ * the migrations that the database lacks.
+ */
+export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[] {
+  assertInPlace(hub);
+  const reading = startReading(hub, pending);
+  return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, reading));
+}
+
+/** The finding on one subject; none if it has no tile and nothing is wrong. */
+export function findingOn(subject: Subject, reading: HubReading): Finding[] {
+  try {
+    const tile = TILES[subject](reading);
+    const trouble = firstTrouble(subject, reading);
+    if (!tile && !trouble) return [];
+    return [finding({ state: '', ...tile, ...trouble, subject })];
+  } catch (error) {
+    return unknownYet(subject, reading.pending)(error);
+  }
+}
+
+/** While migrations are pending, a table may be missing: makes 'not known' of that, and rethrows other errors. */
+export function unknownYet(subject: string, pending: readonly Migration[]): (error: unknown) => Finding[] {
+  return (error) => {
+    if (pending.length === 0 || !isMissingObject(error)) throw error;
+    return [finding({ subject, level: 'off', state: 'not known before the migration' })];
+  };
+}
+
+/** The first condition that holds for the subject. */
+function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
+  const about: Subject[] = isCopies(subject) ? [subject, 'Copies elsewhere'] : [subject];
+  for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {
+    const found = troublesOf(condition, reading).find((trouble) => trouble.subject === subject);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function isCopies(subject: Subject): subject is Copies {
+  return (Object.values(COPIES) as Subject[]).includes(subject);
+}
+
+/** One for each destination that is configured: when it last got every backup that it had missed. */
+function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
+  const tile = (name: Destination) => ({ offsite }: HubReading): Tile | null => {
+    const status = offsite().find((one) => one.name === name);
+    if (!status) return null;
+    const { lastGood } = status;
+    const took = lastGood && `took ${Math.ceil(lastGood.seconds)} s`;
+    const detail = lastGood?.bytes ? `${byteSize(lastGood.bytes)}, ${took}` : took;
+    return { state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, detail, href: NIGHTS_HREF };
+  };
+  return { [COPIES.dir]: tile('dir'), [COPIES.rclone]: tile('rclone'), [COPIES.restic]: tile('restic') };
+}
+
+function sourcesTile(kept: CountsReading): Tile {
+  const [active, failing, paused] = [sourcesIn(kept, 'active'), sourcesIn(kept, 'failing'), sourcesIn(kept, 'paused')];
+  const all = active + failing + paused;
+  const notWell = [failing > 0 && `${failing} failing`, paused > 0 && `${paused} paused`].filter(Boolean);
+  const state = notWell.length > 0 ? `${active} of ${all} well` : `${all} well`;
+  return { state: all === 0 ? 'none yet' : state, detail: notWell.join(', ') || null, href: '/sources' };
+}
+
+function alertsTile(hub: Hub): Tile {
+  const href = '/admin/alerts';
+  if (hub.config.alertWebhookUrl === null) {
+    const whatToDo = 'Set ALERT_WEBHOOK_URL to where you read messages, so that the hub can tell you of problems.';
+    return { level: 'off', state: 'not set up', detail: 'problems are only logged', href, whatToDo };
+  }
+  const [last] = alertDeliveries(hub).list({ limit: 1 });
+  if (!last) return { state: 'none sent yet', href };
+  const state = last.state === 'delivered' ? 'the last arrived' : 'one on its way';
+  return { state, detail: last.title, at: last.createdAt, href };
+}
+
+function certificateTile(hub: Hub): Tile | null {
+  if (new URL(hub.config.baseUrl).protocol !== 'https:') return null;
+  const seen = seenCertificate(hub);
+  if (!seen || seen.expiresAt === null) {
+    const detail = seen ? 'the hub cannot reach its own address' : null;
+    return { level: 'off', state: 'not seen', detail, at: seen?.checkedAt ?? null };
+  }
+  const days = Math.max(0, Math.floor((seen.expiresAt - hub.clock()) / DAY));
+  return { state: `${plural(days, 'day')} left`, at: seen.expiresAt };
+}
+
+function upFor(hub: Hub, program: 'web' | 'worker'): string {
+  const startedAt = heartbeats(hub).lastStarted(program);
+  const ms = startedAt === null ? 0 : Math.max(0, hub.clock() - startedAt);
+  return ms >= 2 * HOUR ? `${duration(ms)} up` : 'running';
+}

@@ -1,0 +1,116 @@
+import { hasPassed, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
+import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
+import { singleLine } from '../../platform/markup/tidy-text.ts';
+import { deliverAlert } from '../alerts/deliver-alert.ts';
+import { resolveAlert, tellAlerts, watchAlert, type AlertWords } from '../alerts/raise-alerts.ts';
+import { noteError } from '../errors/error-store.ts';
+import { heartbeats, once, type Hub } from '../hub/hub.ts';
+import { jobHandlers, workerQueue } from '../hub/worker-jobs.ts';
+import { sinceInWords, startReading, troublesOf, type Condition, type HubReading } from './condition.ts';
+import { CONDITIONS, LONGEST_SILENCE } from './conditions.ts';
+
+type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
+
+const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert !== undefined);
+
+/** The words of each alert that the hub sends, by its name. */
+export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
+  ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
+
+/** Raises and ends the alerts of all conditions that the worker judges. One that cannot be judged stops no other. */
+export function watchConditions(hub: Hub): void {
+  const reading = startReading(hub);
+  const failures: unknown[] = [];
+  for (const condition of ALERTING) {
+    try {
+      watchCondition(condition, reading);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+function watchCondition(condition: AlertingCondition, reading: HubReading): void {
+  const { name, alert: { raisedBy, lasts } } = condition;
+  if (raisedBy === 'web') return;
+  if (raisedBy === undefined) return watchAlert(reading.hub, name, problemLines(condition, reading));
+  const isOver = lasts ? !lasts(reading) : problemLines(condition, reading).size === 0;
+  if (isOver) resolveAlert(reading.hub, name);
+}
+
+/** A line for each thing with which the condition finds something wrong. */
+function problemLines(condition: Condition, reading: HubReading): Map<string, string> {
+  return new Map(troublesOf(condition, reading).filter(({ isQuiet }) => !isQuiet)
+    .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
+}
+
+/** Makes messages of the alerts that may be told by now. */
+export function tellOperator(hub: Hub): void {
+  tellAlerts(hub, ALERT_WORDS);
+}
+
+/** A longer gap between two looks, or a negative one: the clock was set, or the machine slept. */
+const LONGEST_GAP = MINUTE;
+
+/** Web waits this long for a delivery in progress when the worker is back, or when web ends. */
+const GRACE = 2 * SECOND;
+
+/** What web remembers between its looks, and its deliverer of alerts. */
+const watches = once((hub: Hub) => ({
+  isStill: noticingStillness(hub.clock),
+  deliverer: createDeliverer(hub),
+  isDelivering: false,
+}));
+
+/**
+ * Web's look at the worker. If the worker was not seen for five minutes, web raises `worker-silent` and delivers alerts
+ * until it is back.
+ */
+export async function watchWorker(hub: Hub): Promise<void> {
+  const seenAt = heartbeats(hub).lastSeen('worker');
+  const isSilent = watches(hub).isStill(seenAt);
+  const reading = { ...startReading(hub), worker: () => ({ ok: !isSilent, seenAt, lastSeenSeconds: null }) };
+  for (const condition of ALERTING.filter(({ alert }) => alert.raisedBy === 'web')) {
+    watchAlert(hub, condition.name, problemLines(condition, reading));
+  }
+  if (isSilent) tellOperator(hub);
+  await deliverWhile(hub, isSilent && hub.config.alertWebhookUrl !== null);
+}
+
+/** Stops delivering alerts in web. */
+export async function stopDeliveringAlerts(hub: Hub): Promise<void> {
+  await deliverWhile(hub, false);
+}
+
+async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
+  const watch = watches(hub);
+  if (isNeeded === watch.isDelivering) return;
+  watch.isDelivering = isNeeded;
+  const event = isNeeded ? 'web delivers alerts while the worker is silent' : 'the worker delivers alerts again';
+  hub.log.info(event, { kind: deliverAlert.name });
+  if (isNeeded) watch.deliverer.start();
+  else await watch.deliverer.stop(GRACE);
+}
+
+function createDeliverer(hub: Hub): Worker {
+  const { db, clock, log } = hub;
+  const handlers = jobHandlers(hub, [deliverAlert]);
+  return createWorker({ db, queue: workerQueue(hub), handlers, clock, log, onError: (error) => noteError(hub, error) });
+}
+
+/**
+ * Tells whether a value has stayed the same for LONGEST_SILENCE, over regular looks. After an irregular gap it begins
+ * anew.
+ */
+function noticingStillness(clock: Clock): (value: number | null) => boolean {
+  let last = { value: null as number | null, at: -Infinity };
+  let since = 0;
+  return (value) => {
+    const now = clock();
+    const isRegular = !hasPassed(last.at, LONGEST_GAP, now);
+    if (!isRegular || value !== last.value) since = now;
+    last = { value, at: now };
+    return hasPassed(since, LONGEST_SILENCE, now);
+  };
+}
