@@ -20,7 +20,7 @@ const marking = handlersOf(() => import('../features/reading/mark-pages.ts'));
 const readPosts = handlersOf(() => import('../features/reading/post-in-list-pages.ts'));
 const reading = handlersOf(() => import('../features/reading/reading-routes.ts'));
 const publicPages = handlersOf(() => import('../features/posts/public-pages.ts'));
-const writing = handlersOf(() => import('../features/writing/write-routes.ts'));
+const writing = handlersOf(() => import('../features/writing/write-post.ts'));
 const writePages = handlersOf(() => import('../features/writing/write-pages.ts'));
 const sources = handlersOf(() => import('../features/manage-sources/source-routes.ts'));
 const sourcePages = handlersOf(() => import('../features/manage-sources/source-pages.ts'));
