@@ -1,5 +1,5 @@
 import { sumUploads, uploads } from '../features/attachments/attachment-store.ts';
-import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
+import { findStraysAndMissing, uploadFiles } from '../features/attachments/upload-files.ts';
 import { finding, problemsOf, type Finding } from '../features/admin/finding.ts';
 import { findings } from '../features/admin/findings.ts';
 import { unknownYet } from '../features/admin/pending-findings.ts';
@@ -46,7 +46,7 @@ function checkSettings({ config }: Hub): Finding[] {
 }
 
 async function checkUploads(hub: Hub, withHashes: boolean, context: CommandContext): Promise<Finding[]> {
-  const { strays, missing } = await compareUploads(hub);
+  const { strays, missing } = await findStraysAndMissing(hub);
   const changed = withHashes ? await listChanged(hub, new Set(missing), context) : [];
   return [
     about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),

@@ -70,7 +70,7 @@ export const uploads = store(({ db, clock }) => {
     scanOf: (sha256: string): ScanState | undefined => sql.scanOf.get(sha256)?.scan,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
     /** The size that was counted when the file arrived. */
-    bytesOf: (sha256: string): number | undefined => sql.bytesOf.get(sha256)?.bytes,
+    countedBytes: (sha256: string): number | undefined => sql.countedBytes.get(sha256)?.bytes,
     /** Sets `unnamed_since` on files that no attachment names, and clears it on files that one names again. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
@@ -187,7 +187,8 @@ function prepareUploads(db: Db) {
       'SELECT bytes FROM upload_usage WHERE account_id = ?'),
     scanOf: db.prepare<[string], { scan: ScanState }>('scan of upload', 'SELECT scan FROM uploads WHERE sha256 = ?'),
     setScan: db.prepare<[ScanState, string]>('set scan', 'UPDATE uploads SET scan = ? WHERE sha256 = ?'),
-    bytesOf: db.prepare<[string], { bytes: number }>('bytes of upload', 'SELECT bytes FROM uploads WHERE sha256 = ?'),
+    countedBytes: db.prepare<[string], { bytes: number }>('bytes of upload',
+      'SELECT bytes FROM uploads WHERE sha256 = ?'),
     put: db.prepare<[NewUpload & { now: number }]>('store upload', `
       INSERT INTO uploads (sha256, bytes, media_type, width, height, scan, created_at)
       VALUES (@sha256, @bytes, @mediaType, @width, @height, @scan, @now)

@@ -222,7 +222,7 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);
   if (!scanner || bytes === undefined || uploads(hub).scanOf(sha256) !== 'unscanned') return;
-  if (bytes !== uploads(hub).bytesOf(sha256)) return; // damaged on the disk: the verdict would be about a part
+  if (bytes !== uploads(hub).countedBytes(sha256)) return; // damaged on the disk: the verdict would be about a part
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);
   const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });

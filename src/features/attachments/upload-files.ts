@@ -137,14 +137,14 @@ export async function sweepUploads(hub: Hub): Promise<void> {
   if (!unlessBackup(hub, () => true)) return log.info('sweep of uploads postponed: a backup is running');
   last.at = clock();
   const removed = removeUnnamed(hub);
-  const { strays, missing } = await compareUploads(hub);
+  const { strays, missing } = await findStraysAndMissing(hub);
   const strayed = strays.filter((sha256) => unlessBackup(hub, () => removeStray(hub, sha256))).length;
   if (removed + strayed > 0) log.info('uploads swept', { removed, strays: strayed });
   if (missing.length > 0) log.error('uploads missing', { count: missing.length, first: missing[0] });
 }
 
 /** Compares the folder of uploads with the rows. Changes nothing. */
-export async function compareUploads(hub: Hub): Promise<UploadReport> {
+export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
   return { strays: await listStrays(hub), missing: await listMissing(hub) };
 }
 

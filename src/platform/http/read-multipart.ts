@@ -50,7 +50,7 @@ type MultipartSource = {
 };
 
 /** A part, with the first event after its head. */
-type Part = { head: PartHead; first: MultipartEvent };
+type StartedPart = { head: PartHead; first: MultipartEvent };
 
 /**
  * Reads a multipart/form-data body as it arrives, and resolves to its fields: the values of each name in order. Passes
@@ -106,7 +106,7 @@ async function readParts(
 }
 
 async function* partChunks(
-  source: MultipartSource, { first }: Part, what: string, limit: number, counted = 0,
+  source: MultipartSource, { first }: StartedPart, what: string, limit: number, counted = 0,
 ): AsyncGenerator<Buffer, void, void> {
   let size = counted;
   for (let event = first; event.kind === 'data'; event = source.ready() ?? await source.next()) {
