@@ -8,7 +8,7 @@ import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts
 
 type BridgeOptions = { clamd: ClamdClient; maxBytes: number; log: Log };
 
-type Handler = (req: IncomingMessage, signal: AbortSignal) => Promise<Reply>;
+type BridgeHandler = (req: IncomingMessage, signal: AbortSignal) => Promise<Reply>;
 
 /**
  * An HTTP server in front of clamd, for VIRUS_SCAN_URL; not yet listening. POST /scan with the bytes of a file answers
@@ -16,7 +16,7 @@ type Handler = (req: IncomingMessage, signal: AbortSignal) => Promise<Reply>;
  * the client disconnects, its scan ends.
  */
 export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Server {
-  const routes: Record<string, { methods: string[]; handler: Handler }> = {
+  const routes: Record<string, { methods: string[]; handler: BridgeHandler }> = {
     '/scan': { methods: ['POST'], handler: scan },
     '/health': { methods: ['GET', 'HEAD'], handler: health },
   };
@@ -37,7 +37,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
     return json({ ok: true });
   }
 
-  function handlerOf(req: IncomingMessage): Handler {
+  function handlerOf(req: IncomingMessage): BridgeHandler {
     const route = routes[pathOf(req)];
     if (!route) throw new HttpError(404, 'There is nothing at this address. Send files to /scan.');
     if (route.methods.includes(req.method ?? '')) return route.handler;

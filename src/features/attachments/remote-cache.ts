@@ -16,7 +16,7 @@ import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
 
 /** A timeout is remembered for less time than other failures (FAILURE_KEPT): the publisher may be faster soon. */
 const SLOWNESS_KEPT = MINUTE;
-const SLOWNESS = new Set(['timeout', 'idle']);
+const SLOW_REASONS = new Set(['timeout', 'idle']);
 
 /** A file is in memory while it is fetched. */
 const FETCHED_AT_ONCE = 6;
@@ -97,7 +97,7 @@ async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | unde
   const failure = cachedFiles(hub).failureOf(urlHash);
   if (failure !== undefined) throw unavailable(failure);
   const known = cachedFiles(hub).find(urlHash);
-  if (!known || (await sizeOf(hub, urlHash)) !== known.bytes) return undefined;
+  if (!known || (await cachedSize(hub, urlHash)) !== known.bytes) return undefined;
   if (mayRecord(hub)) ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
   return { ...known, path: pathOf(hub, urlHash) };
 }
@@ -140,7 +140,7 @@ async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<Cac
   const { body, mediaType, width = null, height = null } = found;
   const content = { bytes: body.length, mediaType, sha256: hash('sha256', body) };
   requireRoomForFile(hub, body.length, NO_COPY);
-  await writeFile(hub, urlHash, body);
+  await writeCachedFile(hub, urlHash, body);
   cachedFiles(hub).keep({ urlHash, ...content, width, height });
   await evict(hub, urlHash);
   return { ...content, path: pathOf(hub, urlHash) };
@@ -156,7 +156,7 @@ async function fetchContent({ config, outbound }: Hub, url: string): Promise<Rec
 
 function remember(hub: Hub, urlHash: string, error: unknown): never {
   if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
-  const isSlow = error instanceof OutboundError && SLOWNESS.has(error.reason);
+  const isSlow = error instanceof OutboundError && SLOW_REASONS.has(error.reason);
   cachedFiles(hub).fail(urlHash, hub.clock() + (isSlow ? SLOWNESS_KEPT : FAILURE_KEPT), error.message);
   throw unavailable(error.message);
 }
@@ -170,7 +170,7 @@ async function evict(hub: Hub, spared?: string): Promise<void> {
     const next = cachedFiles(hub).nextToEvict(hub.config.attachmentCacheMaxBytes, spared);
     if (next === undefined) return;
     cachedFiles(hub).forget(next);
-    await removeFile(hub, next);
+    await removeCachedFile(hub, next);
   }
 }
 
@@ -179,7 +179,7 @@ async function forgetMissing(hub: Hub): Promise<void> {
   const { list, forget } = cachedFiles(hub);
   for (let rows = list('', ROWS_AT_ONCE); rows.length > 0; rows = list(rows.at(-1)?.urlHash ?? '', ROWS_AT_ONCE)) {
     for (const { urlHash, bytes } of rows) {
-      if ((await sizeOf(hub, urlHash)) !== bytes) forget(urlHash);
+      if ((await cachedSize(hub, urlHash)) !== bytes) forget(urlHash);
     }
   }
 }
@@ -187,7 +187,7 @@ async function forgetMissing(hub: Hub): Promise<void> {
 async function removeStrays(hub: Hub): Promise<void> {
   for await (const { urlHash, modifiedAt } of listFiles(hub)) {
     const isOld = modifiedAt < hub.clock() - STRAY_AGE;
-    if (isOld && cachedFiles(hub).find(urlHash) === undefined) await removeFile(hub, urlHash);
+    if (isOld && cachedFiles(hub).find(urlHash) === undefined) await removeCachedFile(hub, urlHash);
   }
 }
 
@@ -197,12 +197,12 @@ function pathOf({ config }: Hub, urlHash: string): string {
 }
 
 /** Bytes of the file, or undefined without one. */
-function sizeOf(hub: Hub, urlHash: string): Promise<number | undefined> {
+function cachedSize(hub: Hub, urlHash: string): Promise<number | undefined> {
   return stat(pathOf(hub, urlHash)).then(({ size }) => size, () => undefined);
 }
 
 /** Writes the file to tmp/ and moves it to its place. */
-async function writeFile(hub: Hub, urlHash: string, body: Buffer): Promise<void> {
+async function writeCachedFile(hub: Hub, urlHash: string, body: Buffer): Promise<void> {
   const temporary = join(hub.config.dataDir, 'tmp', `cache-${randomUUID()}`);
   const path = pathOf(hub, urlHash);
   const handle = await createFile(temporary);
@@ -218,7 +218,7 @@ async function writeFile(hub: Hub, urlHash: string, body: Buffer): Promise<void>
   }
 }
 
-function removeFile(hub: Hub, urlHash: string): Promise<void> {
+function removeCachedFile(hub: Hub, urlHash: string): Promise<void> {
   return rm(pathOf(hub, urlHash), { force: true });
 }
 

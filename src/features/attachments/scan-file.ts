@@ -24,7 +24,7 @@ export type ScanResult =
 /** `timeoutMs`: for the whole scan. `idleMs`: to connect, and between two pieces while the file is sent. */
 export type ScannerOptions = { url: string; timeoutMs: number; idleMs?: number };
 
-type Answer = { status: number; body: string; hadWholeFile: boolean };
+type ScannerAnswer = { status: number; body: string; hadWholeFile: boolean };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_QUOTED = 200;
@@ -52,7 +52,7 @@ export function scannerOf({ config: { virusScanUrl: url, virusScanTimeoutSeconds
   return url === null ? null : { url, timeoutMs: virusScanTimeoutSeconds * SECOND };
 }
 
-async function scanOpened(url: URL, file: FileToScan, options: ScannerOptions): Promise<Answer> {
+async function scanOpened(url: URL, file: FileToScan, options: ScannerOptions): Promise<ScannerAnswer> {
   const handle = await openWhole(file);
   try {
     return await exchange(url, file, handle, options);
@@ -63,7 +63,7 @@ async function scanOpened(url: URL, file: FileToScan, options: ScannerOptions): 
 
 async function exchange(
   url: URL, file: FileToScan, handle: FileHandle, { timeoutMs, idleMs = 10 * SECOND }: ScannerOptions,
-): Promise<Answer> {
+): Promise<ScannerAnswer> {
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
   const request = openScan(url, file);
   const answer = receive(request, url.host);
@@ -114,7 +114,7 @@ function send(
 }
 
 /** The complete answer. */
-async function receive(request: ClientRequest, host: string): Promise<Answer> {
+async function receive(request: ClientRequest, host: string): Promise<ScannerAnswer> {
   const closed = new ScanFailure(`${host} closed the connection without an answer`);
   const response = await responseTo(request, (cause) => cause ?? closed);
   const body = await readText(response, host);
@@ -136,7 +136,7 @@ function tooSlow(host: string, what: string, limit: number): ScanFailure {
   return new ScanFailure(`${host} ${what} within ${limit / SECOND} s`);
 }
 
-function verdictOf({ status, body, hadWholeFile }: Answer, host: string): ScanResult {
+function verdictOf({ status, body, hadWholeFile }: ScannerAnswer, host: string): ScanResult {
   const answer = parseObject(body);
   const detail = readable(answer?.['detail']);
   const said = detail === null ? '' : `: ${detail}`;

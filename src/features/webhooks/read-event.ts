@@ -23,7 +23,7 @@ const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
 /** Characters (UTF-16 units), or items of lists. Longer values are refused, not cut, so that the sender notices. */
-const MAX = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
+const LIMITS = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -75,11 +75,11 @@ function readType({ type }: JsonObject): string {
 function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   const members = {
     url: data.address('url') ?? data.address('external_url') ?? null,
-    title: lineIn(data, 'title', MAX.title) ?? '',
-    summary: data.prose('summary', MAX.summary) ?? '',
-    html: data.prose('content_html', MAX.content) ?? '',
-    text: data.prose('content_text', MAX.content) ?? '',
-    attachments: data.list('attachments', MAX.attachments).map(readFile),
+    title: lineIn(data, 'title', LIMITS.title) ?? '',
+    summary: data.prose('summary', LIMITS.summary) ?? '',
+    html: data.prose('content_html', LIMITS.content) ?? '',
+    text: data.prose('content_text', LIMITS.content) ?? '',
+    attachments: data.list('attachments', LIMITS.attachments).map(readFile),
     updatedAt: data.time('date_modified') ?? null,
     publishedAt: data.time('date_published') ?? null,
     author: authorsOf(data),
@@ -98,26 +98,26 @@ function readGuid(data: Input): string | undefined {
   if (value === undefined) return undefined;
   const guid = typeof value === 'number' ? String(value) : value;
   if (typeof guid !== 'string') return data.refuse('id', 'must be text or a number.');
-  const isFine = guid.trim() !== '' && guid.length <= MAX.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
+  const isFine = guid.trim() !== '' && guid.length <= LIMITS.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
   if (isFine) return singleLine(guid);
-  return data.refuse('id', `must have 1 to ${MAX.guid} characters and no control characters.`);
+  return data.refuse('id', `must have 1 to ${LIMITS.guid} characters and no control characters.`);
 }
 
 /** The names in `authors` (1.1) or `author` (1.0), joined; an author's URL if there is no name. */
 function authorsOf(data: Input): string | null {
   const single = data.object('author');
-  const listed = data.list('authors', MAX.authors);
+  const listed = data.list('authors', LIMITS.authors);
   const authors = listed.length > 0 || single === undefined ? listed : [single];
-  const names = authors.map((author) => lineIn(author, 'name', MAX.name) ?? lineIn(author, 'url', MAX.name));
+  const names = authors.map((author) => lineIn(author, 'name', LIMITS.name) ?? lineIn(author, 'url', LIMITS.name));
   return [...new Set(names.filter((name) => name !== null))].join(', ') || null;
 }
 
 function readFile(file: Input): IncomingFile {
   return {
     url: file.required('url', file.address('url')) ?? '',
-    mediaType: mediaTypeOf(lineIn(file, 'mime_type', MAX.name)),
+    mediaType: mediaTypeOf(lineIn(file, 'mime_type', LIMITS.name)),
     bytes: file.amount('size_in_bytes') || null,
-    title: lineIn(file, 'title', MAX.title),
+    title: lineIn(file, 'title', LIMITS.title),
     durationSeconds: file.amount('duration_in_seconds') ?? null,
   };
 }

@@ -141,10 +141,10 @@ function readSignatureHeaders(rawHeaders: readonly string[]): SignatureClaim | u
   return standard.length > 0 ? readStandard(standard) : readGithub(github);
 }
 
-type Found = { name: string; value: string }[];
+type HeaderValues = { name: string; value: string }[];
 
-function valuesOf(rawHeaders: readonly string[], names: readonly string[]): Found {
-  const found: Found = [];
+function valuesOf(rawHeaders: readonly string[], names: readonly string[]): HeaderValues {
+  const found: HeaderValues = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? '';
     if (names.includes(name)) found.push({ name, value: rawHeaders[index + 1] ?? '' });
@@ -152,7 +152,7 @@ function valuesOf(rawHeaders: readonly string[], names: readonly string[]): Foun
   return found;
 }
 
-function readStandard(found: Found): SignatureClaim | undefined {
+function readStandard(found: HeaderValues): SignatureClaim | undefined {
   const [id, timestamp, list] = onceEach(found, STANDARD_NAMES);
   if (id === undefined || timestamp === undefined || list === undefined) return undefined;
   const signatures = readSignatureList(list);
@@ -161,7 +161,7 @@ function readStandard(found: Found): SignatureClaim | undefined {
   return { form: 'standard', id, sentAt, signedPrefix: `${id}.${timestamp}.`, signatures };
 }
 
-function readGithub(found: Found): SignatureClaim | undefined {
+function readGithub(found: HeaderValues): SignatureClaim | undefined {
   const [id, signature] = onceEach(found, GITHUB_NAMES);
   const hex = HEX_SIGNATURE.exec(signature ?? '')?.[1];
   if (id === undefined || !ID.test(id) || hex === undefined) return undefined;
@@ -169,7 +169,7 @@ function readGithub(found: Found): SignatureClaim | undefined {
 }
 
 /** The values in the order of the names; none if a name is missing or comes twice. */
-function onceEach(found: Found, names: readonly string[]): (string | undefined)[] {
+function onceEach(found: HeaderValues, names: readonly string[]): (string | undefined)[] {
   const values = names.map((name) => found.find((one) => one.name === name)?.value);
   return found.length === names.length && !values.includes(undefined) ? values : [];
 }

@@ -27,7 +27,7 @@ import { manySources } from '../sources/many-sources-store.ts';
 import { mayManage, sources, type Source } from '../sources/source-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
 import {
-  MAX, paragraphsToText, previewPost, removeFile, rewritePost, shortMarkup, writePost,
+  POST_MAX, paragraphsToText, previewPost, removeFile, rewritePost, shortMarkup, writePost,
 } from './write-post.ts';
 import {
   changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
@@ -227,6 +227,6 @@ function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: D
 async function valuesOf(hub: Hub, { title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
   const turn = { length: contentHtml.length, accountOf: () => viewer.id };
   const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));
-  const content = text ?? (contentHtml.length <= MAX.content ? contentHtml : shortMarkup(contentHtml));
+  const content = text ?? (contentHtml.length <= POST_MAX.content ? contentHtml : shortMarkup(contentHtml));
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }

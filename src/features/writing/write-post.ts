@@ -22,7 +22,7 @@ import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
 import { setSeen } from '../reading/mark-read.ts';
 
-export const MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
+export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
 /** Bytes: 400,000 characters of content, each escaped as \u…, and the other members. */
 const JSON_LIMIT = 2.5 * 1024 * 1024;
@@ -61,13 +61,13 @@ type Written = { title: string; contentHtml: string; isSanitized: boolean; url: 
 const EMPTY_POST: Omit<Written, 'publishedAt'> = { title: '', contentHtml: '', isSanitized: true, url: null };
 
 /** The members of a post as sent. */
-type Values = Record<string, unknown>;
+type PostValues = Record<string, unknown>;
 
 /**
  * Stores a post written at the hub, for a source of kind native, and marks it read for its writer. 404, 403 or 409 for
  * the source, 422 for the post. Keeps the files after these checks.
  */
-export async function writePost(hub: Hub, values: Values, files: ReceivedFile[], by: By): Promise<WholePost> {
+export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
   const { sourceId, written } = readNewPost(values, hub.clock());
   writableSource(hub, sourceId, by.viewer);
   const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
@@ -87,7 +87,7 @@ export async function writePost(hub: Hub, values: Values, files: ReceivedFile[],
 
 /** Changes the sent members of a post and keeps the others. Same errors as `writePost`. */
 export async function rewritePost(
-  hub: Hub, id: number, values: Values, files: ReceivedFile[], by: By,
+  hub: Hub, id: number, values: PostValues, files: ReceivedFile[], by: By,
 ): Promise<WholePost> {
   const before = changeablePost(hub, id, by.viewer);
   const written = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
@@ -104,7 +104,7 @@ export async function rewritePost(
 
 /** The post as it would be shown. Stores nothing. 422 for the post. */
 export async function previewPost(
-  hub: Hub, values: Values, { viewer }: By,
+  hub: Hub, values: PostValues, { viewer }: By,
 ): Promise<{ title: string; contentHtml: string }> {
   const input = createInput(values);
   const { title, contentHtml } = readWritten(input, { ...EMPTY_POST, publishedAt: hub.clock() }, hub.clock());
@@ -159,7 +159,7 @@ function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, {
 }
 
 /** Reads a new post. 422 with every mistake. */
-function readNewPost(values: Values, now: number): { sourceId: number; written: Written } {
+function readNewPost(values: PostValues, now: number): { sourceId: number; written: Written } {
   const input = createInput(values);
   const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
   const written = readWritten(input, { ...EMPTY_POST, publishedAt: now }, now);
@@ -168,7 +168,7 @@ function readNewPost(values: Values, now: number): { sourceId: number; written: 
 }
 
 /** Reads a changed post: `before` with the sent members. 422 with every mistake. */
-function readChangedPost(values: Values, before: Written, now: number): Written {
+function readChangedPost(values: PostValues, before: Written, now: number): Written {
   const input = createInput({ ...values, title: values['title'] ?? before.title });
   const written = readWritten(input, before, now);
   input.done();
@@ -219,7 +219,7 @@ export function shortMarkup(contentHtml: string): string {
 }
 
 function readWritten(input: Input, before: Written, now: number): Written {
-  const title = input.text('title', { max: MAX.title });
+  const title = input.text('title', { max: POST_MAX.title });
   const { contentHtml, isSanitized } = readContent(input) ?? before;
   const url = input.has('url') ? readUrl(input) : before.url;
   return { title, contentHtml, isSanitized, url, publishedAt: readTime(input, now) ?? before.publishedAt };
@@ -228,7 +228,7 @@ function readWritten(input: Input, before: Written, now: number): Written {
 function readContent(input: Input): Pick<Written, 'contentHtml' | 'isSanitized'> | undefined {
   const contentType = input.optionalChoice('contentType', ['text/plain', 'text/html']) ?? 'text/plain';
   if (!input.has('content')) return undefined;
-  const content = input.required('content', input.prose('content', MAX.content)) ?? '';
+  const content = input.required('content', input.prose('content', POST_MAX.content)) ?? '';
   const contentHtml = contentType === 'text/html' ? content : textToParagraphs(content);
   return { contentHtml, isSanitized: false };
 }
@@ -240,7 +240,7 @@ function sanitizing(html: string): Reading<string> {
 
 /** The link of the post; null if empty. */
 function readUrl(input: Input): string | null {
-  const typed = input.optionalText('url', { max: MAX.url });
+  const typed = input.optionalText('url', { max: POST_MAX.url });
   if (typed === undefined) return null;
   const url = /^https?:\/\//i.test(typed) ? URL.parse(typed) : null;
   if (url && url.username === '' && url.password === '') return url.href;

@@ -12,7 +12,7 @@ import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { DraftFields } from './draft-store.ts';
-import { MAX } from './write-post.ts';
+import { POST_MAX } from './write-post.ts';
 
 /**
  * A form's fields and their problem. `cut`: fields that were too long. `isWhole`: the text has arrived. `proof`: lets
@@ -35,7 +35,7 @@ export type PostForm = {
 };
 
 /** Characters of each field that a draft and the form hold. */
-const MAX_FIELD = { sourceId: 20, title: MAX.title, content: MAX.content, contentType: 20, url: MAX.url };
+const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
 
 /** A field of `length` characters, cut to its first `kept` because it may have at most `max`. */
 export type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
@@ -177,10 +177,11 @@ function previewOf({ preview }: PostForm): Html | false {
 function fields({ values, problem }: PostForm): Html {
   const isHtml = values['contentType'] === 'text/html';
   return html`
-<label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${MAX.title}"
+<label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${POST_MAX.title}"
   dir="auto" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
 <label>Text
-  <textarea name="content" rows="14" class="text" maxlength="${MAX.content}" dir="auto" ${faulty(problem, 'content')}>
+  <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
+    faulty(problem, 'content')}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">A blank line begins a paragraph. Addresses become links by themselves.</span></label>
 <details ${(isHtml || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
@@ -192,7 +193,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
         <option value="text/html" ${isHtml && html`selected`}>HTML</option>
       </select></label>
     <label>Link to a page <span class="optional">optional</span>
-      <input name="url" value="${values['url']}" maxlength="${MAX.url}" inputmode="url" autocapitalize="none"
+      <input name="url" value="${values['url']}" maxlength="${POST_MAX.url}" inputmode="url" autocapitalize="none"
         spellcheck="false" placeholder="https://" ${faulty(problem, 'url')}>${faultOf(problem, 'url')}</label>
   </div>
 </details>`;
@@ -245,7 +246,7 @@ function draftState({ savedAt, times }: PostForm): Html {
 
 function limits({ fileBytes, bytesLeft }: PostForm): Html {
   const rows = [
-    ['Title', `${MAX.title} characters`], ['Text', `${MAX.content.toLocaleString('en')} characters`],
+    ['Title', `${POST_MAX.title} characters`], ['Text', `${POST_MAX.content.toLocaleString('en')} characters`],
     ['Files', `${MAX_UPLOADS} of ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
   ];
   return html`
