@@ -166,6 +166,7 @@ test('an AVIF is refused for boxes of no, too little or too much length, and wit
   assertRefused('a.avif', join(head, patched(meta, 12, '7fffffff'), data), /ends too early/);
   assertRefused('a.avif', join(head, meta), /no image data/);
   assertRefused('a.avif', join(head, data), /how large it is/);
+  assertRefused('a.avif', join(head, meta, meta, data), /described twice/);
   assertRefused('a.avif', join(head, avifMeta(0, [box('ispe')]), data), /how large it is/);
   assertRefused('a.avif', join(head, avifMeta(0, []), data), /how large it is/);
   assert.equal(outcome('a.avif', avif({ brands: 'mif1\0\0\0\0miafavif' })), 'image/avif avif 16×8');

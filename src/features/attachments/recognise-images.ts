@@ -216,6 +216,7 @@ export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
   while (!(yield* file.isAtEnd())) {
     const { type, length } = yield* readBox(file);
     missing.delete(type);
+    if (type === 'meta' && size) throw damaged('AVIF', 'it is described twice');
     if (type === 'meta') file.skip(4);
     if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the boxes within come next
     if (type === 'ispe') {
