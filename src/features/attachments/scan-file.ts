@@ -126,7 +126,7 @@ async function readText(response: IncomingMessage, host: string): Promise<string
   let size = 0;
   for await (const chunk of response) {
     size += (chunk as Buffer).length;
-    if (size > MAX_ANSWER_BYTES) throw new ScanFailure(`${host} answered with more than ${MAX_ANSWER_BYTES} bytes`);
+    if (size > MAX_ANSWER_BYTES) throw new ScanFailure(`${host}’s answer is longer than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString('utf8');
