@@ -27,7 +27,7 @@ import * as reading from '../features/reading/reading-routes.ts';
 import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
-import * as writing from '../features/writing/write-routes.ts';
+import * as writing from '../features/writing/write-post.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { seeOther, type Reply } from '../platform/http/reply.ts';

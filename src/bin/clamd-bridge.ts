@@ -1,7 +1,7 @@
 /**
  * node src/bin/clamd-bridge.ts
- * Makes ClamAV's clamd reachable for VIRUS_SCAN_URL: http://127.0.0.1:CLAMD_BRIDGE_PORT/scan. SIGTERM finishes the
- * scans in hand, for up to 8 s.
+ * Lets VIRUS_SCAN_URL use ClamAV's clamd: http://127.0.0.1:CLAMD_BRIDGE_PORT/scan. After SIGTERM, running scans have
+ * 8 s to finish.
  */
 import type { AddressInfo } from 'node:net';
 import { loadBridgeConfigOrExit } from '../app/clamd-bridge/bridge-settings.ts';
@@ -18,7 +18,7 @@ const config = loadBridgeConfigOrExit(process.env);
 const { maxBytes } = config;
 const log = createLog('clamd-bridge', config.logLevel, Date.now, (text) => void process.stderr.write(text));
 process.on('exit', log.flush);
-process.stderr.on('error', () => {}); // the reader of the log is gone: the bridge goes on without a log
+process.stderr.on('error', () => {}); // the reader of the log closed it: the bridge keeps running
 
 const clamd = createClamdClient({ address: config.clamd, maxBytes });
 const server = createBridgeServer({ clamd, maxBytes, log });

@@ -1,5 +1,5 @@
 import { sumUploads, uploads } from '../features/attachments/attachment-store.ts';
-import { compareUploads, uploadFiles } from '../features/attachments/upload-files.ts';
+import { findStraysAndMissing, uploadFiles } from '../features/attachments/upload-files.ts';
 import { hashFile } from '../features/backups/manifest.ts';
 import { finding, findings, problemsOf, unknownYet, type Finding } from '../features/health/findings.ts';
 import type { Hub } from '../features/hub/hub.ts';
@@ -44,7 +44,7 @@ function checkSettings({ config }: Hub): Finding[] {
 }
 
 async function checkUploads(hub: Hub, withHashes: boolean, context: CommandContext): Promise<Finding[]> {
-  const { strays, missing } = await compareUploads(hub);
+  const { strays, missing } = await findStraysAndMissing(hub);
   const changed = withHashes ? await listChanged(hub, new Set(missing), context) : [];
   return [
     about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import {
   filesOfSavedPost, findSavedFiles, searchSavedFiles, type SavedFile,
-} from '../features/attachments/saved-files-store.ts';
+} from '../features/attachments/attachment-store.ts';
 import { BackupError, timeOfBackup } from '../features/backups/backup-folder.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/open-backup.ts';

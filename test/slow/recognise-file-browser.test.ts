@@ -58,7 +58,6 @@ test('what a browser cannot show is not recognised either', async (t) => {
     ['a.png', 'image/png', png(SIZE, pngChunk('ABCD'))],
     ['a.png', 'image/png', png(SIZE).fill(0, 30, 31)],
     ['a.jpg', 'image/jpeg', jpeg(SIZE, jpegFrame(0xc0, SIZE))],
-    ['a.webp', 'image/webp', riff(webpCanvas(SMALL), losslessChunk(SIZE))],
     ['a.avif', 'image/avif', avif({ brands: 'mif1\0\0\0\0mif1heic' })],
   ];
   for (const [name, mediaType, content] of broken) {

@@ -185,7 +185,7 @@ test('while a required scanner is away files are refused for now, what was typed
   await browser.type('[name=content]', TEXT);
   await chooseFiles(browser, 'a.txt');
   await follow(browser, SEND);
-  assert.match(await browser.text('[role=alert]'), /the virus scanner does not answer\. Try again in a minute/);
+  assert.match(await browser.text('[role=alert]'), /so the hub accepts no files now\. Try again in a minute/);
   assert.equal(await valueOf(browser, 'content'), TEXT);
   await follow(browser, SEND);
   assert.equal(await browser.text('h1'), 'Kept', 'without the file');

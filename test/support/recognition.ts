@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { startRecognition, type RecognisedFile } from '../../src/features/attachments/recognise-file.ts';
-import { RefusedFile } from '../../src/features/attachments/recognise-images.ts';
+import { RefusedFile } from '../../src/features/attachments/arriving-file.ts';
 
 /** What comes of a file that arrives in these pieces, as one line; anything but a refusal is thrown. */
 export function outcome(filename: string, ...pieces: Buffer[]): string {

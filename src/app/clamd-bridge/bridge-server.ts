@@ -7,17 +7,17 @@ import { ClamdError, type ClamdClient } from '../../platform/net/clamd-client.ts
 
 type BridgeOptions = { clamd: ClamdClient; maxBytes: number; log: Log };
 
-type Handler = (req: IncomingMessage, signal: AbortSignal) => Promise<Reply>;
+type BridgeHandler = (req: IncomingMessage, signal: AbortSignal) => Promise<Reply>;
 
 /**
- * The HTTP form of VIRUS_SCAN_URL in front of clamd, not yet listening. POST /scan with the bytes of a file answers
- * `{"clean":true}`, `{"clean":false,"signature":…}`, or 503 for every file that was not scanned through; GET /health
- * asks clamd for a sign of life. A client that goes away ends its scan.
+ * An HTTP server in front of clamd, for VIRUS_SCAN_URL; not yet listening. POST /scan with the bytes of a file answers
+ * `{"clean":true}` or `{"clean":false,"signature":…}`, and 503 if the scan was incomplete. GET /health pings clamd. If
+ * the client disconnects, its scan ends.
  */
 export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Server {
-  const handlers: Record<string, Record<string, Handler>> = {
-    '/scan': { POST: scan },
-    '/health': { GET: health, HEAD: health },
+  const routes: Record<string, { methods: string[]; handler: BridgeHandler }> = {
+    '/scan': { methods: ['POST'], handler: scan },
+    '/health': { methods: ['GET', 'HEAD'], handler: health },
   };
 
   async function scan(req: IncomingMessage, signal: AbortSignal): Promise<Reply> {
@@ -36,13 +36,11 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
     return json({ ok: true });
   }
 
-  function handlerOf(req: IncomingMessage): Handler {
-    const methods = handlers[pathOf(req)];
-    if (!methods) throw new HttpError(404, 'There is nothing at this address; files go to /scan.');
-    const handler = methods[req.method ?? ''];
-    if (handler) return handler;
-    const allow = Object.keys(methods).join(', ');
-    throw new HttpError(405, 'This method is not allowed here.', { headers: { allow } });
+  function handlerOf(req: IncomingMessage): BridgeHandler {
+    const route = routes[pathOf(req)];
+    if (!route) throw new HttpError(404, 'There is nothing at this address. Send files to /scan.');
+    if (route.methods.includes(req.method ?? '')) return route.handler;
+    throw new HttpError(405, 'This method is not allowed here.', { headers: { allow: route.methods.join(', ') } });
   }
 
   function refusal(error: unknown): HttpError {
@@ -58,7 +56,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
     try {
       send(req, res, await handlerOf(req)(req, gone.signal));
     } catch (error) {
-      if (gone.signal.aborted || wasCut(req)) return log.info('client went away');
+      if (gone.signal.aborted || wasCut(req)) return log.info('client disconnected');
       const problem = refusal(error);
       log.warn('refused', { path: pathOf(req), status: problem.status, reason: problem.message });
       await discardRest(req);
@@ -70,7 +68,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
   return http.createServer(limits, (req, res) => void respond(req, res));
 }
 
-/** Takes no more connections, waits for running scans, and cuts those that are not done after `graceMs`. */
+/** Stops listening, and waits for running scans. Closes the connections that are left after `graceMs`. */
 export async function closeBridge(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
@@ -82,12 +80,12 @@ function pathOf(req: IncomingMessage): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }
 
-/** A request whose body was read to its end is destroyed too; one that was cut is not complete. */
+/** Whether the request broke off. Node also destroys requests that were read completely. */
 function wasCut(req: IncomingMessage): boolean {
   return req.destroyed && !req.complete;
 }
 
-/** A verdict about a form or a packed body would not be one about the file in it. */
+/** Refuses forms and compressed bodies: their verdict would not be about the file in them. */
 function requireBareBytes({ headers }: IncomingMessage): void {
   const mediaType = essenceOf(headers['content-type']);
   if (mediaType !== 'application/octet-stream' || headers['content-encoding'] !== undefined) {
@@ -95,7 +93,7 @@ function requireBareBytes({ headers }: IncomingMessage): void {
   }
 }
 
-/** A client that is cut off while it sends may never see the answer. */
+/** Reads the rest of the body: a client whose connection is closed while it sends may never see the reply. */
 async function discardRest(req: IncomingMessage): Promise<void> {
   if (req.complete) return;
   await new Promise((resolve) => req.once('end', resolve).once('close', resolve).resume());
@@ -108,7 +106,7 @@ function send(req: IncomingMessage, res: ServerResponse, { status, headers, body
     'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    'connection': 'close', // so that stopping waits for scans alone
+    'connection': 'close', // so that stopping only waits for scans
   });
   res.end(req.method === 'HEAD' ? undefined : bytes);
 }

@@ -8,7 +8,7 @@ import { SETTINGS, type SettingList, type SettingValues } from '../../features/h
 
 const MAX_SOCKET_PATH = 107; // bytes: sun_path of unix(7) without its final NUL
 
-/** The settings of the clamd bridge, by their names in `BridgeConfig`. */
+/** Settings of the clamd bridge, by their keys in `BridgeConfig`. */
 export const BRIDGE_SETTINGS = {
   clamd: {
     name: 'CLAMD_ADDRESS', parse: clamdAddress, default: '/run/clamav/clamd.ctl',
@@ -27,7 +27,7 @@ export const BRIDGE_SETTINGS = {
 
 type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;
 
-/** The clamd bridge's part of the configuration. Throws ConfigError with every mistake. */
+/** Reads the bridge's settings. Throws ConfigError with every mistake. */
 export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   const { values, problems } = readSettings(BRIDGE_SETTINGS, source);
   const known = [...variableNames(BRIDGE_SETTINGS), ...variableNames(SETTINGS)];
@@ -36,12 +36,12 @@ export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   return values;
 }
 
-/** For entrypoints, out of the environment and .env: mistakes end the process with 2, each named on standard error. */
+/** For entrypoints: reads the environment and .env. On mistakes, prints each and exits with 2. */
 export function loadBridgeConfigOrExit(env: Record<string, string | undefined>): BridgeConfig {
   return configOrExit(() => readBridgeConfig(settingsSource(env)));
 }
 
-/** The path of a Unix socket, or host:port with an IPv6 address in brackets. */
+/** Parses the path of a Unix socket, or host:port with an IPv6 address in brackets. */
 function clamdAddress(text: string): ClamdAddress {
   if (text.startsWith('/') && Buffer.byteLength(text) <= MAX_SOCKET_PATH) return { path: text };
   const [, bracketed, name, port = ''] = /^(?:\[([^\]]*)\]|([^:/]*)):(\d+)$/.exec(text) ?? [];

@@ -4,7 +4,7 @@ import { store, type StoreHub } from '../hub/hub.ts';
 
 type ScanState = 'clean' | 'unscanned' | 'infected';
 
-/** A file of a post: uploaded here (native), or named by its publisher (remote). */
+/** A file of a post: uploaded to the hub (native), or at its publisher's server (remote). */
 export type Attachment = {
   id: number;
   urlKey: string; // the random part of its address
@@ -17,13 +17,13 @@ export type Attachment = {
   remoteUrl: string | null;
   title: string | null;
   durationSeconds: number | null;
-  isInline: number; // 1: an image within the content, not listed below it
-  scan: ScanState | null; // of native ones
-  width: number | null; // pixels, of native images
+  isInline: number; // 1: an image in the content, not listed below it
+  scan: ScanState | null; // null for remote files
+  width: number | null; // pixels; null unless a native image
   height: number | null;
 };
 
-/** A file that was received, recognised and perhaps scanned, ready to be attached to a post. */
+/** A received file, recognised and perhaps scanned, that can be attached to a post. */
 export type NewUpload = {
   sha256: string;
   bytes: number;
@@ -34,7 +34,7 @@ export type NewUpload = {
   scan: 'clean' | 'unscanned';
 };
 
-/** A file that a publisher names beside or within a post. */
+/** A file that a publisher lists with a post, or shows in its content. */
 export type RemoteFile = {
   url: string;
   filename: string;
@@ -50,47 +50,47 @@ type AttachUpload = Pick<NewUpload, 'sha256' | 'bytes' | 'mediaType' | 'filename
 };
 type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isInline: 0 | 1 };
 
-/** The uploaded files of an account, as `postId` and `bytes`; its parameter is the account. */
+/** SQL: the uploaded files of an account as `postId` and `bytes`. Its parameter is the account's id. */
 export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments WHERE owner_id = ?';
 
-/** A picture of a post is looked for among its first few files. */
+/** Thumbnails are looked for among this many files of a post. */
 const FIRST_FILES = 6;
 
 const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
 
-/** Uploaded files, each once however many attachments name it, and what accounts use of their quotas. */
+/** Uploaded files, one row per content even if several attachments name it, and the accounts' use of their quotas. */
 export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
 
   return {
-    /** Notes that the file is there and named again. A verdict settles what had none. */
+    /** Adds the file, or notes that an attachment names it again. A scan result replaces only 'unscanned'. */
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
-    /** Bytes that count for the account's quota. */
+    /** Bytes that count towards the account's quota. */
     usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
     scanOf: (sha256: string): ScanState | undefined => sql.scanOf.get(sha256)?.scan,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
-    /** The size that was counted when the file came in. */
-    bytesOf: (sha256: string): number | undefined => sql.bytesOf.get(sha256)?.bytes,
-    /** Notes since when files are named by nobody, and forgets that of those that are named again. */
+    /** The size that was counted when the file arrived. */
+    countedBytes: (sha256: string): number | undefined => sql.countedBytes.get(sha256)?.bytes,
+    /** Sets `unnamed_since` on files that no attachment names, and clears it on files that one names again. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
         sql.unmark.run();
         sql.mark.run(clock());
       });
     },
-    /** Forgets files that nobody has named since `before` (unix ms), in the caller's transaction; returns which. */
+    /** Deletes rows of files unnamed since before `before` (unix ms), in the caller's transaction; returns hashes. */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
-    /** Files without a verdict, in order, after the given one. */
+    /** A page of files without a scan result, by hash, after the given hash. */
     unscanned: (after: string, limit: number): string[] =>
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
-    /** All files that rows name, in order, after the given one. */
+    /** A page of all files, by hash, after the given hash. */
     named: (after: string, limit: number) => sql.named.all(after, limit),
     bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
   };
 });
 
-/** Attachments of posts. A file comes first, then the rows that name it: see upload-files. */
+/** Attachments of posts. The file is stored before the rows that name it: see upload-files. */
 export const attachments = store((hub) => {
   const { db, clock } = hub;
   const { put } = uploads(hub);
@@ -98,17 +98,17 @@ export const attachments = store((hub) => {
 
   return {
     find: (id: number): Attachment | undefined => sql.find.get(id),
-    /** Of all these posts, each post's in order. */
+    /** Attachments of all these posts, each post's in order. */
     ofPosts: (postIds: number[]): Attachment[] => sql.ofPosts.all(JSON.stringify(postIds)),
-    /** The first few files of all these posts that may be pictures, each post's in order. */
+    /** Possible pictures among the first files of these posts, each post's in order. */
     firstOfPosts: (postIds: number[]): Attachment[] => sql.firstOfPosts.all(JSON.stringify(postIds), FIRST_FILES),
-    /** How many each of these posts has, by its id; none where it has none. */
+    /** Number of attachments by post id, without posts that have none. */
     countsOfPosts: (postIds: number[]): Map<number, number> =>
       new Map(sql.countsOfPosts.all(JSON.stringify(postIds)).map(({ postId, files }) => [postId, files])),
 
     /**
-     * Names the files as attachments of the post, in the caller's transaction. Returns their ids. A verdict settles
-     * what had none; it lifts no quarantine: it may be the older of the two, or of a scanner that knows less.
+     * Adds the files as attachments of the post, in the caller's transaction. Returns their ids. A 'clean' result does
+     * not lift a quarantine: it may be older, or come from a scanner that knows less.
      */
     attach(postId: number, ownerId: number, files: NewUpload[]): number[] {
       const first = (sql.lastPosition.get(postId)?.position ?? -1) + 1;
@@ -118,7 +118,7 @@ export const attachments = store((hub) => {
       });
     },
 
-    /** Makes these the post's remote attachments. What a URL named before keeps its id, and so its links. */
+    /** Replaces the post's remote attachments. A URL that the post had before keeps its id, and so its links. */
     replaceRemote(postId: number, wanted: RemoteFile[]): void {
       const known = new Map(sql.remote.all(postId).map((row) => [row.url, row.id]));
       wanted.forEach(({ url, isInline, ...columns }, position) => {
@@ -132,7 +132,7 @@ export const attachments = store((hub) => {
     },
 
     detach: (id: number): void => void sql.detach.run(id),
-    /** Whose attachments of which posts have these bytes. */
+    /** All attachments with this content: owners, posts and names. */
     namersOf: (sha256: string) => sql.namers.all(sha256),
   };
 });
@@ -143,7 +143,7 @@ function prepareAttachments(db: Db) {
     a.sha256, a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline,
     u.scan, u.width, u.height`;
   return {
-    // The same bytes may have been attached under names of two types: they are served as what they first were.
+    // The same bytes may be attached under two types, such as .txt and .md. The type of the first upload is served.
     find: db.prepare<[number], Attachment>('attachment', `
       SELECT ${columns('COALESCE(u.media_type, a.media_type)', 'COALESCE(u.bytes, a.bytes)')}
         FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256 WHERE a.id = ?`),
@@ -187,7 +187,8 @@ function prepareUploads(db: Db) {
       'SELECT bytes FROM upload_usage WHERE account_id = ?'),
     scanOf: db.prepare<[string], { scan: ScanState }>('scan of upload', 'SELECT scan FROM uploads WHERE sha256 = ?'),
     setScan: db.prepare<[ScanState, string]>('set scan', 'UPDATE uploads SET scan = ? WHERE sha256 = ?'),
-    bytesOf: db.prepare<[string], { bytes: number }>('bytes of upload', 'SELECT bytes FROM uploads WHERE sha256 = ?'),
+    countedBytes: db.prepare<[string], { bytes: number }>('bytes of upload',
+      'SELECT bytes FROM uploads WHERE sha256 = ?'),
     put: db.prepare<[NewUpload & { now: number }]>('store upload', `
       INSERT INTO uploads (sha256, bytes, media_type, width, height, scan, created_at)
       VALUES (@sha256, @bytes, @mediaType, @width, @height, @scan, @now)
@@ -211,46 +212,69 @@ function prepareUploads(db: Db) {
   };
 }
 
-/** A file that was uploaded, as backups know it. */
+/** An uploaded file as a backup lists it. */
 export type UploadRow = { sha256: string; bytes: number; createdAt: number };
 
-/** Native attachments, the files that they share, and the bytes of these. */
+/** Number of native attachments, number of their distinct files, and bytes of those files. */
 export type UploadCounts = { attachments: number; uploads: number; uploadBytes: number };
 
 type FileToFetch = { id: number; urlKey: string; filename: string; sha256: string; bytes: number; ownerId: number };
 
-/** For backups, whose databases are no running hubs'. */
+/** Counts uploads. Like the functions below, it also works on the database of a backup. */
 export function countUploads({ db }: Pick<StoreHub, 'db'>): UploadCounts {
   const native = db.prepare<[], { n: number }>('count attachments',
     `SELECT COUNT(*) AS n FROM attachments WHERE kind = 'native'`).get();
   return { attachments: native?.n ?? 0, ...sumUploads({ db }) };
 }
 
-/** Files, and the bytes of all of them. */
+/** Number of uploaded files, and their bytes. */
 export function sumUploads({ db }: Pick<StoreHub, 'db'>): Omit<UploadCounts, 'attachments'> {
   return db.prepare<[], Omit<UploadCounts, 'attachments'>>('count uploads',
     'SELECT COUNT(*) AS uploads, COALESCE(SUM(bytes), 0) AS uploadBytes FROM uploads').get()
     ?? { uploads: 0, uploadBytes: 0 };
 }
 
-/** By their hashes. */
+/** All uploaded files, by hash. */
 export function listUploads({ db }: Pick<StoreHub, 'db'>): UploadRow[] {
   return db.prepare<[], UploadRow>('all uploads',
     'SELECT sha256, bytes, created_at AS createdAt FROM uploads ORDER BY sha256').all();
 }
 
-/** How many native attachments name a file that no row of uploads knows. */
+/** Number of native attachments without a row in `uploads`. */
 export function countDangling({ db }: Pick<StoreHub, 'db'>): number {
   return db.prepare<[], { n: number }>('attachments without upload', `
     SELECT COUNT(*) AS n FROM attachments
      WHERE kind = 'native' AND (sha256 IS NULL OR sha256 NOT IN (SELECT sha256 FROM uploads))`).get()?.n ?? 0;
 }
 
-/** The largest files that are to be given out, each with somebody who may see it. */
+/** The largest files outside quarantine, each with an account that may see it. */
 export function largestUploads({ db }: Pick<StoreHub, 'db'>, limit: number): FileToFetch[] {
   return db.prepare<[number], FileToFetch>('largest files', `
     SELECT a.id, a.url_key AS urlKey, a.filename, u.sha256, u.bytes, a.owner_id AS ownerId
       FROM uploads u JOIN attachments a ON a.id = (
              SELECT MIN(id) FROM attachments WHERE kind = 'native' AND sha256 = u.sha256)
      WHERE u.scan <> 'infected' ORDER BY u.bytes DESC, u.sha256 LIMIT ?`).all(limit);
+}
+
+export type SavedFile = { sha256: string; filename: string; bytes: number; postId: number };
+
+const SAVED_FILES = `SELECT a.sha256, a.filename, u.bytes, a.post_id AS postId
+  FROM attachments a JOIN uploads u ON u.sha256 = a.sha256`;
+
+/** Uploads in a backup's database with this hash or exactly this name, once per post that has them. */
+export function findSavedFiles(db: Db, hashOrName: string): SavedFile[] {
+  return db.prepare<[{ hashOrName: string }], SavedFile>('saved files',
+    `${SAVED_FILES} WHERE a.sha256 = @hashOrName OR a.filename = @hashOrName ORDER BY a.id`).all({ hashOrName });
+}
+
+/** Uploads in a backup's database whose name contains the text in any case, newest first. */
+export function searchSavedFiles(db: Db, text: string, limit: number): SavedFile[] {
+  return db.prepare<[string, number], SavedFile>('search saved files',
+    `${SAVED_FILES} WHERE instr(lower(a.filename), lower(?)) > 0 ORDER BY a.id DESC LIMIT ?`).all(text, limit);
+}
+
+/** All columns of a post's attachments in a backup's database, in order. */
+export function filesOfSavedPost(db: Db, postId: number): Record<string, string | number | null>[] {
+  return db.prepare<[number], Record<string, string | number | null>>('files of saved post',
+    'SELECT * FROM attachments WHERE post_id = ? ORDER BY position').all(postId);
 }

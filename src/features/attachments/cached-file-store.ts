@@ -6,13 +6,13 @@ import { counts, store } from '../hub/hub.ts';
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 type NewCachedFile = Omit<CachedFile, 'usedAt'> & Record<'width' | 'height', number | null>;
 
-/** An image that is kept, in pixels. */
+/** A cached image; its size in pixels. */
 type CachedImage = { urlHash: string; bytes: number; width: number; height: number };
 
-/** A use is noted at most this often, so that reading hardly ever writes. */
+/** `used_at` is updated at most this often, so that reading hardly ever writes. */
 const USED_RESOLUTION = HOUR;
 
-/** How long a file that could not be had is not asked for again. */
+/** After a failed fetch, the hub does not fetch the file again for this long. */
 export const FAILURE_KEPT = HOUR;
 
 const TIMES: StoredTime[] = [
@@ -20,21 +20,21 @@ const TIMES: StoredTime[] = [
   { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
 ];
 
-/** What is in cache/, what it takes, and what could not be fetched lately. */
+/** The files in cache/, and recent failures to fetch one. */
 export const cachedFiles = store((hub) => {
   const { db, clock } = hub;
   const sql = prepareCachedFiles(db);
 
   return {
     find: (urlHash: string): CachedFile | undefined => sql.find.get(urlHash),
-    /** Those of the files that are kept and are images. */
+    /** The cached images among these files. */
     images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
-    /** Those of the files that could not be had lately. */
+    /** The files among these that could not be fetched lately. */
     missing: (urlHashes: string[]): string[] =>
       sql.missing.all(JSON.stringify(urlHashes), clock()).map(({ urlHash }) => urlHash),
-    /** Files that are kept, in order, after the given one. */
+    /** A page of cached files, by hash, after the given hash. */
     list: (after: string, limit: number) => sql.list.all(after, limit),
-    /** Why the file could not be fetched, while it is too early to try again. */
+    /** The reason of the last failure, while it is too early to try again. */
     failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
     noteUse(file: CachedFile): void {
       if (hasPassed(file.usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), file.urlHash);
@@ -43,7 +43,7 @@ export const cachedFiles = store((hub) => {
       sql.remove.run(file.urlHash);
       sql.insert.run({ ...file, now: clock() });
     }),
-    /** Remembers that the file could not be had, until then (unix ms). */
+    /** Remembers a failed fetch until `until` (unix ms). */
     fail: db.transaction('remember failed fetch', (urlHash: string, until: number, error: string): void => {
       sql.remove.run(urlHash);
       sql.insertFailure.run({ urlHash, now: clock(), until, error });
@@ -52,7 +52,7 @@ export const cachedFiles = store((hub) => {
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
 
-    /** The file to remove next while the cache takes more than `maxBytes`; never the spared one. */
+    /** The least recently used file, while the cache takes more than `maxBytes`. Never the spared file. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {
       return counts(hub).value('attachment_cache_bytes') > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
     },

@@ -9,8 +9,7 @@ import { MARK_LENGTH } from './icon-views.ts';
 const KEY = new RegExp(`^(\\d+)-([0-9a-f]{${MARK_LENGTH}})$`);
 
 /**
- * An icon never changes at its address, so that browsers may keep it; caches that many share may not, since who may see
- * a source can change.
+ * The icon at an address never changes, so browsers may cache it. Shared caches may not: access to a source can change.
  */
 const HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
@@ -18,7 +17,7 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** GET /icons/7-0123456789abcdef: the source's id and the beginning of the icon's hash. */
+/** GET /icons/7-0123456789abcdef: the source's id, and the first digits of the icon's hash. */
 export function showIcon(hub: Hub, { params, viewer }: HubRequest): Reply {
   const [, id = '', mark = ''] = KEY.exec(params['key'] ?? '') ?? [];
   const source = visibleSource(hub, pathId({ id }), viewer);
@@ -27,14 +26,14 @@ export function showIcon(hub: Hub, { params, viewer }: HubRequest): Reply {
   return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType }, body: icon.content };
 }
 
-/** API; may be repeated. The source has no icon from now on, whatever its site has; others than feeds never have. */
+/** API, idempotent. From now on the feed has no icon, even if its site has one. Other sources never have icons. */
 export function deleteIcon(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const { id, kind } = manageableSource(hub, pathId(params), viewer);
   if (kind === 'feed') sourceIcons(hub).clear(id);
   return noContent();
 }
 
-/** API; may be repeated. The hub looks for the icon of a feed again. */
+/** API, idempotent. The hub looks for the feed's icon again. */
 export function findIconAgain(hub: Hub, { params, viewer }: MemberRequest): Reply {
   sourceIcons(hub).want(manageableSource(hub, pathId(params), viewer).id);
   return noContent();

@@ -6,50 +6,50 @@ import { joinSource } from '../sources/source-store.ts';
 
 export type Icon = { sha256: string; mediaType: string; content: Buffer };
 
-/** A source whose icon is to be looked for, and what its feed names as such. */
+/** A source whose icon is due to be fetched. `isWell`: 1 if its feed works. */
 type DueIcon = { sourceId: number; ownerId: number; isWell: number };
 
-/** How often a site is asked for its icon, whether or not it has one. */
+/** A site is asked for its icon this often, even if it had none. */
 const ASKED_EVERY = 7 * DAY;
 
-/** Some feeds name another address each time. */
+/** After the feed names another address. A wait, because some feeds name another one each time. */
 const ASKED_AFTER_CHANGE = DAY;
 
 const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR }];
 
-/** The icons of sources, and when they are looked for. */
+/** The icons of sources, and when each is fetched next. */
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
   return {
     bringBackTimes: createTimeRepair(db, clock, TIMES),
     /** The hash of the source's icon, if it has one. */
     hashOf: (sourceId: number): string | undefined => sql.hashOf.get(sourceId)?.sha256,
-    /** The same of several, by source. */
+    /** The hashes of several sources' icons, by source id. */
     hashesOf: (sourceIds: number[]): Map<number, string> =>
       new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256])),
     find: (sourceId: number): Icon | undefined => sql.find.get(sourceId),
-    /** What the feed names as its icon. */
+    /** The icon's address according to the feed. */
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
 
-    /** A feed was read, and names this as its icon or nothing. In the caller's transaction, as all that follow. */
+    /** Notes the icon's address that a feed names, or null. In the caller's transaction, like the functions below. */
     noteNamed: (sourceId: number, url: string | null): void =>
       void sql.noteNamed.run({ sourceId, url, now: clock(), later: clock() + ASKED_AFTER_CHANGE }),
-    /** Takes up to `limit` that are due, of each owner in turn. They are due again in a week, whatever comes of it. */
+    /** Takes up to `limit` due icons, the owners in turn. They are due again in a week, even if fetching fails. */
     takeDue(limit: number): DueIcon[] {
       const due = sql.due.all(clock(), limit);
       for (const { sourceId } of due) sql.postpone.run(clock() + ASKED_EVERY, sourceId);
       return due;
     },
-    /** Not where its owner has said meanwhile that there is to be none. */
+    /** Does nothing if the owner has removed the icon meanwhile. */
     keep(sourceId: number, icon: Icon): void {
       if (!sql.isWanted.get(sourceId)) return;
       sql.insert.run(icon);
       sql.give.run(icon.sha256, sourceId);
     },
-    /** None from now on. */
+    /** Removes the icon for good. */
     clear: (sourceId: number): void => void sql.clear.run(sourceId),
-    /** Looked for again, as soon as there is time. */
+    /** Makes the icon due now. */
     want: (sourceId: number): void => void sql.want.run(clock(), sourceId),
   };
 });
@@ -73,7 +73,7 @@ function prepareIcons(db: Db) {
     noteNamed: db.prepare<[{ sourceId: number; url: string | null; now: number; later: number }]>('note named icon', `
       INSERT INTO source_icons (source_id, named_url, due_at) VALUES (@sourceId, @url, @now)
       ON CONFLICT DO UPDATE SET named_url = @url, due_at = min(due_at, @later) WHERE named_url IS NOT @url`),
-    // A source that cannot be read now is asked for nothing else; in a week it may be well.
+    // The caller skips sources that are not well: they are due again in a week.
     due: db.prepare<[number, number], DueIcon>('icons that are due', `
       SELECT sourceId, ownerId, isWell FROM (
         SELECT s.id AS sourceId, s.owner_id AS ownerId, s.state = 'active' AS isWell, i.due_at AS dueAt,

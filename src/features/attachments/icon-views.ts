@@ -3,18 +3,18 @@ import type { Hub } from '../hub/hub.ts';
 import type { Source } from '../sources/source-store.ts';
 import { sourceIcons } from './icon-store.ts';
 
-/** Classes of the stylesheet: `tint0` and so on. */
+/** Number of the stylesheet's classes `tint0`, `tint1`, … */
 const TINTS = 8;
 
-/** Of the hash of an icon, in its address: enough that no other content ever stands there. */
+/** Digits of the icon's hash in its address: enough for addresses to be unique. */
 export const MARK_LENGTH = 16;
 
-/** The icon of a source or, drawn without a request, the first letter of its title. */
+/** The source's icon. Without one: the first letter of its title, drawn without a request. */
 export function sourceIcon(hub: Hub, source: Named): Html {
   return iconOf(source, sourceIcons(hub).hashOf(source.id));
 }
 
-/** The same of several, by source. */
+/** The icons of several sources, by source id. */
 export function iconsOfSources(hub: Hub, sources: Named[]): Map<number, Html> {
   const hashes = sourceIcons(hub).hashesOf(sources.map(({ id }) => id));
   return new Map(sources.map((source) => [source.id, iconOf(source, hashes.get(source.id))]));
@@ -31,7 +31,7 @@ function iconPath(sourceId: number, hash: string): string {
   return `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
 }
 
-/** The address at the hub at which a source's icon is served, or null where it has none. */
+/** The address of the source's icon at the hub; null without one. */
 export function iconUrl(hub: Hub, sourceId: number): string | null {
   const hash = sourceIcons(hub).hashOf(sourceId);
   return hash === undefined ? null : hub.config.baseUrl + iconPath(sourceId, hash);

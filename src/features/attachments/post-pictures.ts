@@ -6,30 +6,30 @@ import { attachments, type Attachment } from './attachment-store.ts';
 import { cachedFiles } from './cached-file-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** A list shows no larger pictures: nobody's telephone is to load them. */
+/** Lists show no larger pictures, for readers with slow connections. */
 const THUMBNAIL_BYTES = 100 * 1024;
 
-/** Pixels. Smaller ones are signs and buttons, and would look coarse. */
+/** Pixels. Smaller pictures are mostly icons and buttons, and would look coarse. */
 const THUMBNAIL_WIDTH = 96;
 const THUMBNAIL_HEIGHT = 64;
 
-/** Of a picture that stands above a post: a page has few of them. */
+/** Limits for pictures that stand above a post: a page has few of them. */
 const LARGE_WIDTH = 480;
 const LARGE_BYTES = 400 * 1024;
 
-/** A picture as it is known now: uploaded here, or a copy of a publisher's that is kept. */
+/** A picture that the hub has: an upload, or a cached copy of a remote file. */
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
 /**
- * The addresses of small pictures of posts, by their ids; none where the hub has none. They never make the hub ask a
- * publisher: a list that is opened is no reason to.
+ * Addresses of small pictures by post id, for posts of which the hub has one. Opening such an address never makes the
+ * hub fetch a remote file.
  */
 export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT);
 }
 
-/** The same of pictures that are large enough to stand above a post. */
+/** Markup of pictures that are large enough to stand above a post, by post id. */
 export function largePictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, Html> {
   const paths = firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= LARGE_BYTES && width >= LARGE_WIDTH && width > height);
@@ -49,34 +49,34 @@ function firstFitting(
   return found;
 }
 
-/** In the query of an attachment's address: only a copy that is there is wanted. */
+/** Query parameter of an attachment's address: serve the cached copy, or 404; do not fetch. */
 export const KEPT_ONLY = 'kept';
 
-/** Sizes of the images among the attachments, by their ids, as far as they are known. */
+/** Known sizes of the images among the attachments, by attachment id. */
 export function sizesOf(hub: StoreHub, all: Attachment[]): Map<number, ImageSize> {
   return new Map(knownPictures(hub, all).map(({ attachment, width, height }) => [attachment.id, { width, height }]));
 }
 
-/** Attributes of an `img`, so that nothing moves when it comes: its size, or the class of a box for any. */
+/** Attributes of an `img` that reserve its place on the page: its size, or a class for an unknown size. */
 export function boxAttributes(size: ImageSize | undefined): Html {
   return size ? html`width="${size.width}" height="${size.height}"` : html`class="unsized"`;
 }
 
-/** Those of the attachments that their publisher's server did not give when the hub last asked, by their ids. */
+/** Ids of the attachments that the hub could not fetch lately. */
 export function missingAmong(hub: StoreHub, all: Attachment[]): Set<number> {
-  const hashes = hashesOf(all);
+  const hashes = urlHashes(all);
   const missing = new Set(cachedFiles(hub).missing([...hashes.values()]));
   return new Set([...hashes].flatMap(([id, urlHash]) => missing.has(urlHash) ? [id] : []));
 }
 
-/** Of the URLs of publishers' files, by the ids of the attachments. */
-function hashesOf(all: Attachment[]): Map<number, string> {
+/** Hashes of remote files' URLs, by attachment id. */
+function urlHashes(all: Attachment[]): Map<number, string> {
   return new Map(all.flatMap(({ id, remoteUrl }) =>
     remoteUrl === null ? [] : [[id, hash('sha256', remoteUrl)] as const]));
 }
 
 function knownPictures(hub: StoreHub, all: Attachment[]): KnownPicture[] {
-  const hashes = hashesOf(all);
+  const hashes = urlHashes(all);
   const kept = new Map(cachedFiles(hub).images([...hashes.values()]).map((image) => [image.urlHash, image]));
   return all.flatMap((attachment): KnownPicture[] => {
     const { id, bytes, width, height, scan } = attachment;

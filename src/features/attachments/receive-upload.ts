@@ -5,7 +5,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
-import { refusalOf, RefusedFile } from './recognise-images.ts';
+import { nameRefusal, RefusedFile } from './arriving-file.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
@@ -15,20 +15,20 @@ import { bytesInFlight, NO_SPACE, openShare, type UploadShare } from './upload-s
 const FILE_FIELD = 'attachments';
 export const MAX_UPLOADS = 10;
 
-/** Seconds, after which it is worth asking again for a scanner that does not answer. */
+/** Seconds. Sent as Retry-After while the scanner does not answer. */
 const SCANNER_RETRY = 60;
 
-/** A file of a form, in tmp/ until `keepFiles` puts it in its place. */
+/** A file of a form, in tmp/ until `keepFiles` moves it to its place. */
 export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
 
 type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 
 /**
- * Receives a multipart form for `use`: counts, hashes and recognises each file while it is written to tmp/, then has
- * them scanned. 413, 415 for another type, 422 for damaged or infected files or a full quota, 429 for too many forms at
- * once, 503 when a required scanner is away, 507 when the disk is full. One bad file refuses the whole request.
- * Whatever happens, files that were not kept, or kept without a row that names them, are gone in the end. `typed` gets
- * the form's fields as they come, for a form that is shown again after a refusal.
+ * Receives a multipart form and passes it to `use`. Counts, hashes and recognises each file while writing it to tmp/,
+ * then has the files scanned. One bad file refuses the whole request: 413 too large, 415 another type, 422 damaged,
+ * infected or over the quota, 429 too many forms at once, 503 a required scanner does not answer, 507 the disk is full.
+ * Removes files at the end that were not kept, or that no row names. `typed` gets the fields as they arrive: a refused
+ * form is shown again with them.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
@@ -40,16 +40,16 @@ export async function receiveUpload<Result>(
     await scanAll(hub, files, req);
     return await use({ fields, files });
   } finally {
-    share.release(); // at once: rows count for the quota by now, or nothing does
+    share.release(); // rows count towards the quota by now, or the form has failed
     await Promise.all(files.map(uploadFiles(hub).discard));
     for (const { sha256, isKept } of files) if (isKept) dropUnnamed(hub, sha256);
   }
 }
 
-/** Moves received files to their places. To be done before the rows that name them are written. */
+/** Moves received files to their places. Call it before writing the rows that name them. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
   for (const file of files) {
-    file.isKept = true; // also when it fails on the way
+    file.isKept = true; // before the move: a failed one may have moved the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
 }
@@ -64,18 +64,18 @@ export function firstValues(fields: Map<string, string[]>): Record<string, strin
   return Object.fromEntries([...fields].map(([name, [value = '']]) => [name, value]));
 }
 
-/** What one form with files may hold. Texts are counted beside the files: these may have to be small, those long. */
+/** Limits of a form with files. Text fields have a limit of their own, since files may be limited to less. */
 export function formLimits({ config: { uploadMaxBytes } }: Hub): MultipartLimits {
   const bytes = 4 * uploadMaxBytes + MULTIPART_SHAPE.fieldBytes;
   return { ...MULTIPART_SHAPE, bytes, fileBytes: uploadMaxBytes, files: MAX_UPLOADS };
 }
 
-/** Fills `files` as they come, so that those of a form that breaks off are known. */
+/** Adds to `files` as they arrive, so that the caller can remove the files of a form that breaks off. */
 function readForm(
   hub: Hub, req: MemberRequest, share: UploadShare, files: ReceivedFile[], typed?: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
   const maxTotal = 4 * hub.config.uploadMaxBytes;
-  // The quota of an administrator says nothing: the post may be somebody else's. Attaching the files will tell.
+  // An administrator may attach files to another owner's post: attachFiles checks that owner's quota.
   const { id, role } = req.viewer;
   let total = 0;
   const requireRoom = (bytes: number): void => {
@@ -84,12 +84,12 @@ function readForm(
     share.take(bytes);
     const left = role === 'admin' ? Infinity : bytesLeft(hub, id);
     if (bytesInFlight(hub, id) <= left) return;
-    share.release(); // at once, so that of several only as many are refused as must be
+    share.release(); // so that other forms in flight still fit
     throw overQuota(left - bytesInFlight(hub, id));
   };
   return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
     if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
-    const named = refusalOf(cleanFilename(filename, 'attachment'));
+    const named = nameRefusal(cleanFilename(filename, 'attachment'));
     files.push(await receiveFile(hub, filename, chunks, requireRoom).catch(named));
   }, typed);
 }
@@ -115,7 +115,7 @@ async function receiveFile(
 async function scanAll(hub: Hub, files: ReceivedFile[], req: MemberRequest): Promise<void> {
   const scanner = scannerOf(hub);
   if (!scanner) return;
-  req.stream.socket.setTimeout(0); // silent while scanners work; Node sets it anew after the answer
+  req.stream.socket.setTimeout(0); // no bytes flow during a scan; Node sets it again after the answer
   for (const file of files) await scanReceived(hub, scanner, file, req);
 }
 
@@ -126,12 +126,12 @@ async function scanReceived(hub: Hub, scanner: ScannerOptions, file: ReceivedFil
   if (result.verdict === 'clean') {
     file.scan = 'clean';
   } else if (hub.config.virusScanRequired) {
-    const detail = 'Uploads are not possible now: the virus scanner does not answer. Try again in a minute.';
+    const detail = 'The virus scanner does not answer, so the hub accepts no files now. Try again in a minute.';
     throw new HttpError(503, detail, { headers: { 'retry-after': String(SCANNER_RETRY) } });
   }
 }
 
-/** Throws what the person who sent the files should read; anything else as it is. */
+/** Throws an HttpError for a refused file or a full disk, and any other error as it is. */
 function refuse(error: unknown): never {
   if (error instanceof RefusedFile) {
     const errors = [{ pointer: `/${FILE_FIELD}`, detail: error.message }];
@@ -140,25 +140,25 @@ function refuse(error: unknown): never {
   throw isDiskFull(error) ? new HttpError(507, NO_SPACE) : error;
 }
 
-/** How many bytes an account may still upload; negative where its quota was made smaller. */
+/** Bytes that an account may still upload; negative after its quota was reduced. */
 export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
-/** The same number as of a feed's post: whoever opens a post is shown all its files. */
+/** Same cap as for feed posts, because a post page lists every file. */
 const FILES_OF_POST = 100;
 
 /**
- * Names kept files as attachments of a post, in the caller's transaction; returns their ids. 422 when they do not fit
- * into the owner's quota, are too many or are known to be infected; 503 when older files with the same bytes have just
- * been removed.
+ * Attaches kept files to a post, in the caller's transaction; returns their ids. 422 if they exceed the owner's quota,
+ * are too many or known as infected. 503 if a sweep has just removed a file with the same bytes.
  */
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
   const left = bytesLeft(hub, ownerId);
   if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(left);
   if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
-    throw new HttpError(503, 'Please send the file again.', { headers: { 'retry-after': '1' } });
+    const detail = 'The file was removed while it was being stored. Please send it again.';
+    throw new HttpError(503, detail, { headers: { 'retry-after': '1' } });
   }
   const ids = attachments(hub).attach(postId, ownerId, files);
   if ((attachments(hub).countsOfPosts([postId]).get(postId) ?? 0) > FILES_OF_POST) {
@@ -172,7 +172,7 @@ export function attachFiles(hub: Hub, postId: number, ownerId: number, files: Ne
   return ids;
 }
 
-/** Removes a kept file whose post was refused after all, unless another post names it. */
+/** Removes a kept file whose post was refused, unless another post names it. */
 function dropUnnamed(hub: Hub, sha256: string): void {
   if (uploads(hub).scanOf(sha256) !== undefined) return;
   hub.db.write('remove unnamed upload', () => {
@@ -180,7 +180,7 @@ function dropUnnamed(hub: Hub, sha256: string): void {
   });
 }
 
-/** 422 that tells how much of a quota is left. */
+/** 422 with the bytes that are left of the quota. */
 function overQuota(left: number): HttpError {
   const rest = Math.max(0, left);
   const detail = 'This would exceed the file quota of the account: ' +
@@ -188,7 +188,7 @@ function overQuota(left: number): HttpError {
   return new HttpError(422, detail, { errors: [{ pointer: '/attachments', detail }], members: { bytesLeft: rest } });
 }
 
-/** 422 for a file in which a scanner has found something. */
+/** 422 for an infected file. */
 function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }

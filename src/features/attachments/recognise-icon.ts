@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Icon } from './icon-store.ts';
-import { RefusedFile, type ImageSize } from './recognise-images.ts';
+import { RefusedFile } from './arriving-file.ts';
 import { recogniseContent } from './recognise-file.ts';
-import { PNG_SIGNATURE } from './recognise-png-webp-avif.ts';
+import { type ImageSize, PNG_SIGNATURE } from './recognise-images.ts';
 
-/** Pixels of either side: icons of 512 are common, and nobody needs to draw one that is larger than this. */
+/** Pixels of either side. Icons of 512 pixels are common. */
 const MAX_SIDE = 1024;
 
-/** The longer side is at most so many times the shorter: banners make no icons. */
+/** The longer side divided by the shorter. Refuses banners. */
 const MAX_RATIO = 1.5;
 
 const ICO_SIGNATURE = Buffer.from('00000100', 'hex');
@@ -16,8 +16,8 @@ const ICO_ENTRY = 16;
 const BITMAP_HEAD = 40;
 
 /**
- * An image that may stand for a source, of the type that its content says, whatever its server called it. Throws
- * RefusedFile for anything else: SVG, too, which is a program as much as an image.
+ * Checks an image that may be a source's icon. Its type is what its content shows, whatever its server says. Throws
+ * RefusedFile for anything else, also for SVG, which can contain scripts.
  */
 export function recogniseIcon(content: Buffer): Icon {
   const isIco = content.subarray(0, ICO_SIGNATURE.length).equals(ICO_SIGNATURE);
@@ -30,7 +30,7 @@ export function recogniseIcon(content: Buffer): Icon {
   return { sha256: hash('sha256', content), mediaType, content };
 }
 
-/** Of an ICO, which holds an icon in several sizes, the largest. */
+/** The largest size in an ICO, which holds an icon in several sizes. */
 function readIco(content: Buffer): ImageSize & { mediaType: string } {
   const count = content.length < ICO_HEAD ? 0 : content.readUInt16LE(4);
   if (count === 0 || content.length < ICO_HEAD + ICO_ENTRY * count) throw damagedIco();
@@ -47,7 +47,7 @@ function readIco(content: Buffer): ImageSize & { mediaType: string } {
   return { mediaType: 'image/x-icon', ...largest };
 }
 
-/** What a picture in an ICO, a PNG or a bitmap, says of itself; its entry in the list may say something else. */
+/** The size in the head of a PNG or bitmap in an ICO. The ICO's list of pictures may claim another size. */
 function sizeOfPicture(picture: Buffer): ImageSize {
   if (picture.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) {
     const { width = 0, height = 0 } = recogniseContent(picture);
@@ -55,7 +55,7 @@ function sizeOfPicture(picture: Buffer): ImageSize {
   }
   if (picture.length < BITMAP_HEAD || picture.readUInt32LE(0) !== BITMAP_HEAD) throw damagedIco();
   const width = picture.readInt32LE(4);
-  const height = picture.readInt32LE(8) / 2; // twice: its mask is below it
+  const height = picture.readInt32LE(8) / 2; // the stored height includes a mask of the same height
   const rowBytes = Math.ceil(width * picture.readUInt16LE(14) / 32) * 4;
   if (BITMAP_HEAD + rowBytes * height > picture.length) throw damagedIco();
   return { width, height };

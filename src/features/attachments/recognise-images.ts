@@ -1,134 +1,18 @@
+import { crc32 } from 'node:zlib';
+import { type ArrivingFile, cutShort, type Parsing, RefusedFile, requireEnd } from './arriving-file.ts';
 
-/**
- * `type`: not one of the admitted types, or not what the name's extension says (415).
- * `damaged`: of an admitted type, but not whole (422). `dimensions`: more pixels than are admitted (422).
+/*
+ * Signature, dimensions and end of each image format. Only what decides about these is read: the hub serves files with
+ * `nosniff`, in a sandbox and under their own type, so that malformed content within an image harms nobody.
  */
-type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
-/** Thrown for a file that is not kept because of what it holds; the message is for the person who sent it. */
-export class RefusedFile extends Error {
-  readonly kind: RefusalKind;
-
-  constructor(kind: RefusalKind, reason: string) {
-    super(reason);
-    this.kind = kind;
-  }
-}
-
-/** Throws the error; a refusal says which of several files it is about. */
-export function refusalOf(filename: string): (error: unknown) => never {
-  const named = ({ kind, message }: RefusedFile): RefusedFile => new RefusedFile(kind, `${filename}: ${message}`);
-  return (error) => { throw error instanceof RefusedFile ? named(error) : error; };
-}
-
-/** A reading of a file in one pass, which yields whenever the bytes it needs next have not come yet. */
-export type Walk<T> = Generator<undefined, T, undefined>;
-
-/** A file while it arrives. Its position only grows, so that no loop in a file can be followed twice. */
-export type ArrivingFile = {
-  /** Where the next byte lies in the file; after a long skip, beyond what has come. */
-  position: () => number;
-  /** Whether so many bytes are at hand. Refuses the file when it has ended before them. */
-  ready: (count: number) => boolean;
-  /** All bytes at hand, without moving on. */
-  atHand: () => Buffer;
-  /** The next byte; only where `ready(1)`. */
-  byte: () => number;
-  skip: (count: number) => void;
-  ended: () => boolean;
-};
-
-/** Takes a file in pieces of any size, of which it keeps none; either call throws what the walk throws. */
-export type FedWalk<T> = { push: (chunk: Buffer) => void; finish: () => T };
-
-const NOTHING: Buffer = Buffer.alloc(0);
-
-/** Sets out on a walk, which must not end before the file does. */
-export function startWalk<T>(walk: (file: ArrivingFile) => Walk<T>): FedWalk<T> {
-  let held = NOTHING;
-  let start = 0; // position of the first byte in held
-  let next = 0;
-  let ended = false;
-  const steps = walk({
-    position: () => next,
-    ready: (count) => {
-      if (next + count <= start + held.length) return true;
-      if (ended) throw cutShort();
-      return false;
-    },
-    atHand: () => held.subarray(next - start),
-    byte: () => held[next++ - start] ?? 0,
-    skip: (count) => void (next += count),
-    ended: () => ended,
-  });
-  const dropUsed = () => {
-    const used = Math.min(next - start, held.length);
-    start += used;
-    held = held.subarray(used);
-  };
-  return {
-    push: (chunk) => {
-      held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
-      dropUsed();
-      steps.next();
-      dropUsed();
-      held = held.length === 0 ? NOTHING : Buffer.from(held);
-    },
-    finish: () => {
-      ended = true;
-      const last = steps.next();
-      // A generator that has thrown is done, without a value.
-      if (last.done !== true || last.value === undefined) throw cutShort();
-      return last.value;
-    },
-  };
-}
-
-/** Takes the next bytes. */
-export function* take(file: ArrivingFile, count: number): Walk<Buffer> {
-  while (!file.ready(count)) yield;
-  const bytes = file.atHand().subarray(0, count);
-  file.skip(count);
-  return bytes;
-}
-
-/** The first bytes without taking them; fewer where the file is shorter. */
-export function* peek(file: ArrivingFile, count: number): Walk<Buffer> {
-  while (file.atHand().length < count && !file.ended()) yield;
-  return file.atHand().subarray(0, count);
-}
-
-/** Waits for further bytes; false at the end of the file. Refuses a file that ended before the position. */
-export function* hasMore(file: ArrivingFile): Walk<boolean> {
-  while (file.atHand().length === 0 && !file.ended()) yield;
-  return file.atHand().length > 0 || !file.ready(0);
-}
-
-/** The file must end here. What follows the end of an image is shown by nobody and may be anything. */
-export function* nothingMore(file: ArrivingFile): Walk<void> {
-  if (yield* hasMore(file)) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
-}
-
-/** The rest of the file may be anything. */
-function* ignoreRest(file: ArrivingFile): Walk<void> {
-  while (yield* hasMore(file)) file.skip(file.atHand().length);
-}
-
-function cutShort(): RefusedFile {
-  return new RefusedFile('damaged', 'The file ends too early; it was cut short or is damaged.');
-}
-
-/** In pixels, as the file stores them: a rotation asked for by its metadata is not applied. */
+/** In pixels, as stored: a rotation in the metadata is not applied. */
 export type ImageSize = { width: number; height: number };
 
-/**
- * 8192 × 8192. Cameras of phones write up to 8192 × 6144, and whoever opens an image needs about four bytes for each
- * of its pixels: at most 256 MiB, whatever the few bytes of the file claim.
- */
+/** 8192 × 8192. Phones write up to 8192 × 6144. A viewer needs about 4 bytes per pixel, here at most 256 MiB. */
 export const MAX_PIXELS = 2 ** 26;
 
-/** The size an image claims; refused when it is empty or larger than anybody should have to draw. */
-export function imageSize(width: number, height: number): ImageSize {
+function imageSize(width: number, height: number): ImageSize {
   if (width === 0 || height === 0) {
     throw new RefusedFile('damaged', 'The image is damaged: its width or height is zero.');
   }
@@ -139,77 +23,85 @@ export function imageSize(width: number, height: number): ImageSize {
   return { width, height };
 }
 
-/** The refusal of an image that is not whole; `what` is wrong with it. */
-export function damaged(format: string, what: string): RefusedFile {
-  return new RefusedFile('damaged', `The ${format} image is damaged: ${what}.`);
+function damaged(format: string, problem: string): RefusedFile {
+  return new RefusedFile('damaged', `The ${format} image is damaged: ${problem}.`);
 }
 
-// Codes that follow 0xFF (ITU-T T.81, table B.1).
-const START_OF_SCAN = 0xda;
-const END_OF_IMAGE = 0xd9;
-const FIRST_RESTART = 0xd0;
-const LAST_RESTART = 0xd7;
-const START_OF_IMAGE = 0xd8;
-// Not start of frame, although their codes lie among those.
-const HUFFMAN_TABLES = 0xc4;
-const JPEG_EXTENSION = 0xc8;
-const ARITHMETIC_CONDITIONS = 0xcc;
-const LAST_FRAME = 0xcf;
-// Baseline, extended sequential and progressive: the kinds that browsers draw.
-const DRAWN_FRAMES = [0xc0, 0xc1, 0xc2];
+export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
-/**
- * Walks the segments of a JPEG, through the data of its scans, to the end of the image. Whatever follows is admitted:
- * telephones put second pictures, brightness maps and short films there.
- */
-export function* walkJpeg(file: ArrivingFile): Walk<ImageSize> {
-  file.skip(2);
-  let size: ImageSize | undefined;
-  let scans = 0;
-  for (;;) {
-    const marker = yield* readMarker(file);
-    if (marker === END_OF_IMAGE) break;
-    if (isJpegFrame(marker)) {
-      if (size) throw damaged('JPEG', 'it holds two frames');
-      size = yield* readJpegFrame(file, marker);
-    } else {
-      file.skip(yield* readSegmentLength(file));
-    }
-    if (marker !== START_OF_SCAN) continue;
-    if (!size) throw damaged('JPEG', 'its data comes before its dimensions');
-    scans += 1;
-    yield* skipScan(file);
+// Critical chunks have a capital first letter (PNG 3rd edition, 5.4). A decoder stops at one that it does not know.
+const PNG_CHUNK = /^(?:PLTE|IDAT|IEND|[a-z][A-Za-z]{3})$/;
+const MAX_CHUNK_LENGTH = 2 ** 31 - 1;
+
+/** Parses the chunks of a PNG. IEND must end the file: some programs leave the rest of a cropped screenshot behind. */
+export function* parsePng(file: ArrivingFile): Parsing<ImageSize> {
+  file.skip(PNG_SIGNATURE.length);
+  const header = yield* file.take(25); // length, type, 13 bytes of data, checksum
+  if (header.toString('latin1', 0, 8) !== '\0\0\0\x0dIHDR') throw damaged('PNG', 'it does not begin with its header');
+  if (crc32(header.subarray(4, 21)) !== header.readUInt32BE(21)) {
+    throw damaged('PNG', 'the checksum of its header is wrong');
   }
-  if (!size || scans === 0) throw damaged('JPEG', 'it has no image data');
-  yield* ignoreRest(file);
+  const size = imageSize(header.readUInt32BE(8), header.readUInt32BE(12));
+  let hasData = false;
+  for (let type = ''; type !== 'IEND';) {
+    const head = yield* file.take(8);
+    const length = head.readUInt32BE(0);
+    type = head.toString('latin1', 4);
+    if (!PNG_CHUNK.test(type) || length > MAX_CHUNK_LENGTH) throw damaged('PNG', 'a chunk stands where none may');
+    if (type === 'IEND' && length > 0) throw damaged('PNG', 'its last chunk is not empty');
+    hasData ||= type === 'IDAT';
+    file.skip(length + 4);
+  }
+  if (!hasData) throw damaged('PNG', 'it has no image data');
+  yield* requireEnd(file);
   return size;
 }
 
-/** The code of the next marker; any number of 0xFF may fill the space before it. */
-function* readMarker(file: ArrivingFile): Walk<number> {
-  while (!file.ready(1)) yield;
-  let code = file.byte();
-  if (code !== 0xff) throw damaged('JPEG', 'something lies between its segments');
-  while (code === 0xff) {
-    while (!file.ready(1)) yield;
-    code = file.byte();
+// Codes that follow 0xFF (ITU-T T.81, table B.1). Among the codes of frames, three mean something else.
+const NO_FRAMES = [0xc4, 0xc8, 0xcc];
+const LAST_FRAME = 0xcf;
+const FIRST_RESTART = 0xd0;
+const END_OF_IMAGE = 0xd9;
+const START_OF_SCAN = 0xda;
+// Baseline, extended sequential and progressive: the frames that browsers draw.
+const DRAWN_FRAMES = [0xc0, 0xc1, 0xc2];
+
+/**
+ * Parses the segments of a JPEG up to its image data, in which FF D9 can only be the end. More may follow: phones
+ * append second pictures, brightness maps and short films.
+ */
+export function* parseJpeg(file: ArrivingFile): Parsing<ImageSize> {
+  file.skip(2);
+  let size: ImageSize | undefined;
+  for (let marker = 0; marker !== START_OF_SCAN;) {
+    marker = yield* readMarker(file);
+    const length = ((yield* file.takeByte()) << 8 | (yield* file.takeByte())) - 2;
+    if (length < 0) throw damaged('JPEG', 'a segment is shorter than its own length');
+    if (marker > LAST_FRAME || NO_FRAMES.includes(marker)) {
+      file.skip(length);
+    } else if (size) {
+      throw damaged('JPEG', 'it holds two frames');
+    } else {
+      size = jpegFrameSize(marker, yield* file.take(length));
+    }
   }
-  if (code < 0xc0 || code >= FIRST_RESTART && code <= START_OF_IMAGE) {
+  if (!size) throw damaged('JPEG', 'its data comes before its dimensions');
+  yield* requireEndMarker(file);
+  return size;
+}
+
+/** The code of the next marker. Any number of FF bytes may stand before it. */
+function* readMarker(file: ArrivingFile): Parsing<number> {
+  let code = yield* file.takeByte();
+  if (code !== 0xff) throw damaged('JPEG', 'something lies between its segments');
+  while (code === 0xff) code = yield* file.takeByte();
+  if (code < 0xc0 || code >= FIRST_RESTART && code <= END_OF_IMAGE) {
     throw damaged('JPEG', 'a marker stands where none may');
   }
   return code;
 }
 
-/** How many bytes of the segment follow its length. */
-function* readSegmentLength(file: ArrivingFile): Walk<number> {
-  while (!file.ready(2)) yield;
-  const length = file.byte() << 8 | file.byte();
-  if (length < 2) throw damaged('JPEG', 'a segment is shorter than its own length');
-  return length - 2;
-}
-
-function* readJpegFrame(file: ArrivingFile, marker: number): Walk<ImageSize> {
-  const frame = yield* take(file, yield* readSegmentLength(file));
+function jpegFrameSize(marker: number, frame: Buffer): ImageSize {
   const [precision, , , , , components = 0] = frame;
   if (frame.length !== 6 + 3 * components) throw damaged('JPEG', 'its frame header has the wrong length');
   if (!DRAWN_FRAMES.includes(marker) || precision !== 8 || ![1, 3, 4].includes(components)) {
@@ -218,29 +110,15 @@ function* readJpegFrame(file: ArrivingFile, marker: number): Walk<ImageSize> {
   return imageSize(frame.readUInt16BE(3), frame.readUInt16BE(1));
 }
 
-/** Moves to the marker that ends the data of a scan. */
-function* skipScan(file: ArrivingFile): Walk<void> {
-  for (;;) {
-    while (!file.ready(2)) yield;
-    const bytes = file.atHand();
-    const found = markerIn(bytes);
-    file.skip(found ?? bytes.length - 1);
-    if (found !== undefined) return;
+function* requireEndMarker(file: ArrivingFile): Parsing<void> {
+  let hasEnd = false;
+  let before: number | undefined;
+  while (!(yield* file.isAtEnd())) {
+    const bytes = yield* file.takeArrived();
+    hasEnd ||= before === 0xff && bytes[0] === END_OF_IMAGE || bytes.includes('ffd9', 0, 'hex');
+    before = bytes.at(-1);
   }
-}
-
-/** Where a marker begins that ends a scan: not a stuffed zero, a restart or fill. The last byte alone shows nothing. */
-function markerIn(bytes: Buffer): number | undefined {
-  for (let index = 0; index < bytes.length - 1; index += 1) {
-    if (bytes[index] !== 0xff) continue;
-    const code = bytes[index + 1] ?? 0;
-    if (code !== 0 && code !== 0xff && (code < FIRST_RESTART || code > LAST_RESTART)) return index;
-  }
-  return undefined;
-}
-
-function isJpegFrame(marker: number): boolean {
-  return marker <= LAST_FRAME && ![HUFFMAN_TABLES, JPEG_EXTENSION, ARITHMETIC_CONDITIONS].includes(marker);
+  if (!hasEnd) throw cutShort();
 }
 
 const GIF_IMAGE = 0x2c;
@@ -248,53 +126,133 @@ const GIF_EXTENSION = 0x21;
 const GIF_TRAILER = 0x3b;
 
 /**
- * Walks the blocks of a GIF (87a and 89a) to its trailer, which ends the file. Frames that leave the logical screen are
- * refused, because some readers enlarge the image for them and others do not.
+ * Parses the blocks of a GIF (87a and 89a) to its trailer, which ends the file. Refuses frames that leave the image:
+ * some viewers enlarge the image for them.
  */
-export function* walkGif(file: ArrivingFile): Walk<ImageSize> {
+export function* parseGif(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(6);
-  const screen = yield* take(file, 7);
+  const screen = yield* file.take(7);
   const size = imageSize(screen.readUInt16LE(0), screen.readUInt16LE(2));
   file.skip(colourTableBytes(screen[4]));
-  let frames = 0;
+  let hasFrame = false;
   for (;;) {
-    const [block] = yield* take(file, 1);
+    const block = yield* file.takeByte();
     if (block === GIF_TRAILER) break;
     if (block !== GIF_IMAGE && block !== GIF_EXTENSION) throw damaged('GIF', 'something lies between its blocks');
-    if (block === GIF_IMAGE) {
-      yield* readGifFrame(file, size);
-      frames += 1;
-    } else {
-      file.skip(1);
-    }
-    yield* skipSubBlocks(file);
+    if (block === GIF_IMAGE) yield* parseGifFrame(file, size);
+    hasFrame ||= block === GIF_IMAGE;
+    file.skip(1); // the label of an extension, the code size of a frame
+    for (let length = -1; length !== 0; file.skip(length)) length = yield* file.takeByte();
   }
-  if (frames === 0) throw damaged('GIF', 'it has no image data');
-  yield* nothingMore(file);
+  if (!hasFrame) throw damaged('GIF', 'it has no image data');
+  yield* requireEnd(file);
   return size;
 }
 
-function* readGifFrame(file: ArrivingFile, size: ImageSize): Walk<void> {
-  const frame = yield* take(file, 9);
+function* parseGifFrame(file: ArrivingFile, size: ImageSize): Parsing<void> {
+  const frame = yield* file.take(9);
   const right = frame.readUInt16LE(0) + frame.readUInt16LE(4);
   const bottom = frame.readUInt16LE(2) + frame.readUInt16LE(6);
   if (right > size.width || bottom > size.height) throw damaged('GIF', 'a frame is larger than the image');
   file.skip(colourTableBytes(frame[8]));
-  const [codeBits = 0] = yield* take(file, 1);
-  if (codeBits < 1 || codeBits > 8) throw damaged('GIF', 'a frame has no valid code size');
 }
 
-/** Blocks of up to 255 bytes, each after its length, to an empty one. */
-function* skipSubBlocks(file: ArrivingFile): Walk<void> {
-  for (;;) {
-    while (!file.ready(1)) yield;
-    const length = file.byte();
-    if (length === 0) return;
-    file.skip(length);
-  }
-}
-
-/** Three bytes for each colour: 2 to the power of (the low three bits + 1) colours, where the high bit is set. */
+/** Three bytes for each of 2^(low three bits + 1) colours, if the high bit is set. */
 function colourTableBytes(flags = 0): number {
   return flags >= 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0;
+}
+
+/**
+ * Parses the chunks of a WebP (RFC 9649) to the end of its container, which ends the file. The first size is that of
+ * the image; the sizes of further pictures have the same limit.
+ */
+export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
+  file.skip(4);
+  const end = 8 + (yield* file.take(4)).readUInt32LE();
+  file.skip(4);
+  let size: ImageSize | undefined;
+  while (file.position() < end) {
+    const head = yield* file.take(8);
+    const type = head.toString('latin1', 0, 4);
+    const length = head.readUInt32LE(4);
+    const sizeBytes = WEBP_SIZE_BYTES[type] ?? 0;
+    if (length < sizeBytes) throw damaged('WebP', 'a chunk is too short');
+    const found = webpSize(type, yield* file.take(sizeBytes));
+    size ??= found;
+    if (!size) throw damaged('WebP', 'it does not begin with a picture');
+    if (type === 'ANMF') file.skip(16); // the chunks of the frame come next
+    else file.skip(length + length % 2 - sizeBytes);
+    if (file.position() > end) throw damaged('WebP', 'a chunk is longer than what holds it');
+  }
+  if (!size) throw damaged('WebP', 'it does not begin with a picture');
+  yield* requireEnd(file);
+  return size;
+}
+
+const WEBP_SIZE_BYTES: Record<string, number> = { 'VP8X': 10, 'VP8L': 5, 'VP8 ': 10 };
+
+/** The canvas of an extended WebP, or the size at the head of a lossy or lossless picture. */
+function webpSize(type: string, head: Buffer): ImageSize | undefined {
+  if (head.length === 0) return undefined;
+  if (type === 'VP8X') return imageSize(head.readUIntLE(4, 3) + 1, head.readUIntLE(7, 3) + 1);
+  if (type === 'VP8L' && head[0] === 0x2f) {
+    const bits = head.readUInt32LE(1);
+    return imageSize((bits & 0x3fff) + 1, (bits >>> 14 & 0x3fff) + 1);
+  }
+  if (type === 'VP8 ' && head.toString('hex', 3, 6) === '9d012a') {
+    return imageSize(head.readUInt16LE(6) & 0x3fff, head.readUInt16LE(8) & 0x3fff);
+  }
+  throw damaged('WebP', 'its picture has no valid beginning');
+}
+
+const MAX_BRANDS_BYTES = 1024;
+const AVIF_BRANDS = ['avif', 'avis']; // a still image, a sequence
+const HEIF_BRANDS = ['mif1', 'msf1']; // the same in any coding; the compatible brands then say which
+
+/** Parses the boxes of an AVIF (ISO/IEC 14496-12, 23008-12) to its end. The largest picture gives the size. */
+export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
+  const missing = new Set((yield* isAvifSequence(file)) ? ['mdat', 'moov'] : ['mdat']);
+  let size: ImageSize | undefined;
+  while (!(yield* file.isAtEnd())) {
+    const { type, length } = yield* readBox(file);
+    missing.delete(type);
+    if (type === 'meta' && size) throw damaged('AVIF', 'it is described twice');
+    if (type === 'meta') file.skip(4);
+    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the boxes within come next
+    if (type === 'ispe') {
+      if (length !== 12) throw damaged('AVIF', 'it does not say how large it is');
+      const bytes = yield* file.take(12);
+      const found = imageSize(bytes.readUInt32BE(4), bytes.readUInt32BE(8));
+      if (!size || found.width * found.height > size.width * size.height) size = found;
+    } else {
+      file.skip(length);
+    }
+  }
+  if (missing.size > 0) throw damaged('AVIF', 'it has no image data');
+  if (!size) throw damaged('AVIF', 'it does not say how large it is');
+  return size;
+}
+
+/** Reads the file type box. Refuses the file if it is no AVIF. */
+function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
+  const { length } = yield* readBox(file);
+  if (length < 8 || length > MAX_BRANDS_BYTES) throw damaged('AVIF', 'it does not say of what type it is');
+  const [major = '', , ...compatible] = (yield* file.take(length)).toString('latin1').match(/.{4}/gs) ?? [];
+  const brands = [major, ...(HEIF_BRANDS.includes(major) ? compatible : [])];
+  if (!brands.some((brand) => AVIF_BRANDS.includes(brand))) {
+    throw new RefusedFile('type', 'The content of the file is not an AVIF image.');
+  }
+  return major === 'avis' || major === 'msf1';
+}
+
+/**
+ * The type of the next box and the bytes that follow its head. Size 1: eight bytes with the size follow the type. Size
+ * 0, "to the end of the file", is refused: such a file could not be told from one that was cut short.
+ */
+function* readBox(file: ArrivingFile): Parsing<{ type: string; length: number }> {
+  const head = yield* file.take(8);
+  const short = head.readUInt32BE(0);
+  const length = short === 1 ? Number((yield* file.take(8)).readBigUInt64BE()) - 16 : short - 8;
+  if (length < 0) throw damaged('AVIF', 'a box is shorter than its own head');
+  return { type: head.toString('latin1', 4), length };
 }

@@ -10,42 +10,42 @@ import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { mayRecord, requireRoomForFile } from '../hub/disk-reserve.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { requireNoTrial } from '../hub/trial.ts';
-import { RefusedFile } from './recognise-images.ts';
+import { RefusedFile } from './arriving-file.ts';
 import { cachedFiles, FAILURE_KEPT } from './cached-file-store.ts';
 import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
 
-/** The same of a slow publisher, who may be quicker soon. */
+/** A timeout is remembered for less time than other failures (FAILURE_KEPT): the publisher may be faster soon. */
 const SLOWNESS_KEPT = MINUTE;
-const SLOWNESS = new Set(['timeout', 'idle']);
+const SLOW_REASONS = new Set(['timeout', 'idle']);
 
-/** Each file is in memory while it is fetched. */
+/** A file is in memory while it is fetched. */
 const FETCHED_AT_ONCE = 6;
 const OF_OWNER_AT_ONCE = FETCHED_AT_ONCE / 2;
 const OF_SOURCE_AT_ONCE = 2;
 
-/** With those that wait. One account's sources take up half of it at most, and one host has a part of that. */
+/** Fetches in flight or waiting: in all, of one owner's sources, and of one host among these. */
 const MAX_UNDER_WAY = 200;
 const MAX_OF_OWNER = MAX_UNDER_WAY / 2;
 const MAX_OF_HOST = 40;
 
 const FOREVER = new AbortController().signal;
 
-/** A file without a row is left over from a crash when it is older. */
+/** An older file without a row was left by a crash. */
 const STRAY_AGE = HOUR;
 
 const ROWS_AT_ONCE = 200;
 
 const NO_COPY = 'The publisher’s file is not available: the hub’s disk is full.';
 
-/** A publisher's file as the hub keeps it. */
+/** The hub's copy of a remote file. */
 type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
-/** Whose post names a file. */
+/** The source of the post that names a file, and its owner. */
 type Naming = { sourceId: number; ownerId: number };
 
 type UnderWay = { ownerId: number; host: string; fetching: Promise<CachedContent> };
 
-/** Fetches that are under way, by source and hash of the URL. */
+/** Fetches in flight or waiting, by source and URL hash, and their limits. */
 const fetches = once((hub: Hub) => ({
   underWay: new Map<string, UnderWay>(),
   atHost: createLanes(),
@@ -56,9 +56,9 @@ const fetches = once((hub: Hub) => ({
 }));
 
 /**
- * A publisher's file, fetched when a reader first asks and kept, so that readers never talk to publishers. One fetch
- * however many ask. 404 when the file cannot be had or is of no type that the hub shows, which is remembered for a
- * while; 503 when too many are being fetched, of its host, for its owner or of all.
+ * The copy of a remote file, which the hub fetches at the first request: readers' browsers never talk to publishers.
+ * Requests at the same time share one fetch. 404 if fetching fails or the type is not accepted, which is remembered for
+ * a while. 503 if too many fetches are in flight: in all, for its owner or from its host.
  */
 export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Promise<CachedContent> {
   if (hub.config.attachmentCacheMaxBytes === 0) {
@@ -76,15 +76,15 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   }
 }
 
-/** The same where it is kept already: nothing is asked of its publisher. 404 where it is not. */
+/** The cached copy of a remote file; 404 without one. Never fetches. */
 export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, hash('sha256', url));
-  if (!kept) throw unavailable('it is not kept');
+  if (!kept) throw unavailable('the hub has no copy of it.');
   countRequest(hub, 'hit');
   return kept;
 }
 
-/** Removes what the limit no longer allows, forgets old failures, and repairs what a crash left. */
+/** Evicts files over the limit, forgets old failures, and repairs what a crash left. */
 export async function tidyCache(hub: Hub): Promise<void> {
   cachedFiles(hub).forgetFailures();
   await forgetMissing(hub);
@@ -92,19 +92,19 @@ export async function tidyCache(hub: Hub): Promise<void> {
   await removeStrays(hub);
 }
 
-/** The copy that is kept of a file, if any. Throws 404 where fetching the file has failed lately. */
+/** The cached copy, if any. Throws 404 if fetching the file has failed lately. */
 async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | undefined> {
   const failure = cachedFiles(hub).failureOf(urlHash);
   if (failure !== undefined) throw unavailable(failure);
   const known = cachedFiles(hub).find(urlHash);
-  if (!known || (await sizeOf(hub, urlHash)) !== known.bytes) return undefined;
+  if (!known || (await cachedSize(hub, urlHash)) !== known.bytes) return undefined;
   if (mayRecord(hub)) ignoringFullDisk(() => cachedFiles(hub).noteUse(known));
   return { ...known, path: pathOf(hub, urlHash) };
 }
 
 function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Promise<CachedContent> {
   const { underWay } = fetches(hub);
-  const key = `${naming.sourceId} ${urlHash}`; // a source waits for its own turns only
+  const key = `${naming.sourceId} ${urlHash}`; // per source, so that no source waits for the limits of another
   const found = underWay.get(key);
   if (found) return found.fetching;
   const { host } = new URL(url);
@@ -120,8 +120,8 @@ function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Prom
 }
 
 /**
- * Whoever waits for one slow host, or for a source or owner with many of them, holds no place that others need: the
- * narrower turn comes first, and only what is fetched next waits for a place among all.
+ * Takes the narrowest slot first and the global one last: a fetch that waits for a slow host never holds a slot that
+ * others need.
  */
 function inTurn(
   hub: Hub, host: string, { sourceId, ownerId }: Naming, work: () => Promise<CachedContent>,
@@ -132,7 +132,7 @@ function inTurn(
 }
 
 async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
-  const kept = await findKept(hub, urlHash); // by another source's post, while this one waited
+  const kept = await findKept(hub, urlHash); // fetched for another source while this one waited
   if (kept) return kept;
   requireNoTrial(hub);
   requireRoomForFile(hub, 0, NO_COPY);
@@ -140,7 +140,7 @@ async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<Cac
   const { body, mediaType, width = null, height = null } = found;
   const content = { bytes: body.length, mediaType, sha256: hash('sha256', body) };
   requireRoomForFile(hub, body.length, NO_COPY);
-  await writeFile(hub, urlHash, body);
+  await writeCachedFile(hub, urlHash, body);
   cachedFiles(hub).keep({ urlHash, ...content, width, height });
   await evict(hub, urlHash);
   return { ...content, path: pathOf(hub, urlHash) };
@@ -156,30 +156,30 @@ async function fetchContent({ config, outbound }: Hub, url: string): Promise<Rec
 
 function remember(hub: Hub, urlHash: string, error: unknown): never {
   if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
-  const isSlow = error instanceof OutboundError && SLOWNESS.has(error.reason);
+  const isSlow = error instanceof OutboundError && SLOW_REASONS.has(error.reason);
   cachedFiles(hub).fail(urlHash, hub.clock() + (isSlow ? SLOWNESS_KEPT : FAILURE_KEPT), error.message);
   throw unavailable(error.message);
 }
 
 /**
- * The least recently used files go while the cache is too large. Spares the file that was just fetched: where the
- * clock was put back, it is the least recently used.
+ * LRU eviction while the cache is too large. Spares the file that was just fetched: after the clock was set back, it
+ * would be the least recently used.
  */
 async function evict(hub: Hub, spared?: string): Promise<void> {
   for (;;) {
     const next = cachedFiles(hub).nextToEvict(hub.config.attachmentCacheMaxBytes, spared);
     if (next === undefined) return;
     cachedFiles(hub).forget(next);
-    await removeFile(hub, next);
+    await removeCachedFile(hub, next);
   }
 }
 
-/** A restored backup has rows but no files. */
+/** Removes rows without a file: a restored backup has no cached files. */
 async function forgetMissing(hub: Hub): Promise<void> {
   const { list, forget } = cachedFiles(hub);
   for (let rows = list('', ROWS_AT_ONCE); rows.length > 0; rows = list(rows.at(-1)?.urlHash ?? '', ROWS_AT_ONCE)) {
     for (const { urlHash, bytes } of rows) {
-      if ((await sizeOf(hub, urlHash)) !== bytes) forget(urlHash);
+      if ((await cachedSize(hub, urlHash)) !== bytes) forget(urlHash);
     }
   }
 }
@@ -187,22 +187,22 @@ async function forgetMissing(hub: Hub): Promise<void> {
 async function removeStrays(hub: Hub): Promise<void> {
   for await (const { urlHash, modifiedAt } of listFiles(hub)) {
     const isOld = modifiedAt < hub.clock() - STRAY_AGE;
-    if (isOld && cachedFiles(hub).find(urlHash) === undefined) await removeFile(hub, urlHash);
+    if (isOld && cachedFiles(hub).find(urlHash) === undefined) await removeCachedFile(hub, urlHash);
   }
 }
 
-/** The folder of publishers' files: cache/<first two digits>/<sha256 of the URL>. Losing one costs a request. */
+/** cache/<first two digits>/<sha256 of the URL>. A lost file costs only a new fetch. */
 function pathOf({ config }: Hub, urlHash: string): string {
   return join(config.dataDir, 'cache', urlHash.slice(0, 2), urlHash);
 }
 
-/** Bytes on disk, or undefined when it is not there. */
-function sizeOf(hub: Hub, urlHash: string): Promise<number | undefined> {
+/** Bytes of the file, or undefined without one. */
+function cachedSize(hub: Hub, urlHash: string): Promise<number | undefined> {
   return stat(pathOf(hub, urlHash)).then(({ size }) => size, () => undefined);
 }
 
-/** Puts a whole file in its place, or none. */
-async function writeFile(hub: Hub, urlHash: string, body: Buffer): Promise<void> {
+/** Writes the file to tmp/ and moves it to its place. */
+async function writeCachedFile(hub: Hub, urlHash: string, body: Buffer): Promise<void> {
   const temporary = join(hub.config.dataDir, 'tmp', `cache-${randomUUID()}`);
   const path = pathOf(hub, urlHash);
   const handle = await createFile(temporary);
@@ -218,11 +218,11 @@ async function writeFile(hub: Hub, urlHash: string, body: Buffer): Promise<void>
   }
 }
 
-function removeFile(hub: Hub, urlHash: string): Promise<void> {
+function removeCachedFile(hub: Hub, urlHash: string): Promise<void> {
   return rm(pathOf(hub, urlHash), { force: true });
 }
 
-/** All files in the cache, with when they were put there (unix ms). */
+/** All files in the cache; `modifiedAt` in unix ms. */
 async function* listFiles({ config }: Hub): AsyncGenerator<{ urlHash: string; modifiedAt: number }> {
   const cache = join(config.dataDir, 'cache');
   for (const folder of await readdir(cache)) {
@@ -238,7 +238,7 @@ function countRequest(hub: Hub, result: 'hit' | 'miss' | 'error'): void {
   bufferedCounts(hub).add('attachment_cache_requests_total', result);
 }
 
-/** On a full disk, files that are kept can still be read; only their last use is not noted. */
+/** On a full disk cached files can still be read; only `used_at` stays as it is. */
 function ignoringFullDisk(write: () => void): void {
   try {
     write();

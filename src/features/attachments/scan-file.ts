@@ -15,44 +15,44 @@ import { uploadFiles } from './upload-files.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 
-/** `signature`: what the scanner calls its find. `reason`: for the log; names the scanner's host, never its URL. */
+/** `signature`: the scanner's name of the malware. `reason`: for the log; names the scanner's host, never its URL. */
 export type ScanResult =
   | { verdict: 'clean' }
   | { verdict: 'infected'; signature: string | null }
   | { verdict: 'unavailable'; reason: string };
 
-/** Milliseconds: `timeoutMs` for all of it, `idleMs` for connecting and for each pause while the file is sent. */
+/** `timeoutMs`: for the whole scan. `idleMs`: to connect, and between two pieces while the file is sent. */
 export type ScannerOptions = { url: string; timeoutMs: number; idleMs?: number };
 
-type Answer = { status: number; body: string; hadWholeFile: boolean };
+type ScannerAnswer = { status: number; body: string; hadWholeFile: boolean };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_QUOTED = 200;
 const UNKNOWN = 'unknown error';
 
-/** Why there is no verdict; the message ends up in `reason`. */
+/** The reason why there is no verdict; becomes `reason`. */
 class ScanFailure extends Error {}
 
 /**
- * Asks the operator's scanner: POSTs the file (application/octet-stream, its name in Content-Disposition) and believes
- * nothing but a JSON object with `clean: true` or `clean: false` in a 2xx. Never rejects: whatever else happens is
- * 'unavailable'. The URL may be private, and may hold a user name and a password, which are sent (RFC 7617).
+ * POSTs the file to the operator's scanner, as application/octet-stream with its name in Content-Disposition. A verdict
+ * is a 2xx whose JSON object has `clean: true` or `clean: false`; anything else is 'unavailable'. Never rejects. The
+ * URL may be private, and may contain a user name and password for Basic authentication (RFC 7617).
  */
 export async function scanFile(options: ScannerOptions, file: FileToScan): Promise<ScanResult> {
   const url = new URL(options.url);
   try {
-    return verdictOf(await ask(url, file, options), url.host);
+    return verdictOf(await scanOpened(url, file, options), url.host);
   } catch (error) {
     return { verdict: 'unavailable', reason: reasonOf(error, url.host) };
   }
 }
 
-/** The operator's scanner, or null when none is configured. */
+/** The operator's scanner; null if none is configured. */
 export function scannerOf({ config: { virusScanUrl: url, virusScanTimeoutSeconds } }: Hub): ScannerOptions | null {
   return url === null ? null : { url, timeoutMs: virusScanTimeoutSeconds * SECOND };
 }
 
-async function ask(url: URL, file: FileToScan, options: ScannerOptions): Promise<Answer> {
+async function scanOpened(url: URL, file: FileToScan, options: ScannerOptions): Promise<ScannerAnswer> {
   const handle = await openWhole(file);
   try {
     return await exchange(url, file, handle, options);
@@ -63,24 +63,24 @@ async function ask(url: URL, file: FileToScan, options: ScannerOptions): Promise
 
 async function exchange(
   url: URL, file: FileToScan, handle: FileHandle, { timeoutMs, idleMs = 10 * SECOND }: ScannerOptions,
-): Promise<Answer> {
+): Promise<ScannerAnswer> {
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
   const request = openScan(url, file);
   const answer = receive(request, url.host);
-  const whole = setTimeout(() => fail(tooSlow(url.host, 'gave no answer', timeoutMs)), timeoutMs);
+  const overall = setTimeout(() => fail(tooSlow(url.host, 'gave no answer', timeoutMs)), timeoutMs);
   const idle = setTimeout(() => fail(tooSlow(url.host, 'took nothing', idleMs)), idleMs);
-  request.once('finish', () => clearTimeout(idle)); // a scan is silent: the time limit as a whole has to do
+  request.once('finish', () => clearTimeout(idle)); // no bytes flow during a scan: only timeoutMs limits it
   try {
     send(handle, file, request, () => idle.refresh(), fail);
     return await Promise.race([answer, failed]);
   } finally {
-    clearTimeout(whole);
+    clearTimeout(overall);
     clearTimeout(idle);
     request.destroy();
   }
 }
 
-/** The file as it was measured: a part of it, passed as the whole, could come back clean. */
+/** Opens the file, and checks its size: a truncated file could be found clean. */
 async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   const handle = await open(path).catch((cause: unknown) => {
     throw new ScanFailure(`the file cannot be opened (${codeOf(cause) ?? UNKNOWN})`);
@@ -104,47 +104,47 @@ function openScan(url: URL, { bytes, filename }: FileToScan): ClientRequest {
 
 function send(
   handle: FileHandle, { bytes }: FileToScan, request: ClientRequest,
-  moved: () => void, fail: (reason: ScanFailure) => void,
+  onProgress: () => void, fail: (reason: ScanFailure) => void,
 ): void {
   if (bytes === 0) return void request.end();
   const source = handle.createReadStream({ start: 0, end: bytes - 1, autoClose: false });
-  source.on('data', moved);
+  source.on('data', onProgress);
   source.on('error', (error) => fail(new ScanFailure(`the file cannot be read (${codeOf(error) ?? UNKNOWN})`)));
   source.pipe(request);
 }
 
-/** The answer, once it is complete. */
-async function receive(request: ClientRequest, who: string): Promise<Answer> {
-  const closed = new ScanFailure(`${who} closed the connection without an answer`);
+/** The complete answer. */
+async function receive(request: ClientRequest, host: string): Promise<ScannerAnswer> {
+  const closed = new ScanFailure(`${host} closed the connection without an answer`);
   const response = await responseTo(request, (cause) => cause ?? closed);
-  const body = await readText(response, who);
+  const body = await readText(response, host);
   return { status: response.statusCode ?? 0, body, hadWholeFile: request.writableFinished };
 }
 
-async function readText(response: IncomingMessage, who: string): Promise<string> {
+async function readText(response: IncomingMessage, host: string): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
     size += (chunk as Buffer).length;
-    if (size > MAX_ANSWER_BYTES) throw new ScanFailure(`the answer of ${who} is longer than ${MAX_ANSWER_BYTES} bytes`);
+    if (size > MAX_ANSWER_BYTES) throw new ScanFailure(`${host}’s answer is longer than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function tooSlow(who: string, what: string, limit: number): ScanFailure {
-  return new ScanFailure(`${who} ${what} within ${limit / SECOND} s`);
+function tooSlow(host: string, what: string, limit: number): ScanFailure {
+  return new ScanFailure(`${host} ${what} within ${limit / SECOND} s`);
 }
 
-function verdictOf({ status, body, hadWholeFile }: Answer, who: string): ScanResult {
+function verdictOf({ status, body, hadWholeFile }: ScannerAnswer, host: string): ScanResult {
   const answer = parseObject(body);
   const detail = readable(answer?.['detail']);
   const said = detail === null ? '' : `: ${detail}`;
-  if (status < 200 || status > 299) throw new ScanFailure(`${who} answered ${status}${said}`);
-  if (!answer) throw new ScanFailure(`${who} did not answer with a JSON object`);
+  if (status < 200 || status > 299) throw new ScanFailure(`${host} answered ${status}${said}`);
+  if (!answer) throw new ScanFailure(`${host} did not answer with a JSON object`);
   if (answer['clean'] === false) return { verdict: 'infected', signature: readable(answer['signature']) };
-  if (answer['clean'] !== true) throw new ScanFailure(`${who} said neither clean: true nor clean: false`);
-  if (!hadWholeFile) throw new ScanFailure(`${who} called the file clean before it had all of it`);
+  if (answer['clean'] !== true) throw new ScanFailure(`${host} said neither clean: true nor clean: false`);
+  if (!hadWholeFile) throw new ScanFailure(`${host} called the file clean before it had all of it`);
   return { verdict: 'clean' };
 }
 
@@ -157,18 +157,19 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The scanner's own words, fit for a log line. */
+/** The scanner's text, made safe for a log line. */
 function readable(text: unknown): string | null {
   if (typeof text !== 'string' || text === '') return null;
   return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }
 
-/** Node's own messages are not passed on: some hold the whole address. */
-function reasonOf(error: unknown, who: string): string {
-  return error instanceof ScanFailure ? error.message : `the exchange with ${who} failed (${codeOf(error) ?? UNKNOWN})`;
+/** Does not pass on Node's messages: some contain the whole URL. */
+function reasonOf(error: unknown, host: string): string {
+  if (error instanceof ScanFailure) return error.message;
+  return `the exchange with ${host} failed (${codeOf(error) ?? UNKNOWN})`;
 }
 
-/** Scans a file that was accepted without a verdict: tried, at last once an hour, until there is one. */
+/** Scans a file that was accepted without a verdict. Tries again, at least once an hour, until there is one. */
 export const scanUpload: JobKind<{ sha256: string }> = {
   name: 'scan-upload',
   key: ({ sha256 }) => sha256,
@@ -180,12 +181,12 @@ export const scanUpload: JobKind<{ sha256: string }> = {
   failed: (hub) => countScan(hub, 'unavailable'),
 };
 
-/** Starts a job that scans a file without a verdict, where a scanner is configured. */
+/** Enqueues a scan of a file without a verdict, if a scanner is configured. */
 export function scanLater(hub: Hub, sha256: string): void {
   if (scannerOf(hub)) enqueue(hub, scanUpload, { sha256 });
 }
 
-/** Every file without a verdict gets a job that asks for one, such as those from before a scanner was configured. */
+/** Enqueues a scan of every file without a verdict, such as files from before a scanner was configured. */
 export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<void> {
   if (!scannerOf(hub)) return;
   let after = '';
@@ -198,8 +199,8 @@ export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<vo
 }
 
 /**
- * Counts and logs what a scanner said of a file that comes in. An infected one is audited, whether or not its sender
- * may still upload, and the same bytes taken before are quarantined.
+ * Counts and logs the scan of an arriving file. Audits an infected one, even if its sender may no longer upload, and
+ * quarantines a stored file with the same content.
  */
 export function noteScan(
   hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
@@ -216,12 +217,12 @@ export function noteScan(
   audit(hub, 'attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
 }
 
-/** Safe to repeat: once there is a verdict, nothing more happens. */
+/** Idempotent: does nothing once there is a verdict. */
 async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);
   if (!scanner || bytes === undefined || uploads(hub).scanOf(sha256) !== 'unscanned') return;
-  if (bytes !== uploads(hub).bytesOf(sha256)) return; // damaged on the disk: its verdict would not be of the whole file
+  if (bytes !== uploads(hub).countedBytes(sha256)) return; // damaged on the disk: the verdict would be about a part
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);
   const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });
@@ -233,7 +234,7 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   };
 }
 
-/** Keeps a file that was taken, but is infected, from everybody and tells its owners; in the caller's transaction. */
+/** Hides an infected stored file from everybody and notifies its owners, in the caller's transaction. */
 function quarantine(hub: Hub, sha256: string, signature: string | null): void {
   const known = uploads(hub).scanOf(sha256);
   if (known === undefined || known === 'infected') return;
@@ -255,7 +256,7 @@ function countScan(hub: Hub, verdict: ScanResult['verdict']): void {
   noteAnswer(hub, verdict);
 }
 
-/** A time kept in the table `counts`: when the scanner stopped answering (unix ms), 0 while it answers. */
+/** A row of `counts` that holds a time: when the scanner stopped answering (unix ms); 0 while it answers. */
 const SILENT_SINCE = 'scanner_silent_since';
 
 function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
@@ -265,18 +266,18 @@ function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
 }
 
 /**
- * Since when the operator's scanner has given no verdict (unix ms). Null while it does, where there is none, and where
- * it is not required and no file waits for it.
+ * When the scanner stopped answering (unix ms). Null while it answers, without a scanner, and while nothing needs one:
+ * it is not required, and no file waits for a scan.
  */
 export function scannerSilentSince(hub: Hub): number | null {
   const since = scannerOf(hub) && counts(hub).value(SILENT_SINCE);
-  const isMissed = Boolean(since) && (hub.config.virusScanRequired || uploads(hub).unscanned('', 1).length > 0);
-  return isMissed ? since : null;
+  const isNeeded = Boolean(since) && (hub.config.virusScanRequired || uploads(hub).unscanned('', 1).length > 0);
+  return isNeeded ? since : null;
 }
 
 /**
- * Probes a silent scanner with package.json, so that the alert ends before the next upload. Only a required one: others
- * are asked again for the files that wait.
+ * Sends package.json to a required scanner that did not answer, so that the alert ends before the next upload. Other
+ * scanners are tried again with the files that wait.
  */
 export async function askScannerAgain(hub: Hub): Promise<void> {
   const scanner = scannerOf(hub);

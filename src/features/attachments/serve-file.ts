@@ -15,7 +15,7 @@ import type { Attachment } from './attachment-store.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** A file on disk whose type was verified. `bytes` is its size, `sha256` is of its bytes and becomes its entity tag. */
+/** A file on disk with a verified type. `bytes`: its size. `sha256`: of its content; becomes its entity tag. */
 export type ServedFile = {
   path: string;
   bytes: number;
@@ -25,15 +25,15 @@ export type ServedFile = {
   isPublic: boolean;
 };
 
-/** Whatever a file holds, it is a document of its own that may do nothing. */
+/** A browser shows a file in a sandbox, in which it can do nothing. */
 const POLICY = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
 
 const [openFd, statFd, closeFd] = [promisify(open), promisify(fstat), promisify(close)];
 
 /**
- * A reply that streams the file: whole (200), one range of it (206), or nothing when the client has it (304). 416 for a
- * range outside, 404 when the file is not there whole. Only images are shown in the browser, others offered for saving.
- * Ranges are for GET alone (RFC 9110 §14.2).
+ * A reply that streams the file: whole (200), one range (206), or nothing if the client has it (304). 416 for a range
+ * outside the file, 404 if the file is missing or has another size. Browsers show images and save other files. Ranges
+ * apply only to GET (RFC 9110 §14.2).
  */
 export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'headers' | 'method'>): Promise<Reply> {
   const { headers: asked, method } = request;
@@ -67,7 +67,7 @@ function headersOf({ mediaType, filename, isPublic }: ServedFile, etag: string):
     'content-type': mediaType.startsWith('text/') ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isImage ? 'inline' : 'attachment', filename),
     'content-security-policy': POLICY,
-    // Readers in browsers show the hub's feeds on pages of their own, with their images.
+    // Web-based feed readers show images of the hub's public feeds on their own pages.
     'cross-origin-resource-policy': isImage && isPublic ? 'cross-origin' : 'same-origin',
     'accept-ranges': 'bytes',
     etag,
@@ -89,37 +89,37 @@ function missing(): HttpError {
 
 type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
-/** Bytes of a post's content on its page, which also shows up to a hundred files. */
+/** Bytes of a post's content on its page. The rest of the page is for up to a hundred files. */
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
 /**
- * The post's sanitised content with its images, each in a box of its size, to be put into a page as it is. One that
- * could not be had lately stays a link to its publisher. Content that takes more than `most` bytes is plain text: a
- * small tag that is repeated all over a post becomes many times as long.
+ * The post's sanitised content for a page, with its images in boxes of their sizes. Images that could not be fetched
+ * lately stay links to their publisher. Content over `maxBytes` becomes plain text: each tag gets more attributes, so a
+ * post of many small tags grows several times longer.
  */
-export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent, most = CONTENT_BYTES): Html {
+export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent, maxBytes = CONTENT_BYTES): Html {
   const sizes = sizesOf(hub, post.attachments);
   const missing = missingAmong(hub, post.attachments);
   const attachments = post.attachments.filter(({ id }) => !missing.has(id));
   const content = contentWithImages(hub, { ...post, attachments }, '', ({ id }) => sizes.get(id) ?? null);
   const dressed = dressMarkup(content, post.url);
-  return Buffer.byteLength(dressed) <= most ? trusted(dressed) : asPlainText(post.contentHtml, most);
+  return Buffer.byteLength(dressed) <= maxBytes ? trusted(dressed) : asPlainText(post.contentHtml, maxBytes);
 }
 
-/** Bytes of `&amp;`: no character takes more. */
-const MOST_BYTES_OF_ONE = 5;
+/** Bytes of `&amp;`, the longest character in HTML text. */
+const MAX_CHARACTER_BYTES = 5;
 
-/** The text of a post, or as much of it as fits into so many bytes. */
-function asPlainText(contentHtml: string, most: number): Html {
+/** The post's text, cut to at most `maxBytes`. */
+function asPlainText(contentHtml: string, maxBytes: number): Html {
   const text = plainText(contentHtml);
-  const isWhole = contentText(text).bytes.length <= most;
-  const shown = isWhole ? text : excerpt(text, Math.floor(most / MOST_BYTES_OF_ONE));
+  const isWhole = contentText(text).bytes.length <= maxBytes;
+  const shown = isWhole ? text : excerpt(text, Math.floor(maxBytes / MAX_CHARACTER_BYTES));
   return html`<p class="hint">This post is too long to show with its formatting. ${
     isWhole ? 'Its plain text' : 'The beginning of its plain text'} follows.</p>
 <pre tabindex="0">${contentText(shown)}</pre>`;
 }
 
-/** The post's content with its images, which are loaded from the hub; `origin` goes before their paths. */
+/** The post's content with its images at the hub's addresses; `origin` goes before their paths. */
 export function contentWithImages(
   hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,

@@ -9,15 +9,15 @@ import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { type Hub, once } from '../hub/hub.ts';
 import { uploads } from './attachment-store.ts';
 
-/** A file in tmp/, whole and written through, that nothing names yet. */
+/** A complete file in tmp/, synced to the disk, that no row names yet. */
 type ReceivedBytes = { path: string; bytes: number; sha256: string };
 
-/** The place of an uploaded file in DATA_DIR, and its name in the archive of a backup. */
+/** The path of an uploaded file in DATA_DIR, and its name in the archive of a backup. */
 export function uploadPath(sha256: string): string {
   return `uploads/${sha256.slice(0, 2)}/${sha256}`;
 }
 
-/** The folders of uploaded files: tmp/ while they come in, then uploads/<first two digits>/<sha256>, written once. */
+/** The folders of uploaded files: tmp/ while they arrive, then uploads/<first two digits>/<sha256>, written once. */
 export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   const uploads = join(config.dataDir, 'uploads');
   const tmp = join(config.dataDir, 'tmp');
@@ -27,10 +27,10 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     pathOf,
 
     /**
-     * Writes the chunks to a temporary file, each shown to `look` first. Leaves nothing behind when anything fails, and
-     * nothing in the chunks.
+     * Writes the chunks to a temporary file, and passes each to `inspect` first. Removes the file if anything fails.
+     * Frees the memory of each chunk.
      */
-    async receive(chunks: AsyncIterable<Buffer>, look: (chunk: Buffer) => void): Promise<ReceivedBytes> {
+    async receive(chunks: AsyncIterable<Buffer>, inspect: (chunk: Buffer) => void): Promise<ReceivedBytes> {
       const path = join(tmp, `upload-${randomUUID()}`);
       const handle = await createFile(path);
       const writer = writeBehind(handle);
@@ -38,7 +38,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       let bytes = 0;
       try {
         for await (const chunk of chunks) {
-          look(chunk);
+          inspect(chunk);
           hash.update(chunk);
           bytes += chunk.length;
           await writer.write(chunk);
@@ -54,7 +54,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Moves a received file to its place. The same bytes a second time take that of the first: equal, and whole. */
+    /** Moves a received file to its place. A file with the same content there is replaced by its equal. */
     async keep({ path, sha256 }: ReceivedBytes): Promise<void> {
       const target = pathOf(sha256);
       const folder = dirname(target);
@@ -67,8 +67,8 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),
 
     /**
-     * At once, and without waiting: called within write transactions, so that a sweep and an upload of the same bytes
-     * come one after the other. Whoever writes a row for a file asks `isThere` in the same transaction.
+     * Removes a file synchronously, in a write transaction. This orders a sweep and an upload of the same content: the
+     * transaction that writes a file's row checks `isThere`.
      */
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,
@@ -80,7 +80,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     sizeOf: (sha256: string): Promise<number | undefined> =>
       stat(pathOf(sha256)).then(({ size }) => size, () => undefined),
 
-    /** Names of all files that lie where uploads do, whoever put them there. */
+    /** Names of all files in the folders of uploads, even without a row. */
     async *list(): AsyncGenerator<string> {
       for (const folder of await readdir(uploads).catch(unlessMissing)) {
         if (!/^[0-9a-f]{2}$/.test(folder)) continue;
@@ -90,7 +90,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Removes what was left in tmp/ by requests that a crash cut off before `before` (unix ms); returns how many. */
+    /** Removes files in tmp/ that a crash before `before` (unix ms) left there; returns how many. */
     async removeAbandoned(before: number): Promise<number> {
       const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
       const old = [];
@@ -104,7 +104,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   };
 });
 
-/** A folder that is missing holds no files. */
+/** No names if the folder does not exist. */
 function unlessMissing(error: unknown): string[] {
   if (codeOf(error) === 'ENOENT') return [];
   throw error;
@@ -115,21 +115,21 @@ function free({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** A file stays this long after the last row that named it. */
+/** A file stays this long after its last row is gone. */
 export const KEPT_UNNAMED = DAY;
 
-/** Longer than any request may take: an hour to come in, and ten files of ten minutes each at the scanner. */
-const ABANDONED = 3 * HOUR;
+/** Longer than any request: an hour for its body, and ten files of ten minutes each at the scanner. */
+const ABANDONED_AFTER = 3 * HOUR;
 
 /** Files removed in one transaction. */
 const BATCH = 50;
 
-/** What folder and rows disagree about: files that no row has named for a day, and rows whose file is not there. */
+/** Strays: files that no row has named for a day. Missing: rows without their file. */
 type UploadReport = { strays: string[]; missing: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 
-/** Asked every hour, it sweeps once a day; while a backup is being made it waits for the next hour. */
+/** Called every hour, sweeps once a day. Skips an hour while a backup runs. */
 export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);
@@ -137,26 +137,26 @@ export async function sweepUploads(hub: Hub): Promise<void> {
   if (!unlessBackup(hub, () => true)) return log.info('sweep of uploads postponed: a backup is running');
   last.at = clock();
   const removed = removeUnnamed(hub);
-  const { strays, missing } = await compareUploads(hub);
+  const { strays, missing } = await findStraysAndMissing(hub);
   const strayed = strays.filter((sha256) => unlessBackup(hub, () => removeStray(hub, sha256))).length;
   if (removed + strayed > 0) log.info('uploads swept', { removed, strays: strayed });
   if (missing.length > 0) log.error('uploads missing', { count: missing.length, first: missing[0] });
 }
 
-/** Compares the folder of uploads with the rows without changing anything. */
-export async function compareUploads(hub: Hub): Promise<UploadReport> {
+/** Compares the folder of uploads with the rows. Changes nothing. */
+export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
   return { strays: await listStrays(hub), missing: await listMissing(hub) };
 }
 
-/** Removes what requests that were cut off by a crash left in tmp/. */
+/** Removes files in tmp/ that a crash left there. */
 export async function removeAbandonedUploads(hub: Hub): Promise<void> {
-  const removed = await uploadFiles(hub).removeAbandoned(hub.clock() - ABANDONED);
+  const removed = await uploadFiles(hub).removeAbandoned(hub.clock() - ABANDONED_AFTER);
   if (removed > 0) hub.log.info('abandoned uploads removed', { removed });
 }
 
 /**
- * Keeps a backup from beginning meanwhile; undefined while one is being made: what its snapshot names must stay. Called
- * for each batch, so that a backup waits for one of them and no longer.
+ * Runs `work` while no backup can start; undefined, without running it, while one runs: the files in its snapshot must
+ * stay. Called per batch, so that a backup waits for one batch only.
  */
 function unlessBackup<Result>({ config }: Hub, work: () => Result): Result | undefined {
   const lock = takeFileLock(backupLock(config.dataDir));

@@ -1,22 +1,22 @@
 import { requireRoomForFile } from '../hub/disk-reserve.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 
-/** How many forms with files one account may send at once. */
+/** Forms with files that one account may send at once. */
 const AT_ONCE = 6;
 const RETRY_SECONDS = 5;
 
-/** How often the disk is asked, in bytes received. */
-const LOOK_EVERY = 1024 * 1024;
+/** The disk's free space is checked once per this many bytes received. */
+const CHECKED_EVERY = 1024 * 1024;
 
-/** Bytes of a form's files, from when they come in until rows name them, or none does. */
+/** The bytes of one form's files, counted until rows name the files or the form has failed. */
 export type UploadShare = {
-  /** Counts bytes that have come, before they are written. 507 where they would take from the disk's reserve. */
+  /** Counts bytes that have arrived, before they are written. 507 if they would use up the disk's reserve. */
   take(bytes: number): void;
-  /** From now on they no longer count. */
+  /** Ends the counting. */
   release(): void;
 };
 
-/** By account, what each of its forms has taken. */
+/** The forms in flight, by account. */
 const shares = once((_: Hub) => new Map<number, Set<{ bytes: number }>>());
 
 /** Bytes in flight of all forms of the account. */
@@ -24,31 +24,31 @@ export function bytesInFlight(hub: Hub, accountId: number): number {
   return [...shares(hub).get(accountId) ?? []].reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Begins a form with files; 429 while the account has as many under way as it may. */
+/** Begins a form with files. 429 while the account has its maximum of forms in flight. */
 export function openShare(hub: Hub, accountId: number): UploadShare {
   const all = shares(hub);
   const ofAccount = all.get(accountId) ?? new Set();
   if (ofAccount.size >= AT_ONCE) {
-    throw metLimit(hub, 'uploads-at-once', RETRY_SECONDS, 'Too many uploads of this account are under way.');
+    throw metLimit(hub, 'uploads-at-once', RETRY_SECONDS, 'Too many uploads of this account are in progress.');
   }
   const share = { bytes: 0 };
   all.set(accountId, ofAccount.add(share));
-  let looked = -Infinity;
+  let checkedAt = -Infinity;
 
   return {
     take(bytes) {
       share.bytes += bytes;
-      if (share.bytes - looked < LOOK_EVERY) return;
-      looked = share.bytes;
-      requireRoomForFile(hub, LOOK_EVERY, NO_SPACE); // all that comes before the next look
+      if (share.bytes - checkedAt < CHECKED_EVERY) return;
+      checkedAt = share.bytes;
+      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // for all bytes until the next check
     },
     release() {
       share.bytes = 0;
       ofAccount.delete(share);
-      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId); // a later one stays
+      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId); // but not a newer set
     },
   };
 }
 
-/** The message of any refusal for want of space. */
+/** The message of a refusal because the disk is full. */
 export const NO_SPACE = 'There is no space left on the hub’s disk for this file.';

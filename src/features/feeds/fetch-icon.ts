@@ -4,7 +4,7 @@ import { decodeText } from '../../platform/markup/decode-text.ts';
 import { OutboundError, type OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import { sourceIcons, type Icon } from '../attachments/icon-store.ts';
 import { recogniseIcon } from '../attachments/recognise-icon.ts';
-import { RefusedFile } from '../attachments/recognise-images.ts';
+import { RefusedFile } from '../attachments/arriving-file.ts';
 import { enqueue, jobs, type Hub, type JobKind } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';

@@ -10,29 +10,29 @@ import { sources, type Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './verify-signature.ts';
 import { LONGEST_LEFT, ROTATION_GRACE, webhooks, type QuietWebhook } from './webhook-store.ts';
 
-/** A webhook's secrets are read once a second at most: that takes longer than to check a signature. */
-const KEPT_FOR = SECOND;
-const KEPT_AT_MOST = 1_000;
+/** A webhook's secrets are cached for a second: reading them takes longer than checking a signature. */
+const CACHED_FOR = SECOND;
+const MAX_CACHED = 1_000; // webhooks
 
-/** What a sender needs. The secret is shown this once. */
+/** Everything a sender needs. The secret is shown only once. */
 export type WebhookAccess = { url: string; secret: string };
 
 const signingSecrets = sealedSecrets('webhook');
-const keptSecrets = once(() => new Map<number, { secrets: SigningKeys[]; at: number }>());
+const secretCache = once(() => new Map<number, { secrets: SigningKeys[]; at: number }>());
 
-/** Where the senders of a webhook send to. */
+/** The address that senders use. */
 export function webhookUrl({ config }: Hub, sourceId: number): string {
   return `${config.baseUrl}/api/webhooks/${sourceId}`;
 }
 
-/** Makes the webhook of a source, in the caller's transaction, which makes the source. */
+/** Creates the webhook of a new source, in the caller's transaction. */
 export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
   const secret = createSecret();
   webhooks(hub).create(sourceId, signingSecrets.seal(hub.config, sourceId, secret));
   return { url: webhookUrl(hub, sourceId), secret };
 }
 
-/** A new secret; the one before it stays valid for a day, and the one before that no longer. 409 for no webhook. */
+/** Creates a new secret. The current secret stays valid for a day; an older one ends now. 409 if it is no webhook. */
 export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAccess {
   const secret = createSecret();
   const sealed = signingSecrets.seal(hub.config, id, secret);
@@ -41,22 +41,22 @@ export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAc
     if (!isWebhook) throw new HttpError(409, 'This source is not a webhook.');
     audit(hub, 'webhook.rotated', by, { kind: 'source', id, name: title });
   });
-  keptSecrets(hub).delete(id);
+  secretCache(hub).delete(id);
   return { url: webhookUrl(hub, id), secret };
 }
 
 /**
- * The secrets that are valid now; undefined where there is no webhook, or none that takes events. May be a second old.
- * Throws SealedSecretError where they cannot be read.
+ * The secrets that are valid now, at most a second old. Undefined if the webhook does not exist or is paused. Throws
+ * SealedSecretError if they cannot be read.
  */
 export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
   const now = hub.clock();
-  const kept = keptSecrets(hub);
-  const known = kept.get(sourceId);
-  if (known && !hasPassed(known.at, KEPT_FOR, now)) return known.secrets;
+  const cache = secretCache(hub);
+  const cached = cache.get(sourceId);
+  if (cached && !hasPassed(cached.at, CACHED_FOR, now)) return cached.secrets;
   const secrets = readSecrets(hub, sourceId, now);
-  if (kept.size >= KEPT_AT_MOST) kept.clear();
-  if (secrets) kept.set(sourceId, { secrets, at: now });
+  if (cache.size >= MAX_CACHED) cache.clear();
+  if (secrets) cache.set(sourceId, { secrets, at: now });
   return secrets;
 }
 
@@ -70,7 +70,7 @@ function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | u
   return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));
 }
 
-/** Seals up to `limit` secrets from before there was a key, in the caller's transaction. Returns how many. */
+/** Seals up to `limit` secrets stored before there was a key, in the caller's transaction. Returns how many. */
 export function sealSecrets(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);
@@ -83,36 +83,36 @@ export function sealSecrets(hub: Hub, limit: number): number {
   return plain.length;
 }
 
-/** Forgets up to `limit` secrets that are valid no longer, in the caller's transaction. Returns how many. */
+/** Removes up to `limit` expired secrets, in the caller's transaction. Returns how many. */
 export function removeExpiredSecrets(hub: Hub, limit: number): number {
   return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
 }
 
-/** A webhook that is quiet for longer than this is silent. */
+/** A webhook without events for longer than this is silent. */
 export const LONGEST_QUIET = 7 * DAY;
 
-/** While one stays silent the operator is told again. */
-const TELL_EVERY = DAY;
+/** The alert is repeated this often while a webhook stays silent. */
+const ALERT_EVERY = DAY;
 
 /**
- * Finds webhooks that are not heard any more and tells their owners and the operator, in the caller's transaction.
- * Takes up to `limit` and returns how many.
+ * Finds up to `limit` silent webhooks and notifies their owners and the operator, in the caller's transaction. Returns
+ * how many.
  */
 export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
-  const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - TELL_EVERY, limit);
+  const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - ALERT_EVERY, limit);
   for (const webhook of quiet) {
     webhooks(hub).markSilent(webhook.sourceId, now);
-    tellOf(hub, webhook, now);
+    reportSilence(hub, webhook, now);
   }
   return quiet.length;
 }
 
-function tellOf(hub: Hub, { sourceId, state, quietSinceAt }: QuietWebhook, now: number): void {
+function reportSilence(hub: Hub, { sourceId, state, quietSinceAt }: QuietWebhook, now: number): void {
   const source = sources(hub).find(sourceId);
   if (!source) return;
   raiseAlert(hub, { event: 'webhook-silent', source, problem: `no events for ${duration(now - quietSinceAt)}` });
-  if (state === 'silent') return; // its owner knows
+  if (state === 'silent') return; // its owner was notified before
   notifications(hub).add({
     accountId: source.ownerId,
     kind: 'webhook.silent',

@@ -5,48 +5,48 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 
-/** What the owner reads of a refusal; of others what the sender was told. */
+/** The owner's note about a refusal. For other statuses the owner reads the answer that the sender got. */
 const REASONS: Record<number, string> = {
-  401: 'The signature was not valid: another secret, a clock that is wrong, or a body that was changed on its way.',
-  429: 'More events came than one webhook may send.',
+  401: 'The signature was not valid: another secret, a wrong clock, or a body that was changed on the way.',
+  429: 'The webhook got more events than its rate limit allows.',
 };
 
-/** For senders that are told that there is nothing. */
+/** The webhook does not exist or is paused: nothing to note. */
 const UNKNOWN = [404, 410];
 
 type Refusal = { sourceId: number; note: string; times: number };
 
-const MOST_KINDS = 1_000;
-const LONGEST_NOTE = 300;
+const MAX_KINDS = 1_000; // of refusals in memory
+const MAX_NOTE = 300; // characters
 
-/** Webhooks that are written in one transaction. */
+/** Webhooks written in one transaction. */
 const AT_ONCE = 50;
 
-/** By source and reason. Anybody may send what is refused: nothing is written for each. */
+/** By source and reason, in memory: anybody can send events that are refused, so none causes a write. */
 const refusals = once((_hub: Hub) => new Map<string, Refusal>());
 
-/** By source. Written with each event, they would take a quarter of its time (measured). */
+/** By source, in memory: a write with each event would take a quarter of its time (measured). */
 const deliveries = once((_hub: Hub) => new Map<number, Noted>());
 
-/** Remembers for the owner of a webhook what came of an accepted event. */
+/** Counts an accepted event for the webhook's owner. */
 export function countDelivery(hub: Hub, sourceId: number, delivered: Partial<SourceRun>): void {
   const noted = deliveries(hub).get(sourceId) ?? nothingNoted();
   deliveries(hub).set(sourceId, noted);
   addRun(hub, noted, delivered);
 }
 
-/** Remembers for the owner of a webhook that an event was refused. */
+/** Counts a refused event for the webhook's owner. */
 export function countRefusal(hub: Hub, sourceId: number, { status, message }: HttpError): void {
   if (UNKNOWN.includes(status)) return;
-  const note = (REASONS[status] ?? message).slice(0, LONGEST_NOTE);
+  const note = (REASONS[status] ?? message).slice(0, MAX_NOTE);
   const known = refusals(hub).get(`${sourceId} ${note}`);
   if (known) known.times++;
-  else if (refusals(hub).size < MOST_KINDS) refusals(hub).set(`${sourceId} ${note}`, { sourceId, note, times: 1 });
+  else if (refusals(hub).size < MAX_KINDS) refusals(hub).set(`${sourceId} ${note}`, { sourceId, note, times: 1 });
 }
 
 /**
- * Writes what came since it was last called; while the hub may record nothing, that waits. What is refused for the same
- * reason on one day is one row.
+ * Writes the counts since the last call, or waits while the hub may record nothing. Refusals of one day and reason are
+ * one row.
  */
 export async function noteDeliveries(hub: Hub): Promise<void> {
   if (!mayRecord(hub)) return;

@@ -7,7 +7,7 @@ import { languageTag } from '../feeds/feed-values.ts';
 import { postOfItem } from '../feeds/parse-json-feed.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 
-/** What an event asks for; `at` is its own time, unix ms. Events of other types only show that the sender lives. */
+/** A parsed event. `at`: its own time, unix ms. Events of other types only show that the sender works. */
 export type WebhookEvent =
   | { kind: 'publish'; type: string; at: number; item: IncomingPost }
   | { kind: 'delete'; type: string; at: number; guid: string }
@@ -22,16 +22,15 @@ const TYPE_MAX = 128;
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
-/** Characters (UTF-16 units), but for the lists. More is refused and not cut: the sender is there to hear of it. */
-const MAX = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
+/** Characters (UTF-16 units), or items of lists. Longer values are refused, not cut, so that the sender notices. */
+const LIMITS = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Reads `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, to be called once the signature holds. `baseUrl` is
- * what relative links of an item without an address of its own resolve against; `headerType` the name that GitHub gives
- * an event outside its body, for one without a type. Throws HttpError 400 for what is no event, with the mistakes and
- * their places in a JSON object.
+ * Parses `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, after its signature was checked. `baseUrl`: base of
+ * relative links in an item without its own address. `headerType`: GitHub's name of the event in a header, for a body
+ * without a type. Throws HttpError 400 with each mistake and its JSON pointer.
  */
 export function readEvent(body: Buffer, baseUrl: string, headerType: string | null = null): WebhookEvent {
   const event = parseObject(body);
@@ -72,15 +71,15 @@ function readType({ type }: JsonObject): string {
   throw invalid([{ pointer: '/type', detail }], 400);
 }
 
-/** A JSON Feed 1.1 item, `data` of an event. Of no use once the input holds mistakes. */
+/** Reads the JSON Feed 1.1 item in `data`. Valid only if the input has no errors. */
 function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   const members = {
     url: data.address('url') ?? data.address('external_url') ?? null,
-    title: lineIn(data, 'title', MAX.title) ?? '',
-    summary: data.prose('summary', MAX.summary) ?? '',
-    html: data.prose('content_html', MAX.content) ?? '',
-    text: data.prose('content_text', MAX.content) ?? '',
-    attachments: data.list('attachments', MAX.attachments).map(readFile),
+    title: lineIn(data, 'title', LIMITS.title) ?? '',
+    summary: data.prose('summary', LIMITS.summary) ?? '',
+    html: data.prose('content_html', LIMITS.content) ?? '',
+    text: data.prose('content_text', LIMITS.content) ?? '',
+    attachments: data.list('attachments', LIMITS.attachments).map(readFile),
     updatedAt: data.time('date_modified') ?? null,
     publishedAt: data.time('date_published') ?? null,
     author: authorsOf(data),
@@ -93,37 +92,37 @@ function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   return { guid, ...post };
 }
 
-/** The item's id, written out where it is a number, without white space at its ends. */
+/** The item's id, trimmed; a number becomes text. */
 function readGuid(data: Input): string | undefined {
   const value = data.required('id', data.value('id'));
   if (value === undefined) return undefined;
   const guid = typeof value === 'number' ? String(value) : value;
   if (typeof guid !== 'string') return data.refuse('id', 'must be text or a number.');
-  const isFine = guid.trim() !== '' && guid.length <= MAX.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
+  const isFine = guid.trim() !== '' && guid.length <= LIMITS.guid && guid.isWellFormed() && !/\p{Cc}/u.test(guid);
   if (isFine) return singleLine(guid);
-  return data.refuse('id', `must have 1 to ${MAX.guid} characters and no control characters.`);
+  return data.refuse('id', `must have 1 to ${LIMITS.guid} characters and no control characters.`);
 }
 
-/** The names of `authors` (1.1) or `author` (1), joined; an author's address where there is no name. */
+/** The names in `authors` (1.1) or `author` (1.0), joined; an author's URL if there is no name. */
 function authorsOf(data: Input): string | null {
   const single = data.object('author');
-  const listed = data.list('authors', MAX.authors);
+  const listed = data.list('authors', LIMITS.authors);
   const authors = listed.length > 0 || single === undefined ? listed : [single];
-  const names = authors.map((author) => lineIn(author, 'name', MAX.name) ?? lineIn(author, 'url', MAX.name));
+  const names = authors.map((author) => lineIn(author, 'name', LIMITS.name) ?? lineIn(author, 'url', LIMITS.name));
   return [...new Set(names.filter((name) => name !== null))].join(', ') || null;
 }
 
 function readFile(file: Input): IncomingFile {
   return {
     url: file.required('url', file.address('url')) ?? '',
-    mediaType: mediaTypeOf(lineIn(file, 'mime_type', MAX.name)),
+    mediaType: mediaTypeOf(lineIn(file, 'mime_type', LIMITS.name)),
     bytes: file.amount('size_in_bytes') || null,
-    title: lineIn(file, 'title', MAX.title),
+    title: lineIn(file, 'title', LIMITS.title),
     durationSeconds: file.amount('duration_in_seconds') ?? null,
   };
 }
 
-/** Text on one line without control characters; null where there is none. */
+/** Text on one line without control characters; null if empty. */
 function lineIn(input: Input, name: string, max: number): string | null {
   return singleLine(input.prose(name, max) ?? '') || null;
 }

@@ -16,29 +16,29 @@ import { verifySignature, type SignedRequest, type SigningKeys, type VerifiedEve
 import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts';
 
 /**
- * How long the ids of accepted events are remembered: Standard Webhooks' senders try again for three days, and their
- * signatures are good for five minutes.
+ * How long the ids of accepted events are remembered. Senders of Standard Webhooks retry for up to three days; their
+ * signatures are valid for five minutes.
  */
 export const EVENTS_KEPT = 7 * DAY;
 
-/** Of a post. To sanitise so little takes no longer than to ask the database whether it is wanted. */
+/** Sanitising a post of this size takes no longer than asking the database whether the event is new. */
 const QUICK_BYTES = 4096;
 
 /** A request to a webhook; `headerType` is GitHub's name for the event. */
 export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
 
 /**
- * Takes a signed event in: verified before anything is written, committed before it is acknowledged. Resolves once it
- * is committed, or was before. Rejects with HttpError 401 for every kind of signature that does not hold, 400 for what
- * is no event, 404, 410, 429.
+ * Receives a signed event: verifies it before writing anything, commits it before acknowledging it. Resolves for a
+ * duplicate too. Rejects with HttpError 401 for any invalid signature, 400 for a malformed event, 404 for no webhook,
+ * 410 for a paused one, 429.
  */
 export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<void> {
   const { sourceId } = incoming;
-  const verified = verify(hub, incoming);
-  const event = read(hub, incoming, verified);
+  const verified = verifyEvent(hub, incoming);
+  const event = readVerified(hub, incoming, verified);
   try {
     if (event.kind === 'publish' && incoming.body.length > QUICK_BYTES) refuseEarly(hub, sourceId, verified);
-    const apply = await applying(hub, sourceId, event, incoming.body.length);
+    const apply = await prepareWrite(hub, sourceId, event, incoming.body.length);
     const delivered = { event: event.type, bytes: incoming.body.length };
     await batched(hub)({ sourceId, ...verified, ...subjectOf(event), delivered, apply });
     countDelivery(hub, sourceId, delivered);
@@ -48,13 +48,13 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
   }
 }
 
-function verify(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): VerifiedEvent {
+function verifyEvent(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): VerifiedEvent {
   const verified = verifySignature({ rawHeaders, body }, secretsOf(hub, sourceId), hub.clock());
   if (verified === undefined) throw new HttpError(401, 'The signature of this event is not valid.');
   return verified;
 }
 
-/** Throws 404 or 410 where there is no such webhook in use, which is asked before the body is read, too. */
+/** The webhook's live secrets. Throws 404 for no webhook, 410 for a paused or deleted one. Also used before reading. */
 export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   try {
     const secrets = liveSecrets(hub, sourceId);
@@ -67,31 +67,33 @@ export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   throw webhooks(hub).find(sourceId) || sources(hub).wasDeleted(sourceId) ? gone() : notFound('webhook');
 }
 
-function read({ config, clock }: Hub, { body, headerType }: IncomingEvent, { bodyId }: VerifiedEvent): WebhookEvent {
+function readVerified(
+  { config, clock }: Hub, { body, headerType }: IncomingEvent, { bodyId }: VerifiedEvent,
+): WebhookEvent {
   const isGithub = bodyId !== null;
   const event = readEvent(body, config.baseUrl, isGithub ? headerType : null);
   if (isGithub && event.kind !== 'other') requireRecent(event.at, clock());
   return event;
 }
 
-/** GitHub's form signs no time: an event older than what is remembered could be one that was overheard. */
+/** GitHub's form signs no time: an event older than the remembered ids could be a replay. */
 function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
-  const detail = 'The event’s timestamp must be within the last 7 days: an older one may be a repetition.';
+  const detail = 'The event’s timestamp must be within the last 7 days: an older event may be a replay.';
   throw invalid([{ pointer: '/timestamp', detail }], 400);
 }
 
-/** `accept` decides; here so that nobody who repeats an event or floods the hub has it sanitise long posts. */
+/** The same checks as in `accept`, before a long post is sanitised: duplicates and floods must not cost that time. */
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
   const waitMs = waitForWebhook(hub, sourceId);
   if (waitMs > 0) throw metLimit(hub, RATE.name, waitMs / SECOND);
 }
 
-const OUTDATED = 'A later change of this post had come before.';
+const OUTDATED = 'A later change of this post had arrived before.';
 
-/** Does the slow part, and returns what is to be done in the transaction. */
-async function applying(
+/** Does the slow part, and returns the function that writes in the transaction. */
+async function prepareWrite(
   hub: Hub, sourceId: number, event: WebhookEvent, length: number,
 ): Promise<(() => Partial<SourceRun>) | null> {
   if (event.kind === 'other') return null;
@@ -105,35 +107,35 @@ async function applying(
   };
 }
 
-/** Which post an event speaks of, and when that happened. */
+/** The post that an event is about, and the event's time. */
 function subjectOf(event: WebhookEvent): { guid: string | null; happenedAt: number | null } {
   if (event.kind === 'other') return { guid: null, happenedAt: null };
   return { guid: event.kind === 'delete' ? event.guid : event.item.guid, happenedAt: event.at };
 }
 
-/** Forgets up to `limit` ids of events that have been remembered long enough. Returns how many. */
+/** Removes up to `limit` old event ids. Returns how many. */
 export function removeOldEvents(hub: Hub, limit: number): number {
   return webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit);
 }
 
-/** How often each webhook may send. */
+/** Events of one webhook: 100 a second, after a burst of 10,000. */
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
- * A verified event. `apply` does what it asks for, in the transaction; null for one that asks for nothing. `delivered`
- * is added to: what came of it.
+ * A verified event. `apply` writes it in the transaction; null if there is nothing to write. Its result is added to
+ * `delivered`.
  */
 type Acceptance = AcceptedEvent & { delivered: Partial<SourceRun>; apply: (() => Partial<SourceRun>) | null };
 
-/** What a batch knows of a webhook: read when its first event comes, written before the commit. */
+/** A batch's state of one webhook: read at its first event, written before the commit. */
 type Activity = { arrivesAt: number; accepted: number };
 
-/** It has been accepted before: nothing changes. */
+/** The event was accepted before: nothing changes. */
 class KnownEvent extends Error {}
 
 /**
- * Accepts an event; resolves once it is committed. Events that come together share a transaction. Rejects with
- * KnownEvent, or HttpError 410 or 429, and nothing was written.
+ * Accepts an event; resolves once it is committed. Events that arrive together share a transaction. Rejects with
+ * KnownEvent, or HttpError 410 or 429; then nothing was written.
  */
 const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
 
@@ -168,7 +170,7 @@ function activityOf(hub: Hub, sourceId: number, activities: Map<number, Activity
   return activity;
 }
 
-/** What it changes in the activity comes last: that is not undone. */
+/** Changes the activity last, because a rollback does not undo it. */
 function accept(hub: Hub, event: Acceptance, activity: Activity): void {
   const { sourceId, delivered, apply } = event;
   const now = hub.clock();
@@ -189,7 +191,7 @@ function noteActivities(hub: Hub, activities: Map<number, Activity>): void {
   if (accepted > 0) counts(hub).add('webhook_events_total', 'accepted', accepted);
 }
 
-/** For senders to a webhook that is paused or deleted: they stop then. */
+/** The answer for a paused or deleted webhook: senders stop at a 410. */
 function gone(): HttpError {
   return new HttpError(410, 'This webhook is not in use. Stop sending to it.');
 }

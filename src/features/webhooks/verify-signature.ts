@@ -1,29 +1,29 @@
 import { createHash, createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 
-/** HMAC keys of one secret for each form. `standard` is null for a secret that serves GitHub's form only. */
+/** HMAC keys of one secret, one per form. `standard` is null for a secret that only works with GitHub's form. */
 type SecretKeys = { standard: Buffer | null; github: Buffer };
 
-/** The keys of a secret as KeyObjects, with which Node computes an HMAC three times as fast. */
+/** The same keys as KeyObjects, with which Node computes an HMAC three times as fast. */
 export type SigningKeys = { standard: KeyObject | null; github: KeyObject };
 
 const PREFIX = 'whsec_';
 
-/** Bytes; a multiple of three, so that base64 ends without a `=` that gets lost when the secret is copied. */
+/** A multiple of three, so that base64 ends without `=`, which can get lost when the secret is copied. */
 const NEW_SECRET_BYTES = 33;
 
 const STANDARD_BYTES = { min: 24, max: 64 }; // Standard Webhooks 1.0
 const TEXT_BYTES = { min: 16, max: 256 };
 
-/** A new secret, `whsec_` and base64 of random bytes; it serves both forms. */
+/** A new secret: `whsec_` and base64 of random bytes. It works with both forms. */
 export function createSecret(): string {
   return PREFIX + randomBytes(NEW_SECRET_BYTES).toString('base64');
 }
 
 /**
- * The keys of a secret; null for a text that cannot be one. `whsec_…` serves both forms: Standard Webhooks takes the
- * 24 to 64 bytes that its base64 stands for, GitHub's form the text as it is shown, prefix included. A text without
- * the prefix (16 to 256 bytes in UTF-8), as other services hand them out, serves GitHub's form only.
+ * The keys of a secret; null for a malformed secret. `whsec_…` works with both forms: Standard Webhooks decodes its
+ * base64 (24 to 64 bytes), GitHub's form uses the whole text with the prefix. Secrets of other services have no prefix
+ * (16 to 256 bytes of UTF-8) and work with GitHub's form only.
  */
 export function secretKeys(text: string): SecretKeys | null {
   const github = Buffer.from(text);
@@ -32,14 +32,14 @@ export function secretKeys(text: string): SecretKeys | null {
   return standard !== null && isWithin(standard.length, STANDARD_BYTES) ? { standard, github } : null;
 }
 
-/** What events signed with a secret are checked with; throws RangeError for a text that cannot be one. */
+/** The keys that check signatures made with the secret. Throws RangeError for a malformed secret. */
 export function signingKeys(secret: string): SigningKeys {
   const keys = secretKeys(secret);
   if (keys === null) throw new RangeError('not a valid webhook secret');
   return { standard: keys.standard && createSecretKey(keys.standard), github: createSecretKey(keys.github) };
 }
 
-/** The bytes of base64 in its one proper spelling; null for any other, where Node drops what it cannot read. */
+/** Decodes canonical base64; null for any other text, in which Node would skip invalid characters. */
 function decodeBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;
@@ -53,16 +53,16 @@ function isWithin(length: number, { min, max }: { min: number; max: number }): b
   return length >= min && length <= max;
 }
 
-/** A request as it came: the raw bytes of its body, and its headers as Node's `rawHeaders`. */
+/** A request as received: the raw bytes of its body, and its headers as Node's `rawHeaders`. */
 export type SignedRequest = { rawHeaders: readonly string[]; body: Buffer };
 
 /**
- * `id` as the sender chose it. GitHub's form signs the body only, so that an event that was overheard could come again
- * under another id: there `bodyId` names the body, to be remembered beside the id. Null where the id is signed.
+ * `id`: chosen by the sender. `bodyId`: hash of the body in GitHub's form, which does not sign the id: without it, an
+ * event could be replayed under another id. Null if the id is signed.
  */
 export type VerifiedEvent = { id: string; bodyId: string | null };
 
-/** What the headers of an event claim, in its form; nothing of it is proven yet. */
+/** The content of the signature headers, not yet verified. */
 type SignatureClaim =
   /** Standard Webhooks 1.0: `signedPrefix` stands before the body in what is signed; `sentAt` in unix ms. */
   | { form: 'standard'; id: string; sentAt: number; signedPrefix: string; signatures: Buffer[] }
@@ -71,7 +71,7 @@ type SignatureClaim =
 
 type Equal = (a: Buffer, b: Buffer) => boolean;
 
-/** How far the sender's clock and the hub's may be apart, either way (Standard Webhooks' libraries). */
+/** Allowed difference between the sender's clock and the hub's, as in the libraries of Standard Webhooks. */
 const TOLERANCE = 5 * MINUTE;
 
 const MAX_LIVE_SECRETS = 2;
@@ -79,7 +79,7 @@ const MAX_LIVE_SECRETS = 2;
 const STANDARD_NAMES = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
 const GITHUB_NAMES = ['x-github-delivery', 'x-hub-signature-256'];
 
-const ID = /^[!-\-/-~]{1,256}$/; // visible ASCII without the full stop, which separates what is signed
+const ID = /^[!-\-/-~]{1,256}$/; // visible ASCII without the full stop, which separates the signed parts
 const TIMESTAMP = /^[1-9]\d{0,11}$/; // unix seconds
 const ENTRY = /^[a-z][a-z0-9]{0,7},[A-Za-z0-9+/=]{1,256}$/;
 const HEX_SIGNATURE = /^sha256=([0-9a-f]{64})$/;
@@ -89,8 +89,8 @@ const MAX_ENTRIES = 16;
 const DIGEST_BYTES = 32;
 
 /**
- * What is proven about an event signed with one of the live secrets (two while rotating) in the form of Standard
- * Webhooks 1.0 or GitHub; undefined for every kind of refusal, so that none can be told from another. `now` in unix ms.
+ * Verifies an event signed with a live secret (two during a rotation) in the form of Standard Webhooks 1.0 or GitHub.
+ * Undefined for every kind of refusal, so that a sender cannot learn the reason. `now` in unix ms.
  */
 export function verifySignature(
   { rawHeaders, body }: SignedRequest, secrets: readonly SigningKeys[], now: number,
@@ -103,7 +103,7 @@ export function verifySignature(
   return { id: claim.id, bodyId: claim.form === 'github' ? bodyIdOf(body) : null };
 }
 
-/** Whether the lists share a digest. Every pair is compared, so that time tells neither whether nor where they do. */
+/** Whether the lists share a digest. Compares every pair, so that the time does not depend on the result. */
 export function includesAny(
   expected: readonly Buffer[], received: readonly Buffer[], equal: Equal = timingSafeEqual,
 ): boolean {
@@ -118,7 +118,7 @@ function isTimely(claim: SignatureClaim, now: number): boolean {
   return claim.form === 'github' || Math.abs(now - claim.sentAt) <= TOLERANCE;
 }
 
-/** Null for a secret that has no key for this form. */
+/** Null if the secret has no key for this form. */
 function digestOf(claim: SignatureClaim, body: Buffer, key: KeyObject | null): Buffer | null {
   if (key === null) return null;
   const hmac = createHmac('sha256', key);
@@ -131,8 +131,8 @@ function bodyIdOf(body: Buffer): string {
 }
 
 /**
- * Reads the signature headers out of `rawHeaders`, as Node has them: names and values in turn, duplicates kept.
- * Undefined unless there is exactly one form, complete, each of its headers once and well-formed.
+ * Parses the signature headers. Undefined unless there is exactly one form, complete, with each header once and
+ * well-formed. `rawHeaders` holds names and values in turn, with duplicates.
  */
 function readSignatureHeaders(rawHeaders: readonly string[]): SignatureClaim | undefined {
   const standard = valuesOf(rawHeaders, STANDARD_NAMES);
@@ -141,10 +141,10 @@ function readSignatureHeaders(rawHeaders: readonly string[]): SignatureClaim | u
   return standard.length > 0 ? readStandard(standard) : readGithub(github);
 }
 
-type Found = { name: string; value: string }[];
+type HeaderValues = { name: string; value: string }[];
 
-function valuesOf(rawHeaders: readonly string[], names: readonly string[]): Found {
-  const found: Found = [];
+function valuesOf(rawHeaders: readonly string[], names: readonly string[]): HeaderValues {
+  const found: HeaderValues = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? '';
     if (names.includes(name)) found.push({ name, value: rawHeaders[index + 1] ?? '' });
@@ -152,7 +152,7 @@ function valuesOf(rawHeaders: readonly string[], names: readonly string[]): Foun
   return found;
 }
 
-function readStandard(found: Found): SignatureClaim | undefined {
+function readStandard(found: HeaderValues): SignatureClaim | undefined {
   const [id, timestamp, list] = onceEach(found, STANDARD_NAMES);
   if (id === undefined || timestamp === undefined || list === undefined) return undefined;
   const signatures = readSignatureList(list);
@@ -161,20 +161,20 @@ function readStandard(found: Found): SignatureClaim | undefined {
   return { form: 'standard', id, sentAt, signedPrefix: `${id}.${timestamp}.`, signatures };
 }
 
-function readGithub(found: Found): SignatureClaim | undefined {
+function readGithub(found: HeaderValues): SignatureClaim | undefined {
   const [id, signature] = onceEach(found, GITHUB_NAMES);
   const hex = HEX_SIGNATURE.exec(signature ?? '')?.[1];
   if (id === undefined || !ID.test(id) || hex === undefined) return undefined;
   return { form: 'github', id, signatures: [Buffer.from(hex, 'hex')] };
 }
 
-/** The values in the order of the names; none at all where one is missing or given twice. */
-function onceEach(found: Found, names: readonly string[]): (string | undefined)[] {
+/** The values in the order of the names; none if a name is missing or comes twice. */
+function onceEach(found: HeaderValues, names: readonly string[]): (string | undefined)[] {
   const values = names.map((name) => found.find((one) => one.name === name)?.value);
   return found.length === names.length && !values.includes(undefined) ? values : [];
 }
 
-/** `version,base64` entries between single spaces; other versions than v1 are passed over, as the standard says. */
+/** Parses `version,base64` entries separated by single spaces. Ignores versions other than v1, as the standard says. */
 function readSignatureList(list: string): Buffer[] | undefined {
   const entries = list.split(' ', MAX_ENTRIES + 1);
   if (entries.length > MAX_ENTRIES || !entries.every((entry) => ENTRY.test(entry))) return undefined;

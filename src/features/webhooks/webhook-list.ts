@@ -5,10 +5,10 @@ import { adminList } from '../hub/admin-list.ts';
 import { sources } from '../sources/source-store.ts';
 import { webhooks, type Webhook } from './webhook-store.ts';
 
-/** A webhook among all others, with its source's title and owner. */
+/** A webhook with its source's title and owner. */
 type ListedWebhook = Webhook & { title: string; ownerId: number };
 
-/** All webhooks and whether they are heard. Secrets are not read. */
+/** All webhooks with their states, without secrets. */
 export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   name: 'webhooks',
   title: 'Webhooks',

@@ -8,7 +8,7 @@ import { manageableSource, type Source } from '../sources/source-store.ts';
 import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
 import type { Webhook } from './webhook-store.ts';
 
-/** Form: a page with the new secret. */
+/** Form: creates a new secret and shows it on a page. */
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   const note = 'It will not be shown again. The previous secret stays valid for 24 hours.';
@@ -22,7 +22,7 @@ const STATES: Record<Webhook['state'], string> = {
   disabled: 'paused: senders are told to stop (410)',
 };
 
-/** For the owner's part of a source's page: how to send to it, and whether anybody does. */
+/** The webhook's part of its source's page, for the owner: state, instructions and a new secret. */
 export function webhookPanel(webhook: Webhook, url: string, times: Times): Html {
   const { sourceId, state, lastEventAt, previousUntilAt } = webhook;
   const until = previousUntilAt !== null && showTime(times, previousUntilAt, 'exact');
@@ -40,8 +40,8 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
       <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
       <code>id</code>. Put your secret in the first line and run this in a shell:</p>
     <pre><code>${webhookExample(url, null)}</code></pre>
-    <p>GitHub’s format does not sign the event’s id: an event with exactly the same body as another one of the last
-      7 days counts as a duplicate, and does not keep the webhook from being marked as silent.</p>
+    <p>GitHub’s format does not sign the event’s id. An event with the same body as another event of the last 7 days
+      counts as a duplicate; duplicates do not prevent the webhook from being marked as silent.</p>
   </details>
   <details>
     <summary>New secret</summary>
@@ -52,7 +52,7 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
   </details>`;
 }
 
-/** Shown once, when the source was made. */
+/** The page after the source was created; shows the secret only once. */
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {
   return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
 }
@@ -75,8 +75,8 @@ function secretPage(heading: string, { id, title }: Source, { url, secret }: Web
 }
 
 /**
- * Commands for a shell that send an event which makes a post: POSIX sh with curl, openssl and od. `secret` null leaves
- * its place to be filled in.
+ * Shell commands that send an event and create a post: POSIX sh with curl, openssl and od. With `secret` null, the user
+ * fills it in.
  */
 export function webhookExample(url: string, secret: string | null): string {
   return `secret='${secret ?? 'whsec_…'}'

@@ -7,7 +7,7 @@ export const WEBHOOK_STATES = ['active', 'silent', 'disabled'] as const;
 
 type WebhookState = (typeof WEBHOOK_STATES)[number];
 
-/** A webhook as its owner may see it; times in unix ms. */
+/** A webhook without its secrets; times in unix ms. */
 export type Webhook = {
   sourceId: number;
   state: WebhookState;
@@ -16,27 +16,27 @@ export type Webhook = {
   createdAt: number;
 };
 
-/** What an event has to be checked against; secrets as they are stored. */
+/** A webhook's stored secrets, state and rotation. */
 type WebhookSecrets = StoredSecrets & {
   state: WebhookState;
   previousUntilAt: number | null; // unix ms
 };
 
-/** Secrets as they are stored. */
+/** Secrets as stored, sealed or plain. */
 type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
 
-/** A webhook that has been quiet for too long; since when in unix ms. */
+/** A webhook that has had no events for too long, and since when (unix ms). */
 export type QuietWebhook = Pick<Webhook, 'sourceId' | 'state'> & { quietSinceAt: number };
 
 const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, previous_until_at AS previousUntilAt,
   created_at AS createdAt`;
 
-/** How long the secret before the last rotation stays valid. */
+/** How long the previous secret stays valid after a rotation. */
 export const ROTATION_GRACE = DAY;
 
 /**
- * How far a clock may be set back without ending the previous secret: as far as a sender's clock may be off. A clock
- * that was further ahead at the rotation must not make that secret valid for longer than was promised.
+ * If the clock is set back by more than this after a rotation, the previous secret ends at once: otherwise it would be
+ * valid for longer than a day. The same tolerance as for senders' clocks.
  */
 const CLOCK_TOLERANCE = 5 * MINUTE;
 export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
@@ -47,7 +47,7 @@ const TIMES: StoredTime[] = [
   { table: 'webhooks', column: 'previous_until_at', furthest: LONGEST_LEFT },
 ];
 
-/** The webhooks of sources of that kind: their secrets, and when they were last heard. */
+/** Webhooks: their secrets, state and last events. */
 export const webhooks = store(({ db, clock }) => {
   const insert = db.prepare<[{ sourceId: number; secret: string; now: number }]>('create webhook',
     'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (@sourceId, @secret, @now, @now)');
@@ -87,24 +87,24 @@ export const webhooks = store(({ db, clock }) => {
   return {
     create: (sourceId: number, secret: string): void => void insert.run({ sourceId, secret, now: clock() }),
     find: (sourceId: number): Webhook | undefined => select.get(sourceId),
-    /** By the id of the source. */
+    /** A page of webhooks, by source id, after the given id. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
     secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
-    /** The present secret becomes the previous one, valid until `until` (unix ms). False where there is no webhook. */
+    /** The current secret becomes the previous one, valid until `until` (unix ms). False if there is no webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
     /** Up to `limit` webhooks with a secret that begins with `prefix`. */
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
       selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
     replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
-    /** Forgets previous secrets whose time was over at `now` (unix ms). Returns how many. */
+    /** Removes up to `limit` previous secrets that expired before `now` (unix ms). Returns how many. */
     removePreviousSecrets: (now: number, limit: number): number => removePrevious.run(now, limit).changes,
-    /** The theoretical arrival time of its rate limit, unix ms; undefined where no webhook takes events. */
+    /** The rate limit's theoretical arrival time (GCRA), unix ms. Undefined if there is no webhook or it is paused. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
-    /** Valid events have come, the last at `at` (unix ms). */
+    /** Notes that valid events have arrived, the last at `at` (unix ms). */
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
-    /** Up to `limit` that were last heard before `heardBefore`, and whose silence was not told after `toldBefore`. */
+    /** Up to `limit` webhooks whose last event was before `heardBefore`, without an alert since `toldBefore`. */
     quiet: (heardBefore: number, toldBefore: number, limit: number): QuietWebhook[] =>
       selectQuiet.all(heardBefore, toldBefore, limit),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
@@ -112,7 +112,7 @@ export const webhooks = store(({ db, clock }) => {
   };
 });
 
-/** An accepted event. `guid` is its post's, `happenedAt` its own time in unix ms; null for events of other types. */
+/** An accepted event. `guid`: of its post. `happenedAt`: its own time, unix ms. Both null for other event types. */
 export type AcceptedEvent = {
   sourceId: number;
   id: string;
@@ -121,7 +121,7 @@ export type AcceptedEvent = {
   happenedAt: number | null;
 };
 
-/** Which events have been accepted, so that a repeated one changes nothing. */
+/** Accepted events, so that a duplicate changes nothing. */
 export const webhookEvents = store(({ db, clock }) => {
   const selectLater = db.prepare<[number, string, number], { at: number }>('later event of a post', `
     SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
@@ -138,16 +138,16 @@ export const webhookEvents = store(({ db, clock }) => {
       (SELECT source_id, event_id FROM webhook_events WHERE source_id = ? LIMIT ?)`);
 
   return {
-    /** Whether a change of that post which happened later has come already. */
+    /** Whether a later event about the post was accepted before. */
     isOutdated: (sourceId: number, guid: string, happenedAt: number): boolean =>
       selectLater.get(sourceId, guid, happenedAt) !== undefined,
-    /** Whether its id or its very body has been accepted before. */
+    /** Whether an event with this id or body was accepted before. */
     isKnown: (sourceId: number, { id, bodyId }: Pick<AcceptedEvent, 'id' | 'bodyId'>): boolean =>
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
 
     /**
-     * False, and nothing written, for one whose id or very body has been accepted before. An id that is known with a
-     * body that is new has that body remembered, though: undo it.
+     * Adds the event. False if an event with its id or body was accepted before. For a known id with a new body, this
+     * has stored the body: the caller must roll back.
      */
     add({ sourceId, id, bodyId, guid, happenedAt }: AcceptedEvent): boolean {
       const receivedAt = clock();
@@ -156,7 +156,7 @@ export const webhookEvents = store(({ db, clock }) => {
       return isNewBody && insert.run(sourceId, id, receivedAt, guid, at).changes === 1;
     },
 
-    /** Forgets up to `limit` that came before `before` (unix ms). Returns how many. */
+    /** Removes up to `limit` events received before `before` (unix ms). Returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
   };

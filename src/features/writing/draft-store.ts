@@ -3,23 +3,23 @@ import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store } from '../hub/hub.ts';
 
-/** What the form holds, without its files. */
+/** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
-/** `form` is the path of its page. */
+/** `form`: the path of the form's page. */
 export type Draft = { id: number; form: string; fields: DraftFields; savedAt: number };
 
-/** Drafts of one account; the oldest make room. */
-const MOST = 10;
-/** Pending drafts of one account: sent after its session ended, they wait a day for its owner to sign in. */
-const MOST_PENDING = 3;
+/** Drafts of one account. Beyond that, the oldest is removed. */
+const MAX_DRAFTS = 10;
+/** Pending drafts of one account: forms sent after its session ended. They wait a day for the owner to sign in. */
+const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
-/** A draft is removed so long after it was saved. */
+/** A draft is removed this long after it was saved. */
 export const DRAFT_LIFETIME = 90 * DAY;
 
 const TIMES: StoredTime[] = [{ table: 'drafts', column: 'saved_at', furthest: 0 }];
 
-/** What people are writing and was not accepted. A pending draft is its account's too, but is shown to nobody. */
+/** Unfinished posts. A pending draft belongs to an account too, but is not shown until it is adopted. */
 export const drafts = store(({ db, clock }) => {
   type Row = Omit<Draft, 'fields'> & { fields: string };
   const columns = 'id, form, fields, saved_at AS savedAt';
@@ -51,7 +51,7 @@ export const drafts = store(({ db, clock }) => {
 
   function save(accountId: number, form: string, fields: string): void {
     upsert.run(accountId, form, fields, clock());
-    removeOldest.run({ id: accountId, isPending: 0, kept: MOST });
+    removeOldest.run({ id: accountId, isPending: 0, kept: MAX_DRAFTS });
   }
 
   return {
@@ -62,25 +62,25 @@ export const drafts = store(({ db, clock }) => {
     listOf: (accountId: number, after: number, limit: number): Draft[] =>
       selectOf.all(accountId, after, limit).map(opened),
 
-    /** In the place of an older one of that form. */
+    /** Replaces an older draft of the form. */
     save: (accountId: number, form: string, fields: DraftFields): void => save(accountId, form, JSON.stringify(fields)),
 
-    /** The secret with which its account makes a draft of it once somebody has signed in; it is not kept. */
+    /** Saves a pending draft. Returns the secret for `adopt`, of which only a hash is stored. */
     savePending(accountId: number, form: string, fields: DraftFields): string {
       const secret = newSecret();
       insertPending.run(accountId, form, JSON.stringify(fields), hashSecret(secret), clock());
-      removeOldest.run({ id: accountId, isPending: 1, kept: MOST_PENDING });
+      removeOldest.run({ id: accountId, isPending: 1, kept: MAX_PENDING });
       return secret;
     },
 
-    /** In the caller's transaction. Nothing happens where the secret is not that account's, of that form. */
+    /** Turns a pending draft into a draft, in the caller's transaction. Does nothing for a wrong secret. */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
       if (taken) save(accountId, form, taken.fields);
     },
 
     remove: (accountId: number, form: string): void => void remove.run(accountId, form),
-    /** Up to `limit` of an account; returns how many. */
+    /** Removes up to `limit` drafts of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
     removeOld: (limit: number): number =>
       removeOld.run({ pending: clock() - PENDING_LIFETIME, kept: clock() - DRAFT_LIFETIME, limit }).changes,

@@ -25,21 +25,22 @@ import { changeablePost, writableSource } from '../posts/post-access.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
 import { drafts, type Draft, type DraftFields } from './draft-store.ts';
-import { fittingFields, withLineFeeds, type Typed } from './typed-fields.ts';
 import {
-  MAX, paragraphsToText, previewPost, removeFile, rewritePost, shortMarkup, writePost,
+  POST_MAX, paragraphsToText, previewPost, removeFile, rewritePost, shortMarkup, writePost,
 } from './write-post.ts';
-import { changePostPage, cutSentences, firstPlacePage, writePage, type PostForm } from './write-views.ts';
+import {
+  changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
+} from './write-views.ts';
 
-/** How long a form can be sent by somebody whose session has ended: longer than most sessions. */
+/** After its session has ended, a form can still be sent for this long: longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
-/** Bytes of a text in its form and of its preview above. The rest is for the navigation, places and files. */
+/** Bytes of the text in the form plus its preview. The rest of the page is for navigation, places and files. */
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
-/** Of an account, by forms that came after its session ended. */
+/** Late forms of an account: sent after its session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/** `?source=`: for which one; else for what the draft says, or the only one there is. */
+/** `?source=` chooses the source. Without it: the draft's source, or the only one. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -48,22 +49,22 @@ export function showWrite(hub: Hub, req: MemberRequest): Reply {
   return page(writeForm(hub, req, formOf(hub, req, typed, draft)));
 }
 
-/** The form for a new post or, for whoever has no source to write for, the one that makes it. */
+/** The form for a new post. If the viewer has no native source: the form that creates one. */
 function writeForm(hub: Hub, { viewer }: MemberRequest, form: PostForm): Page {
-  const places = placesOf(hub, viewer, form.values['sourceId']);
+  const places = writableSources(hub, viewer, form.values['sourceId']);
   return places.length > 0 ? writePage(places, form) : firstPlacePage({}, form);
 }
 
-/** One's own sources of own posts, and the chosen one where an administrator writes for somebody else's. */
-function placesOf(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
+/** The viewer's native sources, and the chosen one if an administrator writes for another owner. */
+function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
   const own = manySources(hub).nativeOf(viewer.id);
   const other = own.some(({ id }) => String(id) === chosen) ? undefined : sources(hub).find(parseId(chosen) ?? 0);
   return other?.kind === 'native' && mayManage(other, viewer) ? [...own, other] : own;
 }
 
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return submitted(hub, req, (form) => writeForm(hub, req, form), (values, files) => {
-    if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose where the post goes.' }]);
+  return submitForm(hub, req, (form) => writeForm(hub, req, form), (values, files) => {
+    if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a place for the post.' }]);
     return writePost(hub, values, files, req);
   });
 }
@@ -90,7 +91,7 @@ export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Repl
 
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  return submitted(hub, req, (form) => changePostPage(post, form), (values, files) =>
+  return submitForm(hub, req, (form) => changePostPage(post, form), (values, files) =>
     rewritePost(hub, post.id, values, files, req));
 }
 
@@ -106,11 +107,11 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Does what the form asks for and leads to the post. On a refusal what was typed is kept as a draft, and the form comes
- * again with it. If the session has ended, the draft waits until the same account signs in. A form whose text did not
- * arrive whole is no draft: it would take the place of an older one.
+ * Stores or previews the form's post, and redirects to it. After a refusal, keeps a draft and shows the form again.
+ * If the session has ended, the draft is pending until the same account signs in. A form whose text did not arrive
+ * completely is not kept: it would replace an older draft.
  */
-async function submitted(
+async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
   act: (values: DraftFields, files: ReceivedFile[]) => Promise<WholePost>,
 ): Promise<Reply> {
@@ -121,30 +122,30 @@ async function submitted(
       if (preview !== undefined) return { preview: await previewPost(hub, values, req) };
       return { post: await act(values, files) };
     }, typed);
-    if (done.preview) return shownBefore(hub, req, again, typedIn(typed), done.preview);
+    if (done.preview) return previewReply(hub, req, again, typedFields(typed), done.preview);
     drafts(hub).remove(req.viewer.id, pageOf(req));
     return seeOther(saying(`/posts/${done.post.id}`, pageOf(req).endsWith('/edit') ? 'post-saved' : 'post-published'));
   } catch (error) {
     const problem = toHttpError(error);
     if (problem.status === 500 || typed.size === 0) throw error;
-    if (problem.status === 401) return keptUntilSignIn(hub, req, req.viewer.id, typedIn(typed));
-    if (problem !== error) { // trouble of the hub's own, such as a full disk, that the form survives
+    if (problem.status === 401) return keepUntilSignIn(hub, req, req.viewer.id, typedFields(typed));
+    if (problem !== error) { // an error of the hub, such as a full disk; the form is shown again
       hub.log.error('post not stored', errorFields(error));
       noteError(hub, error);
     }
     const isWhole = typed.has('content');
-    const kept = isWhole ? keepDraft(hub, req, typedIn(typed)) : {};
-    const form = { ...formOf(hub, req, typedIn(typed)), ...kept, problem, isWhole };
+    const kept = isWhole ? keepDraft(hub, req, typedFields(typed)) : {};
+    const form = { ...formOf(hub, req, typedFields(typed)), ...kept, problem, isWhole };
     return page(again(form), problem.status, problem.headers);
   }
 }
 
-function typedIn(fields: Map<string, string[]>): Typed {
+function typedFields(fields: Map<string, string[]>): Typed {
   return fittingFields(withLineFeeds(firstValues(fields)));
 }
 
-/** The form with what its post would look like; the words are kept, as if they had been refused. */
-function shownBefore(
+/** The form with a preview of its post. Keeps a draft, as after a refusal. */
+function previewReply(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
   { title, contentHtml }: { title: string; contentHtml: string },
 ): Reply {
@@ -155,7 +156,7 @@ function shownBefore(
   return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 
-/** The form holds the words too: trouble with the disk is not made worse. */
+/** Saves the draft. Only logs an error: the form shows the text too. */
 function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostForm, 'savedAt'> {
   try {
     drafts(hub).save(req.viewer.id, pageOf(req), fields);
@@ -166,39 +167,39 @@ function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostFo
   }
 }
 
-/** What came after the session had ended. Its words are read only where the form proves whom it was shown to. */
+/** A form sent without a session. Reads it only if its address proves which account it was shown to. */
 export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply> {
   const accountId = provenAccount(hub, req);
   if (accountId === undefined) throw new HttpError(401, 'Sign in first.');
   takeTurn(hub, LATE_FORMS, String(accountId));
   const skipFile = async (): Promise<void> => {};
-  return keptUntilSignIn(hub, req, accountId, typedIn(await readMultipart(req, formLimits(hub), skipFile)));
+  return keepUntilSignIn(hub, req, accountId, typedFields(await readMultipart(req, formLimits(hub), skipFile)));
 }
 
-/** Keeps the words for nobody but that account, and answers with the form for signing in, which leads back to them. */
-function keptUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields, cut }: Typed): Reply {
+/** Keeps a pending draft, and answers with the sign-in form, which leads back to it. */
+function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields, cut }: Typed): Reply {
   const form = pageOf(req);
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fields) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
-  const note = ['What you wrote is kept for a day. Sign in with the same account to find it in the form again.',
+  const note = ['Your text is kept for a day. Sign in with the same account to find it in the form.',
     ...cutSentences(cut, 'kept'), 'Please choose the files again.'];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
 
-/** The draft of a form, if there is one; one that waited for its account to sign in is made one, by no API token. */
+/** The form's draft, if any. With `?kept=`, adopts a pending draft first; an API token cannot do that. */
 function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
   const [form, kept] = [pageOf(req), req.viewer.via === 'session' && req.query.get('kept')];
   if (kept && mayRecord(hub)) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));
   return drafts(hub).find(req.viewer.id, form);
 }
 
-/** The path of the form's page, by that or by where it is sent. */
+/** The path of the form's page, for requests of the page or of the form. */
 function pageOf({ path, params }: HubRequest): string {
   return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }
 
-/** Proves for a while to whom the hub has shown a form: all that it allows is to keep words for that account. */
+/** A signed account id for a form's address. It only allows keeping a pending draft for that account. */
 function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
   return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
 }
@@ -210,7 +211,7 @@ function provenAccount(hub: Hub, req: HubRequest): number | undefined {
   return hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until)) ? accountId : undefined;
 }
 
-/** `opened`: the draft whose words these are. */
+/** `opened`: the draft that the form shows. */
 function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: Draft): PostForm {
   const { id, via } = req.viewer;
   const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';
@@ -221,10 +222,10 @@ function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: D
   };
 }
 
-/** The post as its form shows it: as text where it was written as text, else as markup. */
+/** The fields of a stored post: as plain text if it was written as such, otherwise as HTML. */
 async function valuesOf(hub: Hub, { title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
   const turn = { length: contentHtml.length, accountOf: () => viewer.id };
   const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));
-  const content = text ?? (contentHtml.length <= MAX.content ? contentHtml : shortMarkup(contentHtml));
+  const content = text ?? (contentHtml.length <= POST_MAX.content ? contentHtml : shortMarkup(contentHtml));
   return { title, content, contentType: text === undefined ? 'text/html' : 'text/plain', url: url ?? '' };
 }

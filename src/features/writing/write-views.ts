@@ -11,13 +11,13 @@ import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
-import type { CutField } from './typed-fields.ts';
-import { MAX } from './write-post.ts';
+import type { DraftFields } from './draft-store.ts';
+import { POST_MAX } from './write-post.ts';
 
 /**
- * What was typed before and what is wrong with it; `cut`: the fields that were too long. `isWhole`: the text has
- * arrived. `proof` lets the form be sent after the session has ended; `savedAt` (unix ms): when its fields were kept as
- * a draft. `isOpened`: the draft is what the form shows, and not the answer to it.
+ * A form's fields and their problem. `cut`: fields that were too long. `isWhole`: the text has arrived. `proof`: lets
+ * the form be sent after the session has ended. `savedAt` (unix ms): when its draft was kept. `isOpened`: the form
+ * shows a draft, and is not the reply to a sent form.
  */
 export type PostForm = {
   viewerId: number;
@@ -34,7 +34,41 @@ export type PostForm = {
   preview?: { title: string; content: Html };
 };
 
-/** A form for a new post, for one of these sources. */
+/** Characters of each field that a draft and the form hold. */
+const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
+
+/** A field of `length` characters, cut to its first `kept` because it may have at most `max`. */
+export type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
+
+/** The fields of a sent form or a draft, and which of them were cut. */
+export type Typed = { fields: DraftFields; cut: CutField[] };
+
+/** Cuts the fields of a form to the lengths that a post may have. Version 1.0.0 kept drafts of two megabytes. */
+export function fittingFields({ sourceId, title = '', content = '', contentType = '', url = '' }: DraftFields): Typed {
+  const typed = { ...(sourceId !== undefined && { sourceId }), title, content, contentType, url };
+  const cut: CutField[] = [];
+  const fields = Object.fromEntries(Object.entries(typed).map(([field, text]) => {
+    const name = field as CutField['name'];
+    const max = MAX_FIELD[name];
+    const kept = truncate(text, max);
+    if (kept.length < text.length) cut.push({ name, length: text.length, max, kept: kept.length });
+    return [name, kept];
+  }));
+  return { fields, cut };
+}
+
+/** The first UTF-16 units of a text, without half a character at the end. */
+function truncate(text: string, max: number): string {
+  return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
+}
+
+/** One character per line end: browsers send CRLF, but count it as one character of `maxlength`. */
+export function withLineFeeds(fields: DraftFields): DraftFields {
+  const { content } = fields;
+  return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
+}
+
+/** The form for a new post in one of these sources. */
 export function writePage(places: Source[], form: PostForm): Page {
   const action = `/write?draft=${form.proof}`;
   return { title: 'Write', section: 'write', bar: barOf('Write', 'Publish', form), main: html`
@@ -46,14 +80,14 @@ ${placeChoice(places, form)}
 </form>` };
 }
 
-/** The same for a post that is there, with its files. */
+/** The form for a stored post, with its files. */
 export function changePostPage(post: WholePost, form: PostForm): Page {
   const files = post.attachments.filter(({ kind }) => kind === 'native');
   return { title: 'Edit post', bar: barOf('Edit', 'Save', form), main: html`
 ${aboveForm(form, `/posts/${post.id}/edit`)}
 <form method="post" action="/posts/${post.id}/edit?draft=${form.proof}" enctype="multipart/form-data" id="post"
   class="write">
-<section class="places"><h2>Where it is</h2>
+<section class="places"><h2>Place</h2>
 <p><a class="quiet" href="/sources/${post.sourceId}" dir="auto">${post.sourceTitle}</a></p>
 <p class="hint">${readersOf(post.isPublic === 1, post.ownerId === form.viewerId)}</p></section>
 <div class="main">${fields(form)}${fileFields(form, files)}</div>
@@ -63,12 +97,12 @@ ${aboveForm(form, `/posts/${post.id}/edit`)}
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
-/** For a member who has no source of own posts yet. `written`: the form that is kept until there is one. */
+/** The form that creates a member's first native source. `written`: the post that is kept meanwhile. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
-  <p class="lead">What you write needs a place of its own, which others can follow if you let them. Give it a name; you
-    can change that later.${written.savedAt !== undefined && ' What you have written is kept, and comes next.'}</p>
+  <p class="lead">Your posts need a place, which others can follow if you allow it. Give it a name; you can change it
+    later.${written.savedAt !== undefined && ' Your text is kept, and comes next.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
@@ -78,7 +112,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
   return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
 }
 
-/** Preview comes first: Enter in the title presses the first button, and must not publish. */
+/** The Preview button comes first: Enter in the title presses the first button, and must not publish. */
 function barOf(name: string, button: string, { savedAt, times }: PostForm): Html {
   return html`<h1>${name}</h1><span class="space"></span>${savedAt !== undefined && html`
 <span class="voice soft only-wide">Draft kept ${showTime(times, savedAt)}</span>`}
@@ -97,11 +131,11 @@ const LABELS: Record<CutField['name'], string> = {
   sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
 };
 
-/** Says of each field that was cut how much too long it was, and how much of it is left. */
+/** One sentence per cut field: how much too long it was, and how much of it is left. */
 export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
   const count = (characters: number): string => characters.toLocaleString('en');
-  return cut.map(({ name, length, most, kept }) =>
-    `The ${LABELS[name]} has ${count(length)} characters, ${count(length - most)} more than it may have. ` +
+  return cut.map(({ name, length, max, kept }) =>
+    `The ${LABELS[name]} has ${count(length)} characters, ${count(length - max)} more than it may have. ` +
     `Its first ${count(kept)} are ${left}, the last ${count(length - kept)} are not.`);
 }
 
@@ -114,12 +148,12 @@ function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
 }
 
-/** Above a form that shows what was kept. */
+/** Above a form that shows a draft. */
 function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html | false {
   if (savedAt === undefined || !isOpened) return false;
   return html`
 <div class="done" role="status">
-  <p>This is what you wrote ${showTime(times, savedAt)}. It has not been published. Please choose the files again.</p>
+  <p>This is your draft from ${showTime(times, savedAt)}. It has not been published. Please choose the files again.</p>
   <form method="post" action="${path}/discard"><button class="link">Discard it</button></form>
 </div>`;
 }
@@ -131,11 +165,11 @@ function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
 <p class="hint">${kept}</p>`;
 }
 
-/** The post as it would be shown, above its form. */
+/** The preview, above the form. */
 function previewOf({ preview }: PostForm): Html | false {
   return preview !== undefined && html`
 <section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>
-<p class="hint">Nothing is published yet. What you typed is kept below; files are chosen when you publish.</p>
+<p class="hint">Nothing is published yet. Your text is kept below. Choose files when you publish.</p>
 <article><h3 dir="auto">${preview.title}</h3>
 <div class="prose" dir="auto">${preview.content}</div></article></section>`;
 }
@@ -143,10 +177,11 @@ function previewOf({ preview }: PostForm): Html | false {
 function fields({ values, problem }: PostForm): Html {
   const isHtml = values['contentType'] === 'text/html';
   return html`
-<label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${MAX.title}"
+<label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${POST_MAX.title}"
   dir="auto" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
 <label>Text
-  <textarea name="content" rows="14" class="text" maxlength="${MAX.content}" dir="auto" ${faulty(problem, 'content')}>
+  <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
+    faulty(problem, 'content')}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">A blank line begins a paragraph. Addresses become links by themselves.</span></label>
 <details ${(isHtml || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
@@ -158,7 +193,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
         <option value="text/html" ${isHtml && html`selected`}>HTML</option>
       </select></label>
     <label>Link to a page <span class="optional">optional</span>
-      <input name="url" value="${values['url']}" maxlength="${MAX.url}" inputmode="url" autocapitalize="none"
+      <input name="url" value="${values['url']}" maxlength="${POST_MAX.url}" inputmode="url" autocapitalize="none"
         spellcheck="false" placeholder="https://" ${faulty(problem, 'url')}>${faultOf(problem, 'url')}</label>
   </div>
 </details>`;
@@ -167,7 +202,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
 function fileFields({ problem, fileBytes }: PostForm, files: Attachment[]): Html {
-  const whole = problem?.status === 413 || problem?.status === 415; // of all that is sent only files are so large
+  const whole = problem?.status === 413 || problem?.status === 415; // only files make a form so large
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
 ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
@@ -178,7 +213,7 @@ ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
 </section>`;
 }
 
-/** Forms cannot be nested: the button names its own, which stands behind the one that it is shown in. */
+/** The button names a form of its own behind this one, because forms cannot be nested. */
 function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
 <li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes ?? 0)}</span>${
@@ -186,14 +221,14 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   aria-label="Remove ${filename}">Remove</button></li>`;
 }
 
-/** The only source there is, is chosen already. */
+/** Radio buttons for the sources. A single source is selected. */
 function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem }: PostForm): Html {
   const choice = ({ id, ownerId, title, visibility }: Source, index: number): Html => html`
 <label class="choice"><input type="radio" name="sourceId" value="${id}" required ${
   (String(id) === sourceId || places.length === 1) && html`checked`} ${index === 0 && faulty(problem, 'sourceId')}><span
   dir="auto">${title}</span> <small>${readersOf(visibility === 'public', ownerId === viewerId)}</small></label>`;
   return html`
-<fieldset class="places"><legend>Where it goes</legend>${places.map(choice)}${faultOf(problem, 'sourceId')}
+<fieldset class="places"><legend>Place</legend>${places.map(choice)}${faultOf(problem, 'sourceId')}
 <a class="quiet" href="/sources/add">Another place…</a></fieldset>`;
 }
 
@@ -205,13 +240,13 @@ function readersOf(isPublic: boolean, isOwn: boolean): string {
 function draftState({ savedAt, times }: PostForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint">${savedAt === undefined
-    ? 'Nothing is kept yet. What you wrote is kept when you preview it, or when publishing or saving fails.'
+    ? 'Nothing is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
     : html`Kept ${showTime(times, savedAt)}, without files. Nobody else sees it.`}</p></section>`;
 }
 
 function limits({ fileBytes, bytesLeft }: PostForm): Html {
   const rows = [
-    ['Title', `${MAX.title} characters`], ['Text', `${MAX.content.toLocaleString('en')} characters`],
+    ['Title', `${POST_MAX.title} characters`], ['Text', `${POST_MAX.content.toLocaleString('en')} characters`],
     ['Files', `${MAX_UPLOADS} of ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
   ];
   return html`

@@ -3,22 +3,22 @@ import { essenceOf, readParameters } from './headers.ts';
 import { HttpError } from './reply.ts';
 
 /*
- * The headers of a multipart/form-data body and of its parts. As in `multipart-parser.ts`, no two readings of them are
- * possible:
+ * The headers of a multipart/form-data body and of its parts. As in `multipart-parser.ts`, nothing is ambiguous:
  *
- * - Lines end in CRLF. A bare CR or LF, a control character, a folded line, a space before the colon or bytes that are
- *   not UTF-8 in the headers of a part are errors. So is a header or parameter that comes twice.
- * - Every part needs `Content-Disposition: form-data` with a name, which may be empty; `name*` is ignored. Names are
- *   UTF-8 with %22, %0D and %0A undone; a backslash stands for itself. `filename*`, which some programs send although
- *   RFC 7578 §4.2 forbids it, wins over `filename` and is an error unless it is UTF-8 as RFC 8187 has it.
- *   A name in pieces (`filename*0`, RFC 2231) is an error: without one the file would be taken for a field.
- * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: nothing is decoded, nothing kept encoded.
+ * - Lines end in CRLF. These are errors in a part's headers: a bare CR or LF, a control character, a folded line, a
+ *   space before the colon, bytes that are not UTF-8, and a header or parameter that comes twice.
+ * - Every part needs `Content-Disposition: form-data` with a name, which may be empty. `name*` is ignored. Names are
+ *   UTF-8; %22, %0D and %0A are decoded, a backslash is an ordinary character.
+ * - Some programs send `filename*` although RFC 7578 §4.2 forbids it. It wins over `filename`, and is an error unless
+ *   it is UTF-8 in the form of RFC 8187. A name in pieces (`filename*0`, RFC 2231) is an error: the file would look
+ *   like a field.
+ * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error, because the hub decodes none.
  */
 
-/** The headers of a part. Without a filename the part is a field. `type` is as declared, unchecked. */
+/** The parsed headers of a part. A part without a filename is a field. `type`: as declared, not checked. */
 export type PartHead = { name: string; filename: string | null; type: string };
 
-/** `headers`: header lines of one part. */
+/** `headers`: maximum number of header lines of a part. */
 export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: number };
 
 const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
@@ -29,8 +29,8 @@ const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
 const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
 
 /**
- * The boundary named by a request's Content-Type header lines. 415 when they do not say multipart/form-data, 400 when
- * the boundary is missing, given twice or not of the characters and length of RFC 2046, or the header comes twice.
+ * The boundary in a request's Content-Type header lines. 415 if the type is not multipart/form-data. 400 if the header
+ * comes twice, or the boundary is missing, comes twice or breaks the rules of RFC 2046.
  */
 export function readBoundary(contentTypes: readonly string[]): string {
   const [contentType = ''] = contentTypes;
@@ -46,7 +46,7 @@ export function readBoundary(contentTypes: readonly string[]): string {
   return boundary;
 }
 
-/** Reads the header lines of a part, without the empty one. 400 if they are malformed, 413 if too long. */
+/** Parses the header lines of a part, without the empty line. 400 if malformed, 413 over a limit. */
 export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';
@@ -59,7 +59,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
 
-/** The text of a field, `type` being what its part declares. 400 unless it is UTF-8, said or unsaid. */
+/** The text of a field whose part declares `type`. 400 unless it is UTF-8, declared or not. */
 export function decodeField(name: string, type: string, bytes: Buffer): string {
   const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
   if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {
@@ -99,7 +99,7 @@ function readDisposition(header: string | undefined): { name: string; filename: 
   return { name: unescapeName(name), filename: filename ?? null };
 }
 
-/** A value of RFC 8187 in UTF-8, without control characters. */
+/** Decodes a value of RFC 8187. 400 unless it is UTF-8 without control characters. */
 function decodeExtended(value: string): string {
   try {
     const encoded = EXTENDED.exec(value)?.[1];
@@ -108,7 +108,7 @@ function decodeExtended(value: string): string {
   throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 requires.');
 }
 
-/** Undoes exactly what browsers do to names (WHATWG HTML, multipart/form-data encoding algorithm). */
+/** Reverses how browsers encode names (WHATWG HTML, multipart/form-data encoding algorithm). */
 function unescapeName(text: string): string {
   return text.includes('%') ? text.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n') : text;
 }

@@ -2,21 +2,21 @@ import { readPartHead, type HeadLimits, type PartHead } from './multipart-header
 import { HttpError } from './reply.ts';
 
 /*
- * A streaming parser for multipart/form-data (RFC 7578, RFC 2046). It settles what the standards leave open, so that no
- * byte is lost silently and a body has only one reading:
+ * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. Its rules where the
+ * standards are open: no byte is dropped silently, and no body is ambiguous.
  *
- * - A boundary counts only as a whole line: CRLF, two dashes, boundary, up to 256 spaces or tabs, CRLF. A longer line
- *   (`--boundaryX`) is data.
- * - Only empty lines may precede the first boundary. Bytes after the last boundary are ignored.
- * - A body without its last boundary is an error. So is a part that begins with the boundary line: grammar and common
- *   practice disagree on whether that part is over.
- * - A part with a filename is a file whatever its type, any other a field. Nested multipart is data like any other.
- * - What the headers of a part may say is in `multipart-headers.ts`.
+ * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. If more follows
+ *   (`--boundaryX`), the line is data. Up to 256 spaces and tabs may follow a boundary.
+ * - Before the first boundary, only empty lines are allowed. Bytes after the last boundary are ignored.
+ * - A body without its last boundary is an error. So is a part that begins with the boundary line: the grammar and
+ *   common practice disagree on whether that part is over.
+ * - A part with a filename is a file, whatever its type; any other part is a field. Nested multipart is plain data.
+ * - The rules for the headers of a part are in `multipart-headers.ts`.
  */
 
 export type MultipartEvent =
   | { kind: 'part'; head: PartHead }
-  | { kind: 'data'; bytes: Buffer } // of the current part; a view of what was written
+  | { kind: 'data'; bytes: Buffer } // of the current part; a view of a written piece
   | { kind: 'part-end' }
   | { kind: 'end' };
 
@@ -25,14 +25,14 @@ type MultipartParser = {
   write(piece: Buffer): void;
   /** Marks the end of the body. */
   end(): void;
-  /** The next event, null when more must be written first. 400 for a malformed body, 413 for one over a limit. */
+  /** The next event; null if more bytes are needed. 400 for a malformed body, 413 for one over a limit. */
   next(): MultipartEvent | null;
 };
 
-/** `headerBytes`: of the headers of one part together. */
+/** `headerBytes`: maximum size of all headers of a part. */
 export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
 
-/** The kind of boundary line; `end` is where the line ends, before the CRLF or at the end of the body. */
+/** The bytes behind a boundary. `end`: the end of its line, before the CRLF or at the end of the body. */
 type BoundaryLine =
   | { kind: 'part' | 'last'; end: number }
   | { kind: 'data' } // the boundary is only the beginning of a line
@@ -40,7 +40,7 @@ type BoundaryLine =
 
 type WholeLine = Extract<BoundaryLine, { end: number }>;
 
-const MAX_PADDING = 256; // bytes of spaces and tabs behind a boundary; they are not kept for ever
+const MAX_PADDING = 256; // spaces and tabs behind a boundary, which are held in memory
 const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
@@ -48,14 +48,14 @@ const PART_END: MultipartEvent = { kind: 'part-end' };
 const DATA: BoundaryLine = { kind: 'data' };
 const UNDECIDED: BoundaryLine = { kind: 'undecided' };
 
-/** Keeps at most a header block or a boundary line between two pieces; finding is left to `Buffer.indexOf`. */
+/** Keeps at most a header block or a boundary line between two pieces. Searches with `Buffer.indexOf`. */
 export function createMultipartParser(boundary: string, limits: ParserLimits): MultipartParser {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   const dashBoundary = delimiter.subarray(2);
   let step: () => MultipartEvent | null = beforeFirstPart;
   let buffer: Buffer = NOTHING;
-  let at = 0; // what is before it is done with
-  let loose: Buffer = NOTHING; // data that looked like the beginning of a delimiter until the next piece came
+  let at = 0; // the bytes before it are parsed
+  let loose: Buffer = NOTHING; // data that looked like the start of a delimiter before the next piece
   let parts = 0;
   let isOver = false;
 
@@ -69,7 +69,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return step();
   }
 
-  /** `at` is on the CRLF behind the boundary, so that no headers at all look like the end of some. */
+  /** `at` is on the CRLF behind the boundary, so that the end of an empty header block is found too. */
   function inHead(): MultipartEvent | null {
     if (parts === limits.parts) throw new HttpError(413, `The body may have at most ${limits.parts} parts.`);
     const end = buffer.indexOf(HEAD_END, at);
@@ -121,7 +121,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return isOver ? { kind: 'end' } : null;
   }
 
-  /** Classifies the bytes at `at`: a whole boundary line, the beginning of one, or data. */
+  /** Parses a boundary line at `at`. */
   function lineHere(): BoundaryLine {
     if (at < buffer.length && buffer[at] !== DASH) return { kind: 'data' };
     const end = Math.min(at + dashBoundary.length, buffer.length);
@@ -138,12 +138,12 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   function data(end: number): MultipartEvent | null {
     if (end === at) return null;
     const bytes = buffer.subarray(at, end);
-    if (end === buffer.length) [buffer, at] = [NOTHING, 0]; // its taker may have freed it when `next` is called again
+    if (end === buffer.length) [buffer, at] = [NOTHING, 0]; // the caller may have freed it before it calls `next` again
     else at = end;
     return { kind: 'data', bytes };
   }
 
-  /** How many of the last bytes may be the beginning of a delimiter, which has a CR only as its first byte. */
+  /** Number of last bytes that may be the start of a delimiter. A CR occurs only as its first byte. */
   function begunDelimiter(): number {
     const tail = buffer.subarray(Math.max(at, buffer.length - delimiter.length + 1));
     const found = tail.lastIndexOf(CR);
@@ -151,7 +151,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return length > 0 && tail.compare(delimiter, 0, length, found) === 0 ? length : 0;
   }
 
-  /** Whether a delimiter may begin in `rest` and continue in `piece`. */
+  /** Whether a delimiter that may start in `rest` can continue in `piece`. */
   function goesOn(rest: Buffer, piece: Buffer): boolean {
     const from = Math.min(rest.length, delimiter.length);
     const length = Math.min(piece.length, delimiter.length - from);
@@ -168,7 +168,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
       const rest = buffer.subarray(at);
       at = 0;
       if (rest.length > 0 && step === inData && !goesOn(rest, piece)) {
-        [loose, buffer, step] = [rest, piece, looseData]; // no copy of a large piece for the sake of two bytes
+        [loose, buffer, step] = [rest, piece, looseData]; // avoids copying a large piece because of two bytes
       } else {
         buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
       }
@@ -178,7 +178,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   };
 }
 
-/** Tells what the bytes behind a boundary make of it; `from` is the first of them, `isAll` that no more will come. */
+/** Parses the bytes behind a boundary, from `from` on. `isAll`: no more bytes will come. */
 function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): BoundaryLine {
   const dashes = countDashes(bytes, from);
   if (dashes === 1) return from + 1 < bytes.length || isAll ? DATA : UNDECIDED;

@@ -5,19 +5,19 @@ import { createMultipartParser, type MultipartEvent, type ParserLimits } from '.
 import { HttpError } from './reply.ts';
 import type { BodyShare } from './router.ts';
 
-/** Limits of one multipart body. Sizes are in bytes, the others are counts. */
+/** Limits of a multipart body: sizes in bytes, or counts. */
 export type MultipartLimits = ParserLimits & {
-  /** The whole body, with boundaries, headers and bytes after the last boundary. */
+  /** The whole body, with boundaries, headers and any bytes after the last boundary. */
   bytes: number;
   fields: number;
-  /** The values of all fields together: they are kept in memory. */
+  /** The values of all fields together, which are kept in memory. */
   fieldBytes: number;
   files: number;
   /** One file. */
   fileBytes: number;
 };
 
-/** Limits on the shape of a body that suit any form of the hub; those on files belong to the form. */
+/** Limits that suit every form of the hub. Each form sets its own limits for files. */
 export const MULTIPART_SHAPE = {
   parts: 100,
   headerBytes: 8 * 1024,
@@ -31,38 +31,37 @@ export const MULTIPART_SHAPE = {
 /** A file as the client describes it, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
-/** Takes one file. May stop early, then the rest is skipped; when it rejects, reading ends with its error. */
+/** Takes one file. If it stops early, the rest of the file is skipped. If it rejects, reading ends with its error. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
-/** A request, as far as reading its multipart body needs it. */
+/** The parts of a request that reading a multipart body needs. */
 type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
 
-/** The events of a body as it arrives. It reads the socket only on demand. */
+/** The events of an arriving body. Reads from the socket only on demand. */
 type MultipartSource = {
-  /** The next event from the bytes read so far, or null. After a first error it always throws that error. */
+  /** The next event of the bytes read so far, or null. After an error, throws the same error again. */
   ready(): MultipartEvent | null;
-  /** The next event; reads the stream if none is ready. Rejects as `ready` throws. */
+  /** The next event; reads from the stream if none is ready. Rejects with the errors of `ready`. */
   next(): Promise<MultipartEvent>;
-  /** Ends the body with an error and throws the first such error. */
+  /** Ends the body with an error, and throws it. If an error ended the body before, throws that one. */
   fail(error: unknown): never;
-  /** Stops reading; the stream stays open and paused. */
+  /** Releases the stream, which stays open and paused. */
   stop(): void;
 };
 
-/** A part with the first event after its head. */
-type Part = { head: PartHead; first: MultipartEvent };
+/** A part, with the first event after its head. */
+type StartedPart = { head: PartHead; first: MultipartEvent };
 
 /**
- * Reads a multipart/form-data body as it arrives and resolves to its fields, the values of each name in order. Files
- * go to `onFile`, one after the other, with back-pressure on the socket. Empty file inputs (no name, no bytes) are
- * skipped.
+ * Reads a multipart/form-data body as it arrives, and resolves to its fields: the values of each name in order. Passes
+ * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is no file.
  *
- * Rejects with an HttpError: 415 for another media type, 413 for a body over a limit, 400 for a malformed or incomplete
- * body. The chunks of the current file throw the same error, so that `onFile` can remove its partial file; the caller
- * removes earlier files. The rest of the body is left unread.
+ * Rejects with an HttpError and leaves the rest unread: 415 for another media type, 413 over a limit, 400 for a
+ * malformed body or one that breaks off. The chunks of the current file throw the same error, so that `onFile` can
+ * remove its copy. The caller removes the files before it.
  *
- * `typed` receives the fields as they come, so that a form can be shown again. With it, a body that is too large is
- * refused only at its first file.
+ * `typed` gets the fields as they arrive, so that the form can be shown again. A body that is too large is then refused
+ * at its first file, after the fields.
  */
 export async function readMultipart(
   { stream, memory }: { stream: MultipartStream; memory?: BodyShare }, limits: MultipartLimits, onFile: OnFile,
@@ -107,7 +106,7 @@ async function readParts(
 }
 
 async function* partChunks(
-  source: MultipartSource, { first }: Part, what: string, limit: number, counted = 0,
+  source: MultipartSource, { first }: StartedPart, what: string, limit: number, counted = 0,
 ): AsyncGenerator<Buffer, void, void> {
   let size = counted;
   for (let event = first; event.kind === 'data'; event = source.ready() ?? await source.next()) {
@@ -117,7 +116,7 @@ async function* partChunks(
   }
 }
 
-/** Lends the chunks until `use` has settled, even if it keeps the iterator, and then skips the rest. */
+/** Lends the chunks until `use` has settled, even if it keeps the iterator. Then skips the rest. */
 async function lend(
   chunks: AsyncGenerator<Buffer, void, void>, use: (lent: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {
@@ -126,11 +125,11 @@ async function lend(
     [Symbol.asyncIterator]: () => lent,
     next() {
       const step = isLent ? chunks.next() : Promise.reject(new Error('this file is no longer read'));
-      step.catch(() => {}); // a taker that asked and went away must not end the process
+      step.catch(() => {}); // no unhandled rejection if the borrower has stopped waiting
       return step;
     },
     async return() {
-      isLent = false; // but goes on here: the rest has to be skipped
+      isLent = false; // the generator stays open, because the rest must be skipped
       return { done: true, value: undefined };
     },
   };
@@ -146,7 +145,7 @@ function tooMany(what: string, limit: number): HttpError {
   return new HttpError(413, `The body may have at most ${limit} ${what}.`);
 }
 
-/** Reads the body of a request. 413 for more than `limits.bytes`, 400 when the client stops half-way. */
+/** Reads the body of a request. 413 for more than `limits.bytes`, 400 if the body breaks off. */
 function openMultipartSource(stream: MultipartStream, boundary: string, limits: MultipartLimits): MultipartSource {
   const parser = createMultipartParser(boundary, limits);
   const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
@@ -186,7 +185,7 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
 
   function stop(): void {
     failure ??= { error: new Error('the body is no longer read') };
-    // Not waited for: when a piece is being waited for, the client may never send it.
+    // Not awaited: `pieces` may be waiting for a piece that the client never sends.
     pieces.return?.().catch(() => {});
   }
 
@@ -197,7 +196,7 @@ function tooLarge(what: string, limit: number): HttpError {
   return new HttpError(413, `${what} may have at most ${limit} bytes.`);
 }
 
-/** All chunks in one buffer, which grows by doubling: thousands of tiny chunks cost no more than a few large ones. */
+/** All chunks in one buffer, which grows by doubling, so that thousands of tiny chunks cost little. */
 async function gatherChunks(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   let [bytes, length] = [Buffer.alloc(0), 0];
   for await (const chunk of chunks) {

@@ -5,27 +5,27 @@ import { codeOf } from '../error-code.ts';
 export type ClamdAddress = { path: string } | { host: string; port: number };
 type ClamdVerdict = { clean: true } | { clean: false; signature: string };
 
-/** Why clamd gave no verdict, as a sentence for the operator. */
+/** The reason why there is no verdict, for the operator. */
 export class ClamdError extends Error {}
 
-/** Milliseconds: `idleMs` to connect and to take bytes, `answerMs` from the last byte to the verdict. */
+/** `idleMs`: limit for connecting and for each write. `answerMs`: limit from the last byte to the verdict. */
 export type ClamdOptions = { address: ClamdAddress; maxBytes: number; idleMs?: number; answerMs?: number };
 
-/** Uses one connection per question. Both methods reject with ClamdError, or with the signal's AbortError. */
+/** One connection per command. Both reject with ClamdError without a clear answer, or with the signal's AbortError. */
 export type ClamdClient = {
   /**
-   * Streams the bytes with back-pressure. A file of more than `maxBytes` is not scanned: clamd
-   * calls files above its MaxFileSize clean without having looked at them. An error of `bytes` is thrown as it is.
+   * Streams the bytes with back-pressure. Rejects for more than `maxBytes`: clamd calls a file above its MaxFileSize
+   * clean without scanning it. Rethrows an error of `bytes`.
    */
   scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict>;
-  /** Resolves when clamd is up and answers. */
+  /** Resolves if clamd answers. */
   ping(signal: AbortSignal): Promise<void>;
 };
 
 type Conversation = {
-  /** Resolves when there is room for more. Throws once clamd has answered or gone. */
-  send(...parts: Buffer[]): Promise<void>;
-  /** Clamd's answer without the final NUL. */
+  /** Resolves when there is room for more. Throws once clamd has answered or disconnected. */
+  send(bytes: Buffer): Promise<void>;
+  /** The answer, without its final NUL. */
   answer(limitMs: number): Promise<string>;
   close(): void;
 };
@@ -34,10 +34,10 @@ const MAX_ANSWER_LENGTH = 4 * 1024;
 const MAX_QUOTED = 200;
 const END_OF_STREAM = Buffer.alloc(4);
 
-// With AlertExceedsMax, clamd reports a file that it did not scan as a find.
-const NOT_LOOKED_THROUGH = /^Heuristics\.Limits\.Exceeded/;
+// With AlertExceedsMax, clamd reports an incomplete scan as if it had found malware.
+const INCOMPLETE_SCAN = /^Heuristics\.Limits\.Exceeded/;
 
-/** Asks clamd (clamd(8)): INSTREAM over TCP or a Unix socket. */
+/** A client for clamd(8), which uses INSTREAM over TCP or a Unix socket. */
 export function createClamdClient(options: ClamdOptions): ClamdClient {
   const { address, maxBytes, idleMs = 10 * SECOND, answerMs = 120 * SECOND } = options;
 
@@ -49,7 +49,7 @@ export function createClamdClient(options: ClamdOptions): ClamdClient {
       for await (const chunk of bytes) {
         size += chunk.length;
         if (size > maxBytes) throw new ClamdError(`the file is larger than the scan limit of ${maxBytes} bytes`);
-        if (chunk.length > 0) await clamd.send(lengthOf(chunk), chunk); // a chunk without bytes would end the stream
+        if (chunk.length > 0) await clamd.send(withLength(chunk)); // length 0 would end the stream
       }
       await clamd.send(END_OF_STREAM);
       return parseVerdict(await clamd.answer(answerMs));
@@ -72,23 +72,23 @@ export function createClamdClient(options: ClamdOptions): ClamdClient {
   return { scan, ping };
 }
 
-/** The `z` form of a command: clamd ends its answer with NUL instead of a line end. */
+/** The form of a command that makes clamd end its answer with NUL instead of a line end. */
 function command(name: string): Buffer {
   return Buffer.from(`z${name}\0`);
 }
 
-function lengthOf(chunk: Buffer): Buffer {
-  const prefix = Buffer.allocUnsafe(4);
-  prefix.writeUInt32BE(chunk.length);
-  return prefix;
+function withLength(chunk: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(chunk.length);
+  return Buffer.concat([length, chunk]);
 }
 
-/** `stream: OK`, `stream: NAME FOUND`; with ExtendedDetectionInfo the name is followed by (hash:size). */
+/** Parses `stream: OK` or `stream: NAME FOUND`. With ExtendedDetectionInfo, (hash:size) follows the name. */
 function parseVerdict(answer: string): ClamdVerdict {
   if (answer === 'stream: OK') return { clean: true };
   const signature = /^stream: (\S.*?)(?:\([0-9a-f]+:\d+\))? FOUND$/.exec(answer)?.[1];
   if (signature === undefined) throw unexpected(answer);
-  if (NOT_LOOKED_THROUGH.test(signature)) {
+  if (INCOMPLETE_SCAN.test(signature)) {
     throw new ClamdError(`clamd did not scan the whole file: ${signature}`);
   }
   return { clean: false, signature };
@@ -102,15 +102,8 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
   const connected = new Promise<void>((resolve) => socket.once('connect', resolve));
   await within(idleMs, 'did not accept a connection', Promise.race([connected, answered]));
 
-  function write(parts: Buffer[]): boolean {
-    socket.cork();
-    const room = parts.map((part) => socket.write(part)).at(-1) ?? true;
-    socket.uncork();
-    return room;
-  }
-
-  async function send(...parts: Buffer[]): Promise<void> {
-    if (!over && !write(parts)) await within(idleMs, 'took no bytes', roomOrEnd(socket));
+  async function send(bytes: Buffer): Promise<void> {
+    if (!over && !socket.write(bytes)) await within(idleMs, 'took no bytes', roomOrEnd(socket));
     if (over) throw unexpected(await answered, ' before it had the whole file');
   }
 
@@ -127,7 +120,7 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
   return { send, answer: (limitMs) => within(limitMs, 'gave no verdict', answered), close: () => socket.destroy() };
 }
 
-/** The one answer, up to the NUL that ends it. Rejects when the connection fails or closes without one. */
+/** The answer up to its final NUL. Rejects if the connection fails or closes before. */
 function readAnswer(socket: Socket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';
@@ -160,7 +153,7 @@ function unexpected(answer: string, when = ''): ClamdError {
   return new ClamdError(`clamd answered ${JSON.stringify(answer.slice(0, MAX_QUOTED))}${when}`);
 }
 
-/** Raised here or by the caller's signal. */
+/** Whether this client or the caller's signal raised the error. */
 function isOurs(error: Error): boolean {
   return error instanceof ClamdError || error.name === 'AbortError';
 }
