@@ -113,7 +113,7 @@ test('“Next” is when the next try really is', async (t) => {
   assert.equal(shown(hub, id)?.nextSyncAt, hub.now() + 2 * HOUR);
   assert.equal(job?.runAt, shown(hub, id)?.nextSyncAt);
   assert.match((await ada.page(`/sources/${id}/settings`)).text, /<dt>Next<\/dt><dd><time datetime="2030-01-16T14:00:00/);
-  const asked = async () => (hub.passTime(HOUR + MINUTE), hub.work());
+  const asked = async () => (hub.passTime(HOUR + MINUTE), hub.countJobs('sync-source'));
   assert.deepEqual([await asked(), await asked()], [0, 1], 'one try, at that time');
 });
 

@@ -15,9 +15,10 @@ import { uploadPath } from '../attachments/upload-files.ts';
 import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts';
 import { searchIndex } from '../posts/search-index-store.ts';
 import {
-  applyRetention, ARCHIVE, BackupBusy, BackupError, type BackupFolder, backupFolder, backupName, DATABASE,
-  requireSpace, reserveIn, type RetentionResult, spaceNeeded, SUMS,
+  applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, reserveIn, type RetentionResult,
+  spaceNeeded, SUMS,
 } from './backup-folder.ts';
+import { BackupBusy, BackupError, backupName } from './backup-name.ts';
 import { readBackupStatus } from './backup-status.ts';
 import { formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';

@@ -1,7 +1,8 @@
 import { join, resolve } from 'node:path';
 import type { Db } from '../../platform/db/open-database.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
-import { ARCHIVE, BackupError, DATABASE } from './backup-folder.ts';
+import { ARCHIVE, DATABASE } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 import { hashFile, type Manifest, readManifest } from './manifest.ts';
 import { readSnapshot, withSnapshot } from './snapshot-store.ts';
 import { checkArchive } from './upload-archive.ts';

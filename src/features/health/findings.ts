@@ -55,8 +55,8 @@ type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
 const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   Schema: () => null,
   Settings: () => null,
-  Web({ hub }) {
-    const seconds = recentAnswerTime(hub, 0.99);
+  Web({ hub, pending }) {
+    const seconds = pending.length > 0 ? undefined : recentAnswerTime(hub, 0.99); // its table may be missing
     const detail = seconds === undefined ? null : `p99 ${measuredTime(seconds * SECOND)}`;
     return { state: upFor(hub, 'web'), detail, href: '/admin#answers' };
   },
