@@ -8,7 +8,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/trial.ts',
     from: 'if (!isOnTrial(hub) || trials(hub).endIfOver()) return;',
     to: 'return;',
-    test: 'test/trial.test.ts',
+    test: 'test/app/processes/trial.test.ts',
     name: 'on trial every write of every route is refused with 503 and Retry-After, and changes nothing',
   },
   {
@@ -16,7 +16,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/trial.ts',
     from: "isOpen: true, endIfOver });\n  hub.db.pragma('query_only = ON');",
     to: 'isOpen: true, endIfOver });',
-    test: 'test/trial.test.ts',
+    test: 'test/app/processes/trial.test.ts',
     name: 'on trial every write of every route is refused with 503 and Retry-After, and changes nothing',
   },
   {
@@ -24,7 +24,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/restore-state.ts',
     from: "if (codeOf(error) === 'ENOENT') return false;",
     to: '',
-    test: 'test/trial.test.ts',
+    test: 'test/app/processes/trial.test.ts',
     name: 'of the script that takes a restore back and the hub that accepts it only one succeeds',
   },
 
@@ -34,7 +34,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: "'synchronous = FULL'",
     to: "'synchronous = NORMAL'",
-    test: 'test/open-database.test.ts',
+    test: 'test/platform/db/open-database.test.ts',
     name: 'every connection has the settings that durability and safety need, also after it has written',
   },
   {
@@ -42,7 +42,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: "text || '+'",
     to: 'text',
-    test: 'test/open-database.test.ts',
+    test: 'test/platform/db/open-database.test.ts',
     name: 'a statement is planned once, not for each value; signs of parameters in texts and comments stay what they are',
   },
   {
@@ -50,7 +50,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/files/durable-file.ts',
     from: 'await flusher.done();\n      await sync(handle);',
     to: 'await flusher.done();',
-    test: 'test/upload-durability.test.ts',
+    test: 'test/features/attachments/upload-durability.test.ts',
     name: 'a file is on the disk before it has its name, its name before the row, the row before the answer',
   },
   {
@@ -58,7 +58,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/upload-files.ts',
     from: 'await syncPath(folder);',
     to: '',
-    test: 'test/upload-durability.test.ts',
+    test: 'test/features/attachments/upload-durability.test.ts',
     name: 'a file is on the disk before it has its name, its name before the row, the row before the answer',
   },
   {
@@ -66,7 +66,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: 'transaction.immediate(...args)',
     to: 'transaction(...args)',
-    test: 'test/open-database.test.ts',
+    test: 'test/platform/db/open-database.test.ts',
     name: 'a transaction has the write lock before it reads, so that what it read still holds when it writes',
   },
   {
@@ -74,7 +74,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/batched-writes.ts',
     from: 'endings.push(tryOne(batch, item));',
     to: 'endings.push(tryOne(batch, item));\n      all[endings.length - 1]?.resolve();',
-    test: 'test/batch-writes.test.ts',
+    test: 'test/platform/db/batch-writes.test.ts',
     name: 'the end of a batch is in its transaction, and undoes it all when it throws',
   },
   {
@@ -82,7 +82,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: "'secure_delete = ON'",
     to: "'secure_delete = OFF'",
-    test: 'test/leaving.test.ts',
+    test: 'test/features/leaving/leaving.test.ts',
     name: 'without a VACUUM, too, what leaving removes is overwritten',
   },
   {
@@ -90,7 +90,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/leaving/leave-hub.ts',
     from: 'if (!emptyLog(hub.db)) throw',
     to: 'if (!emptyLog(hub.db) && signal.aborted) throw',
-    test: 'test/leaving.test.ts',
+    test: 'test/features/leaving/leaving.test.ts',
     name: 'the job has ended only when the name is in no byte of the files, while the hub runs and others read',
   },
 
@@ -100,7 +100,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/receive-upload.ts',
     from: 'if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {',
     to: 'if (files.length === 0) {',
-    test: 'test/sweep-uploads-race.test.ts',
+    test: 'test/features/attachments/sweep-uploads-race.test.ts',
     name: 'a sweep between file and row of an upload with the same bytes: 503, and the next try succeeds',
   },
   {
@@ -108,7 +108,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/upload-files.ts',
     from: 'KEPT_UNNAMED = DAY',
     to: 'KEPT_UNNAMED = HOUR',
-    test: 'test/sweep-uploads.test.ts',
+    test: 'test/features/attachments/sweep-uploads.test.ts',
     name: 'a file stays for 24 hours after it was found unnamed, also across a restart',
   },
   {
@@ -116,7 +116,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/upload-files.ts',
     from: 'if (!lock) return undefined;',
     to: 'if (!lock) return work();',
-    test: 'test/sweep-uploads.test.ts',
+    test: 'test/features/attachments/sweep-uploads.test.ts',
     name: 'nothing is removed while a backup is made; the hour after it is',
   },
   {
@@ -124,7 +124,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: "file.pragma('foreign_keys = ON')",
     to: "file.pragma('foreign_keys = OFF')",
-    test: 'test/open-database.test.ts',
+    test: 'test/platform/db/open-database.test.ts',
     name: 'foreign keys are kept, and a reading connection cannot write',
   },
 
@@ -134,7 +134,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/finish-jobs.ts',
     from: "SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL\n       WHERE id = ? AND",
     to: "SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL\n       WHERE id = ? OR",
-    test: 'test/job-queue.test.ts',
+    test: 'test/platform/jobs/job-queue.test.ts',
     name: 'a worker that outlived its lease can neither complete nor fail, extend or release the job',
   },
   {
@@ -142,7 +142,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/claim-jobs.ts',
     from: "attempts = attempts + 1, lease_token = ?",
     to: 'lease_token = ?',
-    test: 'test/job-queue.test.ts',
+    test: 'test/platform/jobs/job-queue.test.ts',
     name: 'a job that kills its worker every time is dead-lettered after its last lease, and somebody is told',
   },
   {
@@ -150,7 +150,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/claim-jobs.ts',
     from: 'attempts >= max_attempts',
     to: 'attempts > max_attempts',
-    test: 'test/job-queue.test.ts',
+    test: 'test/platform/jobs/job-queue.test.ts',
     name: 'a job that kills its worker every time is dead-lettered after its last lease, and somebody is told',
   },
   {
@@ -158,7 +158,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/finish-jobs.ts',
     from: "db.transaction('complete job', completeInTransaction)",
     to: 'completeInTransaction',
-    test: 'test/job-completion.test.ts',
+    test: 'test/platform/jobs/job-completion.test.ts',
     name: 'completing a job and its effects are both done or neither',
   },
   {
@@ -166,7 +166,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/finish-jobs.ts',
     from: 'const LONG_BATCH_MS = 10;',
     to: 'const LONG_BATCH_MS = 10_000;',
-    test: 'test/worker.test.ts',
+    test: 'test/platform/jobs/worker.test.ts',
     name: 'however much many jobs write when they end, others can write after each short transaction',
   },
   {
@@ -174,7 +174,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/worker.ts',
     from: 'await pause(nextAt - performance.now());',
     to: '',
-    test: 'test/worker.test.ts',
+    test: 'test/platform/jobs/worker.test.ts',
     name: 'however much many jobs write when they end, others can write after each short transaction',
   },
   {
@@ -182,7 +182,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/finish-jobs.ts',
     from: 'attempts = attempts - 1,',
     to: 'attempts = attempts,',
-    test: 'test/job-completion.test.ts',
+    test: 'test/platform/jobs/job-completion.test.ts',
     name: 'a released job is due at once with the attempt not counted, and keeps its place',
   },
   {
@@ -190,7 +190,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: 'syncState(hub).planNext(sourceId, Math.max(next, notBefore));',
     to: 'sources(hub).pause(sourceId, error.message);',
-    test: 'test/sync-source.test.ts',
+    test: 'test/features/feeds/sync-source.test.ts',
     name: 'a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever',
   },
   {
@@ -198,7 +198,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: 'key: ({ sourceId }) => String(sourceId),',
     to: 'key: ({ sourceId }) => String(sourceId) + Math.random(),',
-    test: 'test/sync-source.test.ts',
+    test: 'test/features/feeds/sync-source.test.ts',
     name: 'sync now makes one job however often it is asked for',
   },
   {
@@ -206,7 +206,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/run-job.ts',
     from: 'DEADLINE = 0.9',
     to: 'DEADLINE = 1.1',
-    test: 'test/worker-trouble.test.ts',
+    test: 'test/platform/jobs/worker-trouble.test.ts',
     name: 'a handler is told to stop, and then given up, before its lease ends',
   },
   {
@@ -214,7 +214,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/remote-cache.ts',
     from: 'ofOwner: createLanes(OF_OWNER_AT_ONCE)',
     to: 'ofOwner: createLanes(99)',
-    test: 'test/remote-cache.test.ts',
+    test: 'test/features/attachments/remote-cache.test.ts',
     name: 'images on hosts that hang keep those of other sources and owners from nothing',
   },
   {
@@ -222,7 +222,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/receive-upload.ts',
     from: 'if (bytesInFlight(hub, id) <= left) return;',
     to: 'if (total <= left) return;',
-    test: 'test/upload-quota.test.ts',
+    test: 'test/features/attachments/upload-quota.test.ts',
     name: 'what comes in counts before it has come: uploads left open take no more than the quota',
   },
   {
@@ -230,7 +230,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/upload-share.ts',
     from: 'ofAccount.size >= AT_ONCE',
     to: 'false',
-    test: 'test/upload-quota.test.ts',
+    test: 'test/features/attachments/upload-quota.test.ts',
     name: 'six uploads of an account may come in at once; another one is told to come again, those of others are taken',
   },
   {
@@ -238,7 +238,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: '    requireLease(hub, job);\n',
     to: '',
-    test: 'test/fair-syncs.test.ts',
+    test: 'test/features/feeds/fair-syncs.test.ts',
     name: 'a worker that lost a large feed stores no more of it, and the next one goes on',
   },
   {
@@ -246,7 +246,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/take-turns.ts',
     from: 'holds.set(row.owner, least + 1);',
     to: '',
-    test: 'test/fair-queue.test.ts',
+    test: 'test/platform/jobs/fair-queue.test.ts',
     name: 'places that are taken in one claim count for the next of it',
   },
   {
@@ -254,7 +254,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/take-turns.ts',
     from: 'Math.min(left, mostDoubtful - doubtful)',
     to: 'left',
-    test: 'test/fair-queue.test.ts',
+    test: 'test/platform/jobs/fair-queue.test.ts',
     name: 'what is doubtful leaves a quarter of the places free, and a job that failed is doubtful',
   },
   {
@@ -262,7 +262,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: '...(isShort && { totalMs: SLOW_HOST_MS })',
     to: '',
-    test: 'test/fair-syncs.test.ts',
+    test: 'test/features/feeds/fair-syncs.test.ts',
     name: 'a host that ran out of time gets less the next time, but all of it at the last try of a job',
   },
   {
@@ -270,7 +270,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/import-opml.ts',
     from: 'left === 0',
     to: 'left < 0',
-    test: 'test/opml.test.ts',
+    test: 'test/features/manage-sources/opml.test.ts',
     name: 'an account has at most SOURCES_MAX sources: what is beyond is refused, and an import says how many it left out',
   },
   {
@@ -278,7 +278,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: 'syncState(hub).planNext(sourceId, retryAt);',
     to: '{}',
-    test: 'test/fair-syncs.test.ts',
+    test: 'test/features/feeds/fair-syncs.test.ts',
     name: '“Next” is when the next try really is',
   },
   {
@@ -286,7 +286,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/claim-jobs.ts',
     from: '(!lanes.has(lane) && lanes.add(lane))',
     to: 'lanes.add(lane)',
-    test: 'test/job-queue.test.ts',
+    test: 'test/platform/jobs/job-queue.test.ts',
     name: 'one claim never takes two jobs of one lane, and none of a lane that is at work',
   },
   {
@@ -294,7 +294,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: 'hub.clock() + pause, problem);\n    settleFailedSyncs(hub, sourceId);',
     to: 'hub.clock() + pause, problem);',
-    test: 'test/sync-source.test.ts',
+    test: 'test/features/feeds/sync-source.test.ts',
     name: 'a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever',
   },
 
@@ -304,7 +304,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: "route.access === 'admin' && viewer.role !== 'admin'",
     to: "route.access === 'admin' && !viewer.role",
-    test: 'test/admin.test.ts',
+    test: 'test/features/admin/admin.test.ts',
     name: 'everything under admin is for administrators: others learn nothing, not even what exists',
   },
   {
@@ -312,7 +312,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/routes.ts',
     from: "at('POST /admin/jobs/:id/retry', 'admin'",
     to: "at('POST /admin/jobs/:id/retry', 'member'",
-    test: 'test/route-access.test.ts',
+    test: 'test/app/route-access.test.ts',
     name: 'anybody may call only what is for anybody, and administrators alone what administers',
   },
   {
@@ -320,7 +320,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/routes.ts',
     from: "'POST /admin/invitations/:id/withdraw', 'admin'",
     to: "'POST /admin/invitations/:id/withdraw', 'member'",
-    test: 'test/route-access.test.ts',
+    test: 'test/app/route-access.test.ts',
     name: 'anybody may call only what is for anybody, and administrators alone what administers',
   },
   {
@@ -328,7 +328,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/routes.ts',
     from: "at('GET /api/history', 'member'",
     to: "at('GET /api/history', 'public'",
-    test: 'test/route-access.test.ts',
+    test: 'test/app/route-access.test.ts',
     name: 'anybody may call only what is for anybody, and administrators alone what administers',
   },
   {
@@ -336,7 +336,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-store.ts',
     from: 'WHERE p.is_public = 1 AND ${IN_ITS_LIST} AND ${AFTER}',
     to: 'WHERE p.is_public >= 0 AND ${AFTER}',
-    test: 'test/sources.test.ts',
+    test: 'test/features/manage-sources/sources.test.ts',
     name: 'a private source and its posts exist for nobody but its owner and administrators, wherever one looks',
   },
   {
@@ -344,7 +344,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/find-posts-store.ts',
     from: "(s.visibility = 'public' OR s.owner_id = ?)",
     to: "(s.visibility <> '' OR s.owner_id = ?)",
-    test: 'test/search.test.ts',
+    test: 'test/features/posts/search.test.ts',
     name: 'a large source changes its readers at once, and its posts follow in steps that a stop only puts off',
   },
   {
@@ -352,7 +352,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/sources/source-store.ts',
     from: "return source.visibility === 'public' || mayManage(source, viewer);",
     to: "return source.visibility !== undefined || mayManage(source, viewer);",
-    test: 'test/sources.test.ts',
+    test: 'test/features/manage-sources/sources.test.ts',
     name: 'a private source and its posts exist for nobody but its owner and administrators, wherever one looks',
   },
   {
@@ -360,7 +360,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/sources/source-store.ts',
     from: "(viewer.id === source.ownerId || viewer.role === 'admin')",
     to: "(viewer.id !== 0 || viewer.role === 'admin')",
-    test: 'test/sources.test.ts',
+    test: 'test/features/manage-sources/sources.test.ts',
     name: 'owner and administrators change and delete a source, nobody else does',
   },
   {
@@ -368,7 +368,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-access.ts',
     from: '|| !post || !maySeePost(hub, post, viewer)',
     to: '|| !post',
-    test: 'test/serve-attachments-access.test.ts',
+    test: 'test/features/attachments/serve-attachments-access.test.ts',
     name: 'files of a private post are for those who see it, its owner and administrators, and no shared cache keeps them',
   },
   {
@@ -376,7 +376,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/body.ts',
     from: 'recheck?.();',
     to: '',
-    test: 'test/rights-lost.test.ts',
+    test: 'test/features/accounts/rights-lost.test.ts',
     name: 'a session that is ended from elsewhere while a body is still coming does nothing more',
   },
   {
@@ -384,7 +384,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: "return site === 'same-origin';",
     to: "return site !== 'cross-site';",
-    test: 'test/same-origin.test.ts',
+    test: 'test/platform/http/same-origin.test.ts',
     name: 'an unsafe request may use its cookie only when the browser says that it comes from the hub itself',
   },
   {
@@ -392,7 +392,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: 'return !hasCookie;',
     to: 'return true;',
-    test: 'test/same-origin.test.ts',
+    test: 'test/platform/http/same-origin.test.ts',
     name: 'an unsafe request may use its cookie only when the browser says that it comes from the hub itself',
   },
   {
@@ -400,7 +400,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/secrets.ts',
     from: "return createHash('sha256').update(secret).digest('hex');",
     to: 'return secret;',
-    test: 'test/accounts.test.ts',
+    test: 'test/features/accounts/accounts.test.ts',
     name: 'no secret stands in the database, in none of its files, nor in the log',
   },
   {
@@ -408,7 +408,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/credential-store.ts',
     from: 's.token_hash = ? AND s.expires_at > ?',
     to: 's.token_hash = ? AND s.expires_at > -?',
-    test: 'test/accounts.test.ts',
+    test: 'test/features/accounts/accounts.test.ts',
     name: 'a session ends after thirty days and is then removed',
   },
   {
@@ -416,7 +416,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/change-account.ts',
     from: 'sessions(hub).endOthers(id, credentialId);\n    passwordLinks(hub).removeOf',
     to: 'passwordLinks(hub).removeOf',
-    test: 'test/accounts.test.ts',
+    test: 'test/features/accounts/accounts.test.ts',
     name: 'a new password needs the current one, ends all other sessions and is the only one that works',
   },
   {
@@ -424,7 +424,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: "if (viewer.via === 'session') return input.secret(",
     to: 'if (viewer.id > 0) return input.secret(',
-    test: 'test/password-changes.test.ts',
+    test: 'test/features/accounts/password-changes.test.ts',
     name: 'an API token outlives a password change, and may not make one',
   },
   {
@@ -432,7 +432,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: "viewer?.scope === 'read' && !isRead(req)",
     to: "viewer?.scope === 'read' && viewer.id === 0",
-    test: 'test/sessions.test.ts',
+    test: 'test/features/accounts/sessions.test.ts',
     name: 'a token for reading asks and changes nothing; one for writing acts as a member, whoever its owner is',
   },
   {
@@ -440,7 +440,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/credential-store.ts',
     from: "iif(t.scope = 'admin', a.role, 'member') AS role",
     to: 'a.role',
-    test: 'test/sessions.test.ts',
+    test: 'test/features/accounts/sessions.test.ts',
     name: 'a token for reading asks and changes nothing; one for writing acts as a member, whoever its owner is',
   },
   {
@@ -448,7 +448,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/credential-store.ts',
     from: '(t.expires_at IS NULL OR t.expires_at > ?)',
     to: '(t.expires_at IS NULL OR t.expires_at > -?)',
-    test: 'test/sessions.test.ts',
+    test: 'test/features/accounts/sessions.test.ts',
     name: 'a token ends at its time, and shows when it was used last',
   },
   {
@@ -456,7 +456,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/credential-store.ts',
     from: 'min(@now + ${SESSION_LIFETIME}, created_at + ${SESSION_MAX})',
     to: '@now + ${SESSION_LIFETIME}',
-    test: 'test/sessions.test.ts',
+    test: 'test/features/accounts/sessions.test.ts',
     name: 'a session goes on while it is used, thirty days at a time and for half a year at most',
   },
   {
@@ -464,7 +464,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: "if (!done) throw new HttpError(403, 'The current password is wrong.');",
     to: 'if (!done) return act();',
-    test: 'test/sessions.test.ts',
+    test: 'test/features/accounts/sessions.test.ts',
     name: 'sessions are listed, and ended one by one with the password',
   },
   {
@@ -472,7 +472,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: 'if (account?.passwordHash !== passwordHash) return undefined;',
     to: 'if (!account) return undefined;',
-    test: 'test/password-changes.test.ts',
+    test: 'test/features/accounts/password-changes.test.ts',
     name: 'of two password changes at once the second is refused, since it did not know the current one',
   },
   {
@@ -480,7 +480,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: 'if (sessionId !== undefined) return',
     to: 'if (sessionId === 0) return',
-    test: 'test/sign-in-limits.test.ts',
+    test: 'test/features/accounts/sign-in-limits.test.ts',
     name: '100 wrong passwords from ten addresses keep the owner out neither of a session nor of the usual place',
   },
   {
@@ -488,7 +488,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/credential-store.ts',
     from: 'FROM sign_in_networks WHERE account_id = ? AND network = ?',
     to: 'FROM sign_in_networks WHERE account_id + ? > 0 AND network = ?',
-    test: 'test/sign-in-limits.test.ts',
+    test: 'test/features/accounts/sign-in-limits.test.ts',
     name: 'an address where one has signed in opens nothing at others’ accounts, and is limited itself',
   },
   {
@@ -496,7 +496,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: 'network(parsed, 64n), network(parsed, 56n)',
     to: 'network(parsed, 64n), network(parsed, 64n)',
-    test: 'test/sign-in-limits.test.ts',
+    test: 'test/features/accounts/sign-in-limits.test.ts',
     name: 'a network of IPv6 is no crowd of strangers: 20 guesses from a /56, 40 from a /48',
   },
   {
@@ -504,7 +504,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/govern-account.ts',
     from: "before.role === 'admin' && !isAdmin && !accounts(hub).hasOtherAdmin(id)",
     to: "before.role === 'admin' && !isAdmin && id === 0",
-    test: 'test/govern-accounts.test.ts',
+    test: 'test/features/accounts/govern-accounts.test.ts',
     name: 'the last administrator who can sign in is neither disabled nor made a member',
   },
   {
@@ -512,7 +512,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/draft-store.ts',
     from: 'WHERE pending_hash = ? AND account_id = ? AND form = ?',
     to: 'WHERE pending_hash = ? AND account_id <> ? + 9 AND form = ?',
-    test: 'test/drafts.test.ts',
+    test: 'test/features/writing/drafts.test.ts',
     name: 'who signs in as somebody else gets nothing of it, and the owner still does',
   },
   {
@@ -520,7 +520,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/write-pages.ts',
     from: 'hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until))',
     to: 'proof.includes(String(accountId))',
-    test: 'test/drafts.test.ts',
+    test: 'test/features/writing/drafts.test.ts',
     name: 'only who was shown the form can have words kept, for a while, and not at other forms',
   },
   {
@@ -528,7 +528,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/write-post.ts',
     from: 'setSeen(hub, by.viewer, stored.id);',
     to: '',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'what one writes oneself is read for oneself, and unread for everybody else who follows',
   },
   {
@@ -536,7 +536,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/form-faults.ts',
     from: '${isFirst && html`autofocus`}',
     to: '',
-    test: 'test/refused-forms.test.ts',
+    test: 'test/app/refused-forms.test.ts',
     name: 'every form that is refused marks the field, says why beside it, and puts the focus there',
   },
   {
@@ -544,7 +544,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/write-pages.ts',
     from: "other?.kind === 'native' && mayManage(other, viewer)",
     to: "other?.kind === 'native'",
-    test: 'test/write-pages.test.ts',
+    test: 'test/features/writing/write-pages.test.ts',
     name: 'one is offered one’s own sources, told who reads each, and never somebody else’s',
   },
   {
@@ -552,7 +552,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-views.ts',
     from: 'lang="${language ?? \'\'}"',
     to: 'lang="${language ?? \'en\'}"',
-    test: 'test/post-language.test.ts',
+    test: 'test/features/feeds/post-language.test.ts',
     name: 'a text of which nobody says the language is not called English',
   },
   {
@@ -560,7 +560,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-views.ts',
     from: '!beginning.includes(said)',
     to: 'beginning !== said',
-    test: 'test/post-deck.test.ts',
+    test: 'test/features/posts/post-deck.test.ts',
     name: 'a post says below its title what its publisher says of it, where the text says something else',
   },
   {
@@ -568,7 +568,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-views.ts',
     from: 'return rest.replace(',
     to: 'return summary.replace(',
-    test: 'test/post-deck.test.ts',
+    test: 'test/features/posts/post-deck.test.ts',
     name: 'the first words by which a post without a title is called stand on its page and in lists once',
   },
   {
@@ -576,7 +576,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/write-pages.ts',
     from: 'isWhole ? keepDraft(hub, req, typedFields(typed)) : {}',
     to: '{}',
-    test: 'test/drafts.test.ts',
+    test: 'test/features/writing/drafts.test.ts',
     name: 'a post that was refused is there when the form is opened again, until it is published',
   },
   {
@@ -584,7 +584,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/write-views.ts',
     from: 'const kept = truncate(text, max);',
     to: "const kept = truncate(text, name === 'content' ? max : text.length);",
-    test: 'test/drafts.test.ts',
+    test: 'test/features/writing/drafts.test.ts',
     name: 'no field of a draft is longer than that of a post, whichever way it is kept, and nothing else is kept',
   },
   {
@@ -592,7 +592,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/writing/write-pages.ts',
     from: "const isWhole = typed.has('content');",
     to: 'const isWhole = typed.size > 0;',
-    test: 'test/drafts.test.ts',
+    test: 'test/features/writing/drafts.test.ts',
     name: 'a text that is too long to be read does not take the place of a draft, and the page says that it is not kept',
   },
   {
@@ -600,7 +600,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/govern-account.ts',
     from: 'if (isDisabled) revokeCredentials(hub, id);',
     to: '',
-    test: 'test/govern-accounts.test.ts',
+    test: 'test/features/accounts/govern-accounts.test.ts',
     name: 'a disabled account can do nothing at once and cannot sign in; its sources go on',
   },
   {
@@ -608,7 +608,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/govern-account.ts',
     from: 'revokeCredentials(hub, id);\n    audit(',
     to: 'audit(',
-    test: 'test/govern-accounts.test.ts',
+    test: 'test/features/accounts/govern-accounts.test.ts',
     name: 'a link for a new password works once, for an hour, ends sessions and tokens, and its owner is told',
   },
   {
@@ -616,7 +616,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/join-hub.ts',
     from: 'invitations(hub).remove(invitation.id);',
     to: '',
-    test: 'test/accounts.test.ts',
+    test: 'test/features/accounts/accounts.test.ts',
     name: 'an invitation lets one person in, also when several use it at once',
   },
   {
@@ -624,7 +624,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/headers.ts',
     from: 'Path=/; HttpOnly;',
     to: 'Path=/;',
-    test: 'test/accounts.test.ts',
+    test: 'test/features/accounts/accounts.test.ts',
     name: 'the session cookie is closed to scripts, and on https bound to its host',
   },
   {
@@ -632,7 +632,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/health-routes.ts',
     from: '!hasToken(headers.authorization, metricsToken)',
     to: '!hasToken(headers.authorization?.slice(0, 12), metricsToken.slice(0, 5))',
-    test: 'test/health-routes.test.ts',
+    test: 'test/features/health/health-routes.test.ts',
     name: 'metrics need the whole token, and only when one is set',
   },
   {
@@ -640,7 +640,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/leaving/leave-hub.ts',
     from: "if (values['confirmation'] !== LEAVE_CONFIRMATION)",
     to: "if (values['confirmation'] === '')",
-    test: 'test/leaving.test.ts',
+    test: 'test/features/leaving/leaving.test.ts',
     name: 'leaving needs the password and the word DELETE, each told apart',
   },
   {
@@ -648,7 +648,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/leaving/leave-hub.ts',
     from: 'if (owned.length > 0)',
     to: 'if (owned.length > 1_000)',
-    test: 'test/leaving.test.ts',
+    test: 'test/features/leaving/leaving.test.ts',
     name: 'who owns sources is told which, and leaves once they are deleted or transferred',
   },
   {
@@ -656,7 +656,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/headers.ts',
     from: "${secure ? '; Secure' : ''}",
     to: '',
-    test: 'test/cookies.test.ts',
+    test: 'test/platform/http/cookies.test.ts',
     name: 'a cookie is bound to its host over https, and always out of reach of scripts and other sites\' forms',
   },
   {
@@ -664,7 +664,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/query-posts.ts',
     from: "if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');",
     to: '',
-    test: 'test/sources.test.ts',
+    test: 'test/features/manage-sources/sources.test.ts',
     name: 'a private source and its posts exist for nobody but its owner and administrators, wherever one looks',
   },
   {
@@ -672,7 +672,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/output-feed-routes.ts',
     from: 'visibleSource(hub, pathId(params), viewer)',
     to: "visibleSource(hub, pathId(params), { id: 0, role: 'admin' } as never)",
-    test: 'test/output-feeds.test.ts',
+    test: 'test/features/feeds/output-feeds.test.ts',
     name: 'the feeds of a private source are for its owner, kept by nobody else',
   },
   {
@@ -680,7 +680,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/follow-source.ts',
     from: "if (!isKnown) throw notFound('source');",
     to: '',
-    test: 'test/follows.test.ts',
+    test: 'test/features/follows/follows.test.ts',
     name: 'only a source that one may see can be followed, and one that became private is silent',
   },
   {
@@ -688,7 +688,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/follows/follow-store.ts',
     from: 'if (!maySeeNow(hub, source, accountId)) continue;',
     to: '',
-    test: 'test/follows.test.ts',
+    test: 'test/features/follows/follows.test.ts',
     name: 'only a source that one may see can be followed, and one that became private is silent',
   },
   {
@@ -696,7 +696,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/notifications/notification-store.ts',
     from: 'WHERE account_id = ? AND read_at IS NULL AND id IN (',
     to: 'WHERE account_id <> -? AND read_at IS NULL AND id IN (',
-    test: 'test/notifications.test.ts',
+    test: 'test/features/notifications/notifications.test.ts',
     name: 'some are marked read by their ids, those of others are not, and a second time changes nothing',
   },
   {
@@ -704,7 +704,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/audit/audit.ts',
     from: 'actor.recheck?.();',
     to: '',
-    test: 'test/rights-lost.test.ts',
+    test: 'test/features/accounts/rights-lost.test.ts',
     name: 'a session that ends while a scanner looks at its file leaves no post and no file',
   },
 
@@ -714,7 +714,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: 'const account = accounts(hub).findByName(attempt.username);',
     to: 'const account = accounts(hub).findByName(attempt.username);\n    if (!account) return undefined;',
-    test: 'test/passwords.test.ts',
+    test: 'test/features/accounts/passwords.test.ts',
     name: 'signing in with an unknown name costs the hub what a wrong password costs',
   },
   {
@@ -722,7 +722,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: 'memory: 19 * 1024, passes: 2',
     to: 'memory: 19 * 1024, passes: 1',
-    test: 'test/passwords.test.ts',
+    test: 'test/features/accounts/passwords.test.ts',
     name: 'a password is kept as argon2id of 19 MiB and two passes, in PHC form, with a salt of its own',
   },
   {
@@ -730,7 +730,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: '(outdated ? attempt.password : undefined)',
     to: 'undefined',
-    test: 'test/passwords.test.ts',
+    test: 'test/features/accounts/passwords.test.ts',
     name: 'signing in renews an outdated hash, a failed try does not',
   },
   {
@@ -738,7 +738,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: "name: 'sign-in', burst: 10,",
     to: "name: 'sign-in', burst: 11,",
-    test: 'test/rate-limit.test.ts',
+    test: 'test/platform/http/rate-limit.test.ts',
     name: 'after ten failed sign-ins an address has to wait, and is told how long',
   },
   {
@@ -746,7 +746,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: 'while (cidrContains(trusted, address)) {',
     to: 'while (hops.length > 0) {',
-    test: 'test/client-address.test.ts',
+    test: 'test/platform/http/client-address.test.ts',
     name: 'behind trusted proxies the client is the last address that none of them wrote about another of them',
   },
   {
@@ -754,7 +754,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: 'return parsed?.bits === 128 ?',
     to: 'return parsed?.bits === 129 ?',
-    test: 'test/client-address.test.ts',
+    test: 'test/platform/http/client-address.test.ts',
     name: 'addresses that one host commands are counted as one',
   },
 
@@ -764,7 +764,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/markup-rules.ts',
     from: "a: [['class', oneOf('remote-image')],",
     to: "a: [['onclick', (value) => value], ['class', oneOf('remote-image')],",
-    test: 'test/sanitize-html.test.ts',
+    test: 'test/platform/markup/sanitize-html.test.ts',
     name: 'hostile markup comes out in the narrow grammar of allowed elements, and stays as it is when read again',
   },
   {
@@ -772,7 +772,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/safe-url.ts',
     from: '/^(?:mailto|tel):[!-~]+$/',
     to: '/^(?:mailto|tel|javascript):[!-~]+$/',
-    test: 'test/sanitize-html-links.test.ts',
+    test: 'test/platform/markup/sanitize-html-links.test.ts',
     name: 'links are absolute, of four schemes, without credentials and tracking, and say nothing about us',
   },
   {
@@ -780,7 +780,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/markup-rules.ts',
     from: "'svg math template",
     to: "'math template",
-    test: 'test/sanitize-html.test.ts',
+    test: 'test/platform/markup/sanitize-html.test.ts',
     name: 'the content of raw text, of foreign elements and of everything hidden is gone',
   },
   {
@@ -788,7 +788,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/entities.ts',
     from: `'"': '&quot;', `,
     to: '',
-    test: 'test/html-entities.test.ts',
+    test: 'test/platform/markup/html-entities.test.ts',
     name: 'escaped text has no character of markup left, and decodes to what it was',
   },
   {
@@ -796,7 +796,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/html.ts',
     from: 'return escapeHtml(hole)',
     to: 'return hole',
-    test: 'test/admin.test.ts',
+    test: 'test/features/admin/admin.test.ts',
     name: 'the pages show what publishers and errors say as text, never as markup',
   },
   {
@@ -804,7 +804,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/ingest-posts.ts',
     from: 'await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl }))',
     to: 'contentHtml.slice(0, MAX.content)',
-    test: 'test/posts.test.ts',
+    test: 'test/features/posts/posts.test.ts',
     name: 'content is sanitised before anybody sees it, titles and summaries are text',
   },
   {
@@ -812,7 +812,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/remote-media.ts',
     from: "if (isPixel(attributes.get('width')) || isPixel(attributes.get('height'))) return true;",
     to: '',
-    test: 'test/sanitize-html-links.test.ts',
+    test: 'test/platform/markup/sanitize-html-links.test.ts',
     name: 'images that count readers vanish',
   },
 
@@ -822,7 +822,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/address-guard.ts',
     from: '10.0.0.0/8, 100.64.0.0/10,',
     to: '100.64.0.0/10,',
-    test: 'test/address-guard.test.ts',
+    test: 'test/platform/net/address-guard.test.ts',
     name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
   },
   {
@@ -830,7 +830,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/address-guard.ts',
     from: '100.64.0.0/10,',
     to: '100.64.0.0/11,',
-    test: 'test/address-guard.test.ts',
+    test: 'test/platform/net/address-guard.test.ts',
     name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
   },
   {
@@ -838,7 +838,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/address-guard.ts',
     from: '127.0.0.0/8,',
     to: '127.0.0.0/9,',
-    test: 'test/address-guard.test.ts',
+    test: 'test/platform/net/address-guard.test.ts',
     name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
   },
   {
@@ -846,7 +846,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/address-guard.ts',
     from: '169.254.0.0/16,',
     to: '169.254.0.0/17,',
-    test: 'test/address-guard.test.ts',
+    test: 'test/platform/net/address-guard.test.ts',
     name: 'the metadata services of clouds are not public',
   },
   {
@@ -854,7 +854,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/address-guard.ts',
     from: "parseCidrs('2000::/3')",
     to: "parseCidrs('::/0')",
-    test: 'test/address-guard.test.ts',
+    test: 'test/platform/net/address-guard.test.ts',
     name: 'each special-purpose range is refused from its first to its last address, its neighbours are not',
   },
   {
@@ -862,7 +862,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/address-guard.ts',
     from: '2002::/16, ',
     to: '',
-    test: 'test/address-guard.test.ts',
+    test: 'test/platform/net/address-guard.test.ts',
     name: 'no IPv6 notation hides a private IPv4 address',
   },
   {
@@ -870,7 +870,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/address-guard.ts',
     from: 'return isGloballyReachable(embeddedIpv4(address.value));',
     to: 'return true;',
-    test: 'test/address-guard.test.ts',
+    test: 'test/platform/net/address-guard.test.ts',
     name: 'no IPv6 notation hides a private IPv4 address',
   },
   {
@@ -878,7 +878,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-target.ts',
     from: 'addresses.every(({ address }) => isPublicAddress(',
     to: 'addresses.some(({ address }) => isPublicAddress(',
-    test: 'test/outbound-fetch.test.ts',
+    test: 'test/platform/net/outbound-fetch.test.ts',
     name: 'a name is judged by what it resolves to, also localhost and metadata names',
   },
   {
@@ -887,7 +887,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'resolveTarget(url, who, guard, signal)',
     to: "resolveTarget(url, who, who.includes('redirected')\n" +
       '        ? { ...guard, allow: [{ bits: 32, base: 0n, prefix: 0 }] } : guard, signal)',
-    test: 'test/outbound-redirects.test.ts',
+    test: 'test/platform/net/outbound-redirects.test.ts',
     name: 'a redirect to a private address, scheme or credentials is refused before anything is sent',
   },
   {
@@ -895,7 +895,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-fetch.ts',
     from: 'MAX_REDIRECTS = 5',
     to: 'MAX_REDIRECTS = 6',
-    test: 'test/outbound-redirects.test.ts',
+    test: 'test/platform/net/outbound-redirects.test.ts',
     name: 'five redirects are followed, a sixth is not',
   },
   {
@@ -903,7 +903,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-fetch.ts',
     from: "new Set(['accept',",
     to: "new Set(['authorization', 'cookie', 'accept',",
-    test: 'test/outbound-redirects.test.ts',
+    test: 'test/platform/net/outbound-redirects.test.ts',
     name: 'validators go along a redirect, secrets do not',
   },
   {
@@ -911,7 +911,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-exchange.ts',
     from: 'lookup: pinnedLookup(addresses), signal',
     to: 'signal',
-    test: 'test/outbound-fetch.test.ts',
+    test: 'test/platform/net/outbound-fetch.test.ts',
     name: 'a name is asked once per connection, so that a second answer cannot move it',
   },
   {
@@ -919,7 +919,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-exchange.ts',
     from: '    if (size > maxBytes) throw tooLargeError(hop);\n',
     to: '',
-    test: 'test/outbound-limits.test.ts',
+    test: 'test/platform/net/outbound-limits.test.ts',
     name: 'each packing is unpacked, and limited both packed and unpacked',
   },
   {
@@ -927,7 +927,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-exchange.ts',
     from: 'rejectUnauthorized: true,',
     to: '',
-    test: 'test/outbound-fetch.test.ts',
+    test: 'test/platform/net/outbound-fetch.test.ts',
     name: 'neither a proxy nor lax certificate checks come in from the environment',
   },
   {
@@ -935,7 +935,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-target.ts',
     from: 'if (!allowed && !isUsualPort(portOf(url)))',
     to: 'if (!allowed && portOf(url) === 0)',
-    test: 'test/outbound-fetch.test.ts',
+    test: 'test/platform/net/outbound-fetch.test.ts',
     name: 'ports of other protocols are refused unless the address is allowed',
   },
   {
@@ -943,7 +943,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-target.ts',
     from: "if (url.username !== '' || url.password !== '') {",
     to: "if (url.username !== '' && url.password !== '') {",
-    test: 'test/outbound-fetch.test.ts',
+    test: 'test/platform/net/outbound-fetch.test.ts',
     name: 'a URL that is malformed, of another scheme or with credentials is refused',
   },
   {
@@ -951,7 +951,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-fetch.ts',
     from: 'let timer = setTimeout(onTimeout, totalMs);',
     to: 'let timer = setTimeout(() => {}, totalMs);',
-    test: 'test/outbound-limits.test.ts',
+    test: 'test/platform/net/outbound-limits.test.ts',
     name: 'a body that trickles within the idle limit is cut at the deadline',
   },
   {
@@ -959,7 +959,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-exchange.ts',
     from: 'setTimeout(() => response.destroy(idleError(hop)), hop.idleMs)',
     to: 'setTimeout(() => {}, hop.idleMs)',
-    test: 'test/outbound-limits.test.ts',
+    test: 'test/platform/net/outbound-limits.test.ts',
     name: 'a body that stalls is cut after the idle limit',
   },
 
@@ -969,7 +969,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/verify-signature.ts',
     from: 'matches += Number(equal(digest, signature));',
     to: 'if (equal(digest, signature)) return true;',
-    test: 'test/webhook-signature.test.ts',
+    test: 'test/features/webhooks/webhook-signature.test.ts',
     name: 'every pair of signatures is compared, wherever the right one stands',
   },
   {
@@ -977,7 +977,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/verify-signature.ts',
     from: 'TOLERANCE = 5 * MINUTE',
     to: 'TOLERANCE = 5 * MINUTE + 1',
-    test: 'test/webhook-signature.test.ts',
+    test: 'test/features/webhooks/webhook-signature.test.ts',
     name: 'the clocks may be 300 s apart either way, and not a millisecond more',
   },
   {
@@ -985,7 +985,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/verify-signature.ts',
     from: 'return hmac.update(body).digest();',
     to: "return hmac.update(body.toString('utf8')).digest();",
-    test: 'test/webhook-signature.test.ts',
+    test: 'test/features/webhooks/webhook-signature.test.ts',
     name: 'bodies are taken as bytes: not UTF-8, empty, or a mebibyte',
   },
   {
@@ -993,7 +993,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/receive-event.ts',
     from: 'if (!webhookEvents(hub).add(event)) throw new KnownEvent();',
     to: 'webhookEvents(hub).add(event);',
-    test: 'test/webhooks-signed.test.ts',
+    test: 'test/features/webhooks/webhooks-signed.test.ts',
     name: 'an event that is sent again is answered as before and changes nothing',
   },
   {
@@ -1001,7 +1001,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/verify-signature.ts',
     from: "claim.form === 'github' ? bodyIdOf(body) : null",
     to: 'null',
-    test: 'test/webhooks-signed.test.ts',
+    test: 'test/features/webhooks/webhooks-signed.test.ts',
     name: 'in GitHub’s form, which does not sign the id, the same body under another id changes nothing either',
   },
   {
@@ -1009,7 +1009,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/webhook-store.ts',
     from: 'ROTATION_GRACE = DAY',
     to: 'ROTATION_GRACE = 2 * DAY',
-    test: 'test/webhooks-signed.test.ts',
+    test: 'test/features/webhooks/webhooks-signed.test.ts',
     name: 'after a rotation both secrets are valid for 24 hours, and never more than two',
   },
   {
@@ -1017,7 +1017,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/secrets.ts',
     from: 'Buffer.from(SEALED + context)',
     to: 'Buffer.from(SEALED)',
-    test: 'test/webhook-signature-secrets.test.ts',
+    test: 'test/features/webhooks/webhook-signature-secrets.test.ts',
     name: 'a sealed secret does not open for another webhook',
   },
   {
@@ -1025,7 +1025,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/manage-webhooks.ts',
     from: 'LONGEST_QUIET = 7 * DAY',
     to: 'LONGEST_QUIET = 8 * DAY',
-    test: 'test/webhooks.test.ts',
+    test: 'test/features/webhooks/webhooks.test.ts',
     name: 'a webhook that is not heard for more than 7 days is silent, its owner is told once, and an event ends it',
   },
 
@@ -1035,7 +1035,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/snapshot-store.ts',
     from: "if (integrity !== 'ok')",
     to: "if (integrity === '')",
-    test: 'test/verify-backup.test.ts',
+    test: 'test/features/backups/verify-backup.test.ts',
     name: 'case 46: with hashes that fit, damage to the database is found by looking into it',
   },
   {
@@ -1043,7 +1043,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/snapshot-store.ts',
     from: 'const found = orphans.map(',
     to: 'const found = orphans.slice(1).map(',
-    test: 'test/backup-make.test.ts',
+    test: 'test/features/backups/backup-make.test.ts',
     name: 'case 12: rows without their parent are saved, but such a backup never counts as good',
   },
   {
@@ -1051,7 +1051,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/snapshot-store.ts',
     from: 'if (unindexed > 0)',
     to: 'if (unindexed > 1)',
-    test: 'test/backup-make.test.ts',
+    test: 'test/features/backups/backup-make.test.ts',
     name: 'case 13: a search index that has drifted from its posts is told, both ways',
   },
   {
@@ -1059,7 +1059,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/verify-backup.ts',
     from: 'if (actual !== recorded)',
     to: 'if (actual.length !== recorded.length)',
-    test: 'test/verify-backup.test.ts',
+    test: 'test/features/backups/verify-backup.test.ts',
     name: 'case 43: of 100 flipped bits in hub.db each one is found',
   },
   {
@@ -1067,7 +1067,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/snapshot-store.ts',
     from: 'if (gaps.length === 0) return schema;',
     to: 'return schema;',
-    test: 'test/verify-backup.test.ts',
+    test: 'test/features/backups/verify-backup.test.ts',
     name: "case 46: a hub's database without its triggers, indices or identity, or with other ones of that name, is refused",
   },
   {
@@ -1075,7 +1075,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/verify-backup.ts',
     from: 'if (counts[key] === recorded.counts[key]) continue;',
     to: 'if (counts[key] <= recorded.counts[key]) continue;',
-    test: 'test/verify-backup.test.ts',
+    test: 'test/features/backups/verify-backup.test.ts',
     name: 'case 48: a database that lost one post, or its administrator, is refused',
   },
   {
@@ -1083,7 +1083,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/upload-archive.ts',
     from: "if (hash.digest('hex') !== sha256) throw",
     to: "if (hash.digest('hex') === '') throw",
-    test: 'test/verify-backup.test.ts',
+    test: 'test/features/backups/verify-backup.test.ts',
     name: 'case 46, 49, 50: with hashes that fit, the archive must have each file of the rows and nothing else',
   },
   {
@@ -1091,7 +1091,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/upload-archive.ts',
     from: "isRead && hash.digest('hex') === row.sha256",
     to: 'isRead',
-    test: 'test/backup-attachments.test.ts',
+    test: 'test/features/backups/backup-attachments.test.ts',
     name: 'case 33: one changed bit in a file on disk is found',
   },
   {
@@ -1099,7 +1099,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/archive/gzip-file.ts',
     from: 'return isDense ? constants.Z_NO_COMPRESSION : constants.Z_DEFAULT_COMPRESSION;',
     to: 'return constants.Z_DEFAULT_COMPRESSION;',
-    test: 'test/archive-gzip.test.ts',
+    test: 'test/platform/archive/archive-gzip.test.ts',
     name: 'what is compressed already is stored as it is, and text is compressed, by what the bytes are',
   },
   {
@@ -1107,7 +1107,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/archive/gzip-file.ts',
     from: 'gunzip.bytesWritten !== size',
     to: 'gunzip.bytesWritten > size',
-    test: 'test/archive-gzip.test.ts',
+    test: 'test/platform/archive/archive-gzip.test.ts',
     name: 'case 50: a gzip file that has a zero after the end is refused',
   },
   {
@@ -1115,7 +1115,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/manifest.ts',
     from: 'if ((await file.stat()).isFile()) return file;',
     to: 'return file;',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'a pipe in place of SHA256SUMS is refused, by restore and verification, before anything is read of it',
   },
   {
@@ -1123,7 +1123,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/backup-status.ts',
     from: 'createdAt <= latest',
     to: 'createdAt > 0',
-    test: 'test/backup-shown.test.ts',
+    test: 'test/features/backups/backup-shown.test.ts',
     name: 'a name in the future is not the newest backup, for health, metrics, the page and alerts',
   },
   {
@@ -1131,7 +1131,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/backup-status.ts',
     from: "there.findLast(({ name }) => verdicts[name]?.verdict === 'failed')",
     to: "there.slice(-1).find(({ name }) => verdicts[name]?.verdict === 'failed')",
-    test: 'test/alerts-watch.test.ts',
+    test: 'test/features/alerts/alerts-watch.test.ts',
     name: 'a backup that lacks what the hub has lost is told as such, and a damaged one as long as it is there',
   },
   {
@@ -1139,7 +1139,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/make-backup.ts',
     from: "if (backupDir === join(dataDir, 'backups')) await",
     to: 'if (dataDir) await',
-    test: 'test/slow/backup-dir.test.ts',
+    test: 'test/scripts/backup-dir.slow.test.ts',
     name: 'with BACKUP_DIR backups are made, verified, shown and removed there, by confined processes',
   },
   {
@@ -1147,7 +1147,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/open-backup.ts',
     from: 'for (const to of [() => {}, write]) {',
     to: 'for (const to of [write]) {',
-    test: 'test/read-backup.test.ts',
+    test: 'test/features/backups/read-backup.test.ts',
     name: 'what is not there, was lost before, or is damaged is said, and nothing of it is printed',
   },
   {
@@ -1155,7 +1155,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/make-backup.ts',
     from: "if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');",
     to: '',
-    test: 'test/backup-make.test.ts',
+    test: 'test/features/backups/backup-make.test.ts',
     name: 'case 18: while a backup is made, a second one is turned away and disturbs nothing',
   },
   {
@@ -1163,7 +1163,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/backup-folder.ts',
     from: 'if (await lstat(join(root, name)).then(() => true, () => false)) continue;',
     to: 'await rm(join(root, name), { recursive: true, force: true });',
-    test: 'test/backup-make.test.ts',
+    test: 'test/features/backups/backup-make.test.ts',
     name: 'case 19: a second backup of the same second gets the next name; nothing is overwritten or nested',
   },
   {
@@ -1171,7 +1171,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/backup-folder.ts',
     from: 'dated.slice(0, -KEPT)',
     to: 'dated',
-    test: 'test/slow/backup-retention.test.ts',
+    test: 'test/scripts/backup-retention.slow.test.ts',
     name: 'case 79, 81: three are always kept, however old',
   },
   {
@@ -1179,7 +1179,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/make-backup.ts',
     from: "verification.verdict === 'verified' ? name : newestComplete",
     to: 'name',
-    test: 'test/slow/backup-retention.test.ts',
+    test: 'test/scripts/backup-retention.slow.test.ts',
     name: 'a lost upload does not end retention: it is named, older backups go, and the newest complete one stays',
   },
   {
@@ -1187,7 +1187,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/make-backup.ts',
     from: 'await syncAll(partial);',
     to: '',
-    test: 'test/backup-make.test.ts',
+    test: 'test/features/backups/backup-make.test.ts',
     name: 'a backup is written through to the disk, each file and its folder, before it has its name',
   },
   {
@@ -1195,7 +1195,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/verify-backup.ts',
     from: 'if (extra !== undefined) throw',
     to: 'if (extra === SUMS) throw',
-    test: 'test/verify-backup.test.ts',
+    test: 'test/features/backups/verify-backup.test.ts',
     name: 'case 47: whatever else lies in the folder is refused',
   },
   {
@@ -1203,7 +1203,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/make-backup.ts',
     from: "const snapshot = await readSnapshot(join(partial, DATABASE));",
     to: 'const snapshot = await readSnapshot(options.databasePath);',
-    test: 'test/backup-attachments.test.ts',
+    test: 'test/features/backups/backup-attachments.test.ts',
     name: 'case 30: a file whose row was deleted after the snapshot is still in the backup',
   },
   {
@@ -1211,7 +1211,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site.sh',
     from: "'$0 > last && $0 > oldest'",
     to: "'$0 > last && $0 > oldest && 0'",
-    test: 'test/slow/off-site-missed.test.ts',
+    test: 'test/scripts/off-site-missed.slow.test.ts',
     name: 'what a disk missed while it was unplugged is sent on the next run, the oldest first',
   },
   {
@@ -1219,7 +1219,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/backup.sh',
     from: '{ away=failed && broken="$broken $destination"; }',
     to: '{ away=failed && broken="$broken $destination"; break; }',
-    test: 'test/slow/backup-scripts.test.ts',
+    test: 'test/scripts/backup-scripts.slow.test.ts',
     name: 'each destination has its turn and its time: one that fails or hangs is named, and keeps no other from its copy',
   },
   {
@@ -1227,7 +1227,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-remote.sh',
     from: '[ "$hash $bytes" = "$sent" ] ||',
     to: 'hash=${sent% *} bytes=${sent#* } ||',
-    test: 'test/slow/off-site-remote.test.ts',
+    test: 'test/scripts/off-site-remote.slow.test.ts',
     name: 'an encrypted stream is not called done and nothing stays of it when rclone stores something else and says all is well',
   },
   {
@@ -1235,7 +1235,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/offsite-status.ts',
     from: 'run?.place === place ? run : null',
     to: 'run',
-    test: 'test/offsite-shown.test.ts',
+    test: 'test/features/backups/offsite-shown.test.ts',
     name: 'a destination that is set to another place has got nothing yet, and one that is no longer set is gone',
   },
   {
@@ -1243,7 +1243,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/read-health.ts',
     from: '!hasFailed && !isStale',
     to: '!hasFailed',
-    test: 'test/offsite-shown.test.ts',
+    test: 'test/features/backups/offsite-shown.test.ts',
     name: 'copies that nobody has made for 26 hours are not well, though none has failed',
   },
   {
@@ -1251,7 +1251,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/alerts/raise-alerts.ts',
     from: '|| (before && added.length > 0)',
     to: '',
-    test: 'test/offsite-shown.test.ts',
+    test: 'test/features/backups/offsite-shown.test.ts',
     name: 'a destination that begins to fail while another one does is told of as well',
   },
   {
@@ -1259,7 +1259,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-folder.sh',
     from: 'same_three_files "$1" && hash=$(hash_of "$1/$file")',
     to: 'hash=$(hash_of "$1/$file")',
-    test: 'test/slow/off-site-folder.test.ts',
+    test: 'test/scripts/off-site-folder.slow.test.ts',
     name: 'a copy that changes a byte is not called done and leaves nothing behind',
   },
   {
@@ -1267,7 +1267,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-folder.sh',
     from: '[ "$(stat -c %d -- "$folder/." 2>&1)" = "$disk" ] ||',
     to: 'true ||',
-    test: 'test/slow/off-site-missed.test.ts',
+    test: 'test/scripts/off-site-missed.slow.test.ts',
     name: 'a disk that is unplugged between two copies gets no more, and neither does the folder below it',
   },
   {
@@ -1275,7 +1275,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-folder.sh',
     from: '[ "$(stat -c %d:%i -- "$folder/.")" != "$(stat -c %d:%i -- "$backups/.")" ] ||',
     to: 'true ||',
-    test: 'test/slow/off-site-folder.test.ts',
+    test: 'test/scripts/off-site-folder.slow.test.ts',
     name: 'case 93: the folder of the backups themselves is no other place, by whatever name or mount',
   },
 
@@ -1284,7 +1284,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/backup.sh',
     from: 'off-site.sh" missed "$1"',
     to: 'off-site.sh" check',
-    test: 'test/slow/backup-scripts.test.ts',
+    test: 'test/scripts/backup-scripts.slow.test.ts',
     name: 'where no backup could be made, each destination still gets what it had missed before, and the end is 1',
   },
 
@@ -1294,7 +1294,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-restic.sh',
     from: '--time "$when" --ignore-ctime .',
     to: '--time "$when" .',
-    test: 'test/slow/off-site-restic.test.ts',
+    test: 'test/scripts/off-site-restic.slow.test.ts',
     name: 'the next night sends what is new, reads no upload again and makes no second copy of one',
   },
   {
@@ -1302,7 +1302,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-restic.sh',
     from: 'trouble "hub.db of $name does not match its SHA256SUMS" || return 3',
     to: ':',
-    test: 'test/slow/off-site-restic.test.ts',
+    test: 'test/scripts/off-site-restic.slow.test.ts',
     name: 'an upload that was changed or a database that does not match is not sent',
   },
   {
@@ -1310,7 +1310,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-restic.sh',
     from: '[ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||',
     to: 'true ||',
-    test: 'test/slow/off-site-restic.test.ts',
+    test: 'test/scripts/off-site-restic.slow.test.ts',
     name: 'a disk that is unplugged by the end does not have a copy, although restic ended with 0',
   },
   {
@@ -1318,7 +1318,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/commands/restic.ts',
     from: 'if (!snapshot?.id.startsWith(id) || snapshot.hub !== hub || snapshot.name !== name)',
     to: 'if (!snapshot?.id.startsWith(id))',
-    test: 'test/slow/off-site-restic.test.ts',
+    test: 'test/scripts/off-site-restic.slow.test.ts',
     name: 'a snapshot that another process does not list is no copy, although restic ended with 0',
   },
   {
@@ -1326,7 +1326,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/restic-reading.ts',
     from: 'Number.isFinite(at) && at <= now ? at : 0',
     to: 'Number.isFinite(at) ? at : 0',
-    test: 'test/restic-reading.test.ts',
+    test: 'test/features/backups/restic-reading.test.ts',
     name: 'it is kept in a file; what that cannot say, and times of a clock that was ahead, count as never',
   },
   {
@@ -1334,7 +1334,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/restic-reading.ts',
     from: 'return readAt >= time ? readAt : null;',
     to: 'return readAt > 0 ? readAt : null;',
-    test: 'test/restic-reading.test.ts',
+    test: 'test/features/backups/restic-reading.test.ts',
     name: 'over a year of sending, pruning and missed days, verified is said of all in turn, and of none before its time',
   },
   {
@@ -1342,7 +1342,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/restic-reading.ts',
     from: 'const isMoved = gone.length > 0;',
     to: 'const isMoved = false;',
-    test: 'test/restic-reading.test.ts',
+    test: 'test/features/backups/restic-reading.test.ts',
     name: 'what pruning moved into new packs has to be read as well before a snapshot is verified',
   },
   {
@@ -1350,7 +1350,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/commands/restic.ts',
     from: 'if (reading.damagedAt > 0) throw',
     to: 'if (reading.damagedAt < 0) throw',
-    test: 'test/restic-reading.test.ts',
+    test: 'test/features/backups/restic-reading.test.ts',
     name: 'nothing is to be removed while anything of it is known to be damaged, although the last part was found good',
   },
   {
@@ -1358,7 +1358,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/offsite-hub.ts',
     from: 'kept.run === place.run && agree',
     to: 'agree',
-    test: 'test/slow/off-site-restic-hubs.test.ts',
+    test: 'test/scripts/off-site-restic-hubs.slow.test.ts',
     name: 'a copy of a hub with its settings lists and restores the backups of the first, and removes none of them',
   },
   {
@@ -1366,7 +1366,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/swap-data.ts',
     from: "'uploads', OFFSITE_HUB] as const",
     to: "'uploads'] as const",
-    test: 'test/slow/off-site-restic-hubs.test.ts',
+    test: 'test/scripts/off-site-restic-hubs.slow.test.ts',
     name: 'after a restore the hub has a new id, and once told so it takes the place of the old one: what is kept counts over both',
   },
   {
@@ -1374,7 +1374,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/backup-status.ts',
     from: 'at: at <= latest ? at : 0',
     to: 'at',
-    test: 'test/backup-shown.test.ts',
+    test: 'test/features/backups/backup-shown.test.ts',
     name: 'a scrape tells when that backup was last verified for which it is the longest ago',
   },
   {
@@ -1382,7 +1382,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-restic.sh',
     from: 'if [ "$age" -gt 1800 ] || grep',
     to: 'if [ "$age" -gt 0 ] || grep',
-    test: 'test/slow/off-site-restic-care.test.ts',
+    test: 'test/scripts/off-site-restic-care.slow.test.ts',
     name: 'a lock of another is waited for and never removed, whether its process is seen here or not',
   },
   {
@@ -1390,7 +1390,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/commands/restic.ts',
     from: 'if (trouble !== null) throw',
     to: 'if (trouble === null) throw',
-    test: 'test/slow/off-site-restic-care.test.ts',
+    test: 'test/scripts/off-site-restic-care.slow.test.ts',
     name: 'nothing is removed while a backup in the repository is newer than the one that was made: the clock may be wrong',
   },
   {
@@ -1398,7 +1398,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/commands/restic.ts',
     from: 'if (bytes !== size) throw',
     to: 'if (bytes < 0) throw',
-    test: 'test/slow/off-site-restic.test.ts',
+    test: 'test/scripts/off-site-restic.slow.test.ts',
     name: 'an upload that was changed or a database that does not match is not sent',
   },
 
@@ -1407,7 +1407,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/restic-backups.sh',
     from: '  flock -s 8 ||',
     to: '  : ||',
-    test: 'test/slow/restic-backups.test.ts',
+    test: 'test/scripts/restic-backups.slow.test.ts',
     name: 'what a killed fetch leaves in DATA_DIR goes with the next run or the next night, but not while one is under way',
   },
 
@@ -1417,7 +1417,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/drive-hub.sh',
     from: '  else\n    start_hub && await_hub && prove ||',
     to: '  else\n    start_hub && await_hub ||',
-    test: 'test/slow/upgrade-kill.test.ts',
+    test: 'test/scripts/upgrade-kill.slow.test.ts',
     name: 'killed before each of those, the way back from a version that is no good leaves the old version or the new one, on its own data',
   },
   {
@@ -1425,7 +1425,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/switch-version.sh',
     from: 'as_owner mv -- "$kept/hub.db" "$data/hub.db"',
     to: 'as_owner true',
-    test: 'test/slow/upgrade-kill.test.ts',
+    test: 'test/scripts/upgrade-kill.slow.test.ts',
     name: 'killed before each of those, the way back from a version that is no good leaves the old version or the new one, on its own data',
   },
 
@@ -1435,7 +1435,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/restore.sh',
     from: '  stop_child\n',
     to: '',
-    test: 'test/slow/restore-typed.test.ts',
+    test: 'test/scripts/restore-typed.slow.test.ts',
     name: 'SIGTERM to restore.sh alone ends what it fetches with as well, at once, wherever that comes from',
   },
   {
@@ -1443,7 +1443,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/restore.sh',
     from: '[ "${CONFIRM_RESTORE-}" != YES ]; then',
     to: '[ "${CONFIRM_RESTORE-}" = NO ]; then',
-    test: 'test/slow/restore-script.test.ts',
+    test: 'test/scripts/restore-script.slow.test.ts',
     name: 'case 57: without exactly CONFIRM_RESTORE=YES nothing is touched',
   },
   {
@@ -1451,7 +1451,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site-restic.sh',
     from: '[ -z "$saved" ] || run_unlocked 600 forget "$saved" ||',
     to: 'true ||',
-    test: 'test/slow/off-site-restic.test.ts',
+    test: 'test/scripts/off-site-restic.slow.test.ts',
     name: 'a snapshot that lacks a file is no copy, and is not left to be listed as one that was verified',
   },
   {
@@ -1459,7 +1459,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/monitoring/alerts.yml',
     from: 'time() - service_backup_last_success_timestamp_seconds > 93600',
     to: 'time() - service_backup_last_verified_timestamp_seconds > 93600',
-    test: 'test/slow/alert-rules.test.ts',
+    test: 'test/scripts/alert-rules.slow.test.ts',
     name: 'each rule fires when it should, not at first sight, and not otherwise',
   },
   {
@@ -1467,7 +1467,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site.sh',
     from: '  stop_child\n  stop_restic\n  if [ -n',
     to: '  stop_restic\n  if [ -n',
-    test: 'test/slow/off-site-missed.test.ts',
+    test: 'test/scripts/off-site-missed.slow.test.ts',
     name: 'SIGTERM to the script alone ends its rclone at once, whatever that is doing, and is recorded',
   },
   {
@@ -1475,7 +1475,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/commands/run-hubctl.ts',
     from: 'if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return',
     to: 'if (existsSync(dataDir) && (!isThere() || !isRestoreUnderWay(dataDir))) return',
-    test: 'test/hubctl-doctor.test.ts',
+    test: 'test/commands/hubctl-doctor.test.ts',
     name: 'where there is no hub yet, what needs one says so and makes none',
   },
   {
@@ -1483,7 +1483,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/drive-hub.sh',
     from: '  [ "$act" != recover ] || require_hub "$data" || return\n',
     to: '',
-    test: 'test/slow/operator-scripts.test.ts',
+    test: 'test/scripts/operator-scripts.slow.test.ts',
     name: 'a DATA_DIR that was mistyped is neither recovered nor called a hub by the recovery kit, and stays as it is',
   },
   {
@@ -1491,7 +1491,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/recovery-kit.sh',
     from: '"sudo install -D -m 0600 -o \\"\\$(id -un)\\" $file',
     to: '"install -D -m 0600 $file',
-    test: 'test/slow/recovery-kit.test.ts',
+    test: 'test/scripts/recovery-kit.slow.test.ts',
     name: 'from the kit, its age key and the repository alone a hub comes back on another machine, with sealed webhooks',
   },
   {
@@ -1499,7 +1499,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/fetch-backup.sh',
     from: '{ head -c "$(most_to_unpack)" && echo head >&3; }',
     to: '{ cat && echo head >&3; }',
-    test: 'test/slow/restore-typed.test.ts',
+    test: 'test/scripts/restore-typed.slow.test.ts',
     name: 'what cannot be opened, fetched or found is said before anything is stopped, and changes nothing',
   },
   {
@@ -1507,7 +1507,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/list-backups.sh',
     from: '! timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 ||',
     to: '[ ! -d "$folder" ] ||',
-    test: 'test/slow/restore-typed.test.ts',
+    test: 'test/scripts/restore-typed.slow.test.ts',
     name: '--list shows what lies here and off-site, when it was verified, and what cannot be read, without asking for consent',
   },
   {
@@ -1515,7 +1515,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site.sh',
     from: 'off-site.sending.$destination',
     to: 'off-site.sending',
-    test: 'test/slow/off-site-missed.test.ts',
+    test: 'test/scripts/off-site-missed.slow.test.ts',
     name: 'what a killed run has just put on one destination is known again, whatever the next run sends to another first',
   },
   {
@@ -1523,7 +1523,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/restic-backups.sh',
     from: "running='' beside='' fetched=''",
     to: 'running=${running-} beside=${beside-} fetched=${fetched-}',
-    test: 'test/slow/off-site-restic-care.test.ts',
+    test: 'test/scripts/off-site-restic-care.slow.test.ts',
     name: 'what happens to be in the environment stops no process and touches no folder',
   },
   {
@@ -1531,7 +1531,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site.sh',
     from: "trap '' HUP INT TERM # a second signal",
     to: ': # a second one',
-    test: 'test/slow/off-site-restic-care.test.ts',
+    test: 'test/scripts/off-site-restic-care.slow.test.ts',
     name: 'a run that is told to stop twice records it all the same and lets go of its lock; what had arrived is not unsent',
   },
   {
@@ -1539,7 +1539,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site.sh',
     from: 'if sent_names | grep -qxF -- "$name"; then newest=$name; else unsent=${unsent:-$name}; fi',
     to: 'unsent=${unsent:-$name}',
-    test: 'test/slow/off-site-restic-care.test.ts',
+    test: 'test/scripts/off-site-restic-care.slow.test.ts',
     name: 'a run that is told to stop twice records it all the same and lets go of its lock; what had arrived is not unsent',
   },
   {
@@ -1547,7 +1547,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/run-hub.ts',
     from: 'return writtenAt < since ? null :',
     to: 'return writtenAt > 0 ? null :',
-    test: 'test/upgrade-proof.test.ts',
+    test: 'test/scripts/upgrade-proof.test.ts',
     name: 'what npm start says of the end of a program is not waited out, and nothing that it said of an earlier one counts',
   },
   {
@@ -1555,7 +1555,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/off-site.sh',
     from: 'find_place || trouble "the destination',
     to: 'find_place || : "the destination',
-    test: 'test/slow/off-site-missed.test.ts',
+    test: 'test/scripts/off-site-missed.slow.test.ts',
     name: 'only one destination is sent to when it is named',
   },
   {
@@ -1563,7 +1563,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/fetch-backup.sh',
     from: `'rm -rf -- "$1"/restore.* 2>/dev/null || { sleep 1 && rm -rf -- "$1"/restore.*; }'`,
     to: `'true'`,
-    test: 'test/slow/restore-typed.test.ts',
+    test: 'test/scripts/restore-typed.slow.test.ts',
     name: 'killed while it unpacks, restore.sh leaves a plain copy only until it is run again or asked to recover',
   },
   {
@@ -1571,7 +1571,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/drive-hub.sh',
     from: '75) say',
     to: '*) say',
-    test: 'test/slow/restore-typed.test.ts',
+    test: 'test/scripts/restore-typed.slow.test.ts',
     name: 'BUSY is said only of a lock that is taken',
   },
   {
@@ -1579,7 +1579,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/stage-restore.ts',
     from: "if (verdict === 'failed') throw",
     to: "if (problem === '') throw",
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 58: whatever is wrong with a backup, nothing is touched',
   },
   {
@@ -1587,7 +1587,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/stage-restore.ts',
     from: 'await syncTree(staged, rows);',
     to: '',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 62: what is laid ready is synced, each file and folder of it, before the restore is noted as begun',
   },
   {
@@ -1595,7 +1595,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/swap-data.ts',
     from: "['hub.db-wal', 'hub.db-shm',",
     to: "['hub.db-shm',",
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 67: a missing database leaves its log to be kept, and does not meet the new one',
   },
   {
@@ -1603,7 +1603,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/restore-steps.ts',
     from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // Not earlier",
     to: '// Not earlier',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 60: while a process has the database open nothing is moved, and afterwards it can be done',
   },
   {
@@ -1611,7 +1611,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/alerts/deliver-alert.ts',
     from: "afterRestore: 'discard'",
     to: "afterRestore: 'run'",
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
   },
   {
@@ -1619,7 +1619,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/stage-restore.ts',
     from: 'endAllSessions({ db })',
     to: '2',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
   },
   {
@@ -1627,7 +1627,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/credential-store.ts',
     from: "db.exec('DELETE FROM password_links');",
     to: '',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
   },
   {
@@ -1635,7 +1635,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/make-backup.ts',
     from: 'if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);',
     to: '',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 20: while a restore is not over, no backup is made, and the other way round',
   },
   {
@@ -1643,7 +1643,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/health-routes.ts',
     from: 'if (isRestoreUnderWay(hub.config.dataDir)) {',
     to: "if (probe === 'restore') {",
-    test: 'test/slow/restore-running.test.ts',
+    test: 'test/scripts/restore-running.slow.test.ts',
     name: 'health answers 503 and says why while a restore is under way',
   },
   {
@@ -1651,7 +1651,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/restore-steps.ts',
     from: 'requireKept(places.kept, state.old);',
     to: '',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 66: where the data from before was taken away, nothing passes for it',
   },
   {
@@ -1659,7 +1659,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/stage-restore.ts',
     from: "if (copy.sha256 !== sha256) throw new BackupError('hub.db changed while it was being copied');",
     to: '',
-    test: 'test/restore-steps.test.ts',
+    test: 'test/features/backups/restore-steps.test.ts',
     name: "case 75: another database in the backup's place after it was verified is noticed while copying the database",
   },
   {
@@ -1667,7 +1667,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/restore.sh',
     from: 'trap take_back EXIT',
     to: "trap 'stop_child; drop_fetched' EXIT",
-    test: 'test/slow/restore-running.test.ts',
+    test: 'test/scripts/restore-running.slow.test.ts',
     name: 'Ctrl-C when a backup has just been laid ready takes that back; what another restore has laid ready stays',
   },
   {
@@ -1675,7 +1675,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/restore.sh',
     from: '[ "$ended" -eq 75 ] || break',
     to: 'break',
-    test: 'test/slow/restore-running.test.ts',
+    test: 'test/scripts/restore-running.slow.test.ts',
     name: 'what Ctrl-C takes back may be in use for a moment; what cannot be taken back is said once',
   },
 
@@ -1685,7 +1685,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'migrations/0008_sources.sql',
     from: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     to: 'INTEGER PRIMARY KEY',
-    test: 'test/ids.test.ts',
+    test: 'test/features/backups/ids.test.ts',
     name: 'the newest source, post and attachment are deleted, and the next ones have new ids',
   },
   {
@@ -1693,7 +1693,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'migrations/0010_posts.sql',
     from: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY AUTOINCREMENT',
     to: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY',
-    test: 'test/ids.test.ts',
+    test: 'test/features/backups/ids.test.ts',
     name: 'the newest source, post and attachment are deleted, and the next ones have new ids',
   },
   {
@@ -1701,7 +1701,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/restore-steps.ts',
     from: "raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));",
     to: '',
-    test: 'test/ids.test.ts',
+    test: 'test/features/backups/ids.test.ts',
     name: 'what the hub gives after the backup was laid ready, before it was stopped, counts too',
   },
   {
@@ -1709,7 +1709,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/stage-restore.ts',
     from: 'raiseIdsByTime(db, target.clock());',
     to: '',
-    test: 'test/ids.test.ts',
+    test: 'test/features/backups/ids.test.ts',
     name: 'where the replaced database cannot be read, ids go on above a number made from the time',
   },
   {
@@ -1717,7 +1717,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migrate.ts',
     from: 'carryIds(db, migration, given);',
     to: '',
-    test: 'test/migrate.test.ts',
+    test: 'test/platform/db/migrate.test.ts',
     name: 'a table that is rebuilt gives no id again that it gave before',
   },
   {
@@ -1725,7 +1725,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/feed-posts-store.ts',
     from: 'entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);',
     to: '',
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a post that was deleted here does not come back under another id',
   },
   {
@@ -1733,7 +1733,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-store.ts',
     from: 'writing.leaveTombstone.run(sourceId, guid, clock());',
     to: '',
-    test: 'test/webhooks.test.ts',
+    test: 'test/features/webhooks/webhooks.test.ts',
     name: 'a post that its owner deleted here, or that was deleted before it came, does not come back',
   },
   {
@@ -1741,7 +1741,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/attachment-routes.ts',
     from: 'found?.urlKey === urlKey ?',
     to: 'found?.urlKey.length === urlKey.length ?',
-    test: 'test/serve-attachments.test.ts',
+    test: 'test/features/attachments/serve-attachments.test.ts',
     name: 'an address without the random part of its file, or with another, is 404: nobody can make one up',
   },
   {
@@ -1749,7 +1749,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/output-feed-routes.ts',
     from: 'id: postFeedId(post),',
     to: 'id: `${baseUrl}/posts/${post.id}`,',
-    test: 'test/output-feeds.test.ts',
+    test: 'test/features/feeds/output-feeds.test.ts',
     name: 'ids of feeds and posts are the same in both formats, hold no address, and stay when BASE_URL changes',
   },
 
@@ -1759,7 +1759,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migrate.ts',
     from: 'if (known.checksum !== row.checksum)',
     to: 'if (known.version !== row.version)',
-    test: 'test/migrate.test.ts',
+    test: 'test/platform/db/migrate.test.ts',
     name: 'an applied migration whose file was edited stops the start, be it by one space',
   },
   {
@@ -1767,7 +1767,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migrate.ts',
     from: 'if (unsafe && !allowUnsafe)',
     to: 'if (unsafe && unsafe.safe)',
-    test: 'test/migrate.test.ts',
+    test: 'test/platform/db/migrate.test.ts',
     name: 'one that is not safe stops everything with the command to run, and is applied when that is allowed',
   },
   {
@@ -1775,7 +1775,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migration-files.ts',
     from: 'ALTER TABLE \\S+ ADD COLUMN\\b',
     to: 'ALTER TABLE\\b',
-    test: 'test/migration-safety.test.ts',
+    test: 'test/platform/db/migration-safety.test.ts',
     name: 'not safe, whatever it looks like: a table called ADD',
   },
   {
@@ -1783,7 +1783,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migrate.ts',
     from: 'if (!known) {',
     to: 'if (!known) return;\n  if (!known) {',
-    test: 'test/migrate.test.ts',
+    test: 'test/platform/db/migrate.test.ts',
     name: 'a schema that is newer than the program is refused and left alone',
   },
   {
@@ -1791,7 +1791,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migrate.ts',
     from: 'if (row.checksum === FIRST_OF_0_1_0)',
     to: 'if (row.version === 0)',
-    test: 'test/migrate.test.ts',
+    test: 'test/platform/db/migrate.test.ts',
     name: 'a database of 0.1.0 is refused with what to do, also where unsafe migrations are allowed',
   },
   {
@@ -1799,7 +1799,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/commands/upgrade.ts',
     from: 'FRESH = HOUR',
     to: 'FRESH = 2 * HOUR',
-    test: 'test/hubctl.test.ts',
+    test: 'test/commands/hubctl.test.ts',
     name: 'migrate --allow-unsafe needs a verified backup that was made within the last hour',
   },
   {
@@ -1807,7 +1807,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migrate.ts',
     from: 'assertForeignKeys(db, migration);',
     to: '',
-    test: 'test/migrate.test.ts',
+    test: 'test/platform/db/migrate.test.ts',
     name: 'a migration that leaves a row without its parent is refused',
   },
   {
@@ -1815,7 +1815,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/migrate.ts',
     from: 'const apply = db.transaction(`migration ${migration.name}`, () => {',
     to: 'const apply = (() => {',
-    test: 'test/migrate.test.ts',
+    test: 'test/platform/db/migrate.test.ts',
     name: 'a migration that fails half-way changes nothing, and those before it stay',
   },
 
@@ -1824,7 +1824,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: 'readonly: existsSync(`${path}-wal`)',
     to: 'readonly: false',
-    test: 'test/hubctl-looking.test.ts',
+    test: 'test/commands/hubctl-looking.test.ts',
     name: 'on the whole schema: looking at a hub that was killed leaves the log for the next start',
   },
   {
@@ -1832,7 +1832,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: 'readonly: existsSync(`${path}-wal`)',
     to: 'readonly: true',
-    test: 'test/hubctl-looking.test.ts',
+    test: 'test/commands/hubctl-looking.test.ts',
     name: 'on the whole schema: looking at a stopped hub changes no file and leaves none behind',
   },
   {
@@ -1840,7 +1840,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/open-hub.ts',
     from: 'if (pending.length === 0) return db;',
     to: 'migrate(db, migrations, Date.now);\n  if (pending.length >= 0) return db;',
-    test: 'test/hubctl-looking.test.ts',
+    test: 'test/commands/hubctl-looking.test.ts',
     name: 'what changes a hub refuses while a migration is pending and changes nothing; after migrate it works',
   },
 
@@ -1850,7 +1850,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/recognise-file.ts',
     from: 'if (expected.begins?.test(head) === false) throw mismatch(expected, head);',
     to: '',
-    test: 'test/recognise-file.test.ts',
+    test: 'test/features/attachments/recognise-file.test.ts',
     name: 'content of another type than the name says is refused in the first piece, and the person told what it is',
   },
   {
@@ -1858,7 +1858,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/receive-upload.ts',
     from: 'if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(left);',
     to: '',
-    test: 'test/upload-quota.test.ts',
+    test: 'test/features/attachments/upload-quota.test.ts',
     name: 'files that an administrator adds count for the owner of the source',
   },
   {
@@ -1866,7 +1866,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/read-multipart.ts',
     from: 'if (size > limit) source.fail',
     to: 'if (size > limit + 1) source.fail',
-    test: 'test/upload-refusals.test.ts',
+    test: 'test/features/attachments/upload-refusals.test.ts',
     name: '413, and nothing stays: one byte too many in a file; as many as are allowed are taken',
   },
   {
@@ -1874,7 +1874,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/receive-upload.ts',
     from: "if (result.verdict === 'infected') throw infected(file.filename);",
     to: '',
-    test: 'test/scan-upload.test.ts',
+    test: 'test/features/attachments/scan-upload.test.ts',
     name: 'an infected file is refused with its whole request, recorded and counted; nothing is kept',
   },
   {
@@ -1882,7 +1882,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/receive-upload.ts',
     from: '} else if (hub.config.virusScanRequired) {',
     to: '} else if (hub.config.virusScanRequired && hub.config.virusScanUrl === null) {',
-    test: 'test/scan-upload.test.ts',
+    test: 'test/features/attachments/scan-upload.test.ts',
     name: 'where a required scanner misses one file of two, neither is kept',
   },
   {
@@ -1890,7 +1890,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/scan-file.ts',
     from: 'if (!hadWholeFile) throw',
     to: 'if (hadWholeFile === undefined) throw',
-    test: 'test/scan-file.test.ts',
+    test: 'test/features/attachments/scan-file.test.ts',
     name: '"clean" said before all bytes were sent is no verdict',
   },
   {
@@ -1898,7 +1898,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/receive-upload.ts',
     from: 'await Promise.all(files.map(uploadFiles(hub).discard));',
     to: '',
-    test: 'test/upload-refusals.test.ts',
+    test: 'test/features/attachments/upload-refusals.test.ts',
     name: '400, and nothing stays: a form without its end, and one whose second part is malformed',
   },
   {
@@ -1906,7 +1906,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/serve-file.ts',
     from: "isImage ? 'inline' : 'attachment'",
     to: "'inline'",
-    test: 'test/serve-attachments.test.ts',
+    test: 'test/features/attachments/serve-attachments.test.ts',
     name: 'every file comes back byte for byte as what it was verified to be; only images are shown, others saved',
   },
   {
@@ -1914,7 +1914,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/attachment-routes.ts',
     from: "if (scan === 'infected') throw",
     to: "if (scan === null) throw",
-    test: 'test/serve-attachments.test.ts',
+    test: 'test/features/attachments/serve-attachments.test.ts',
     name: 'a file that is missing or cut off on the disk is 404 and not kept by caches; infected ones are 410',
   },
   {
@@ -1922,7 +1922,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/serve-file.ts',
     from: "frame-ancestors 'none'; sandbox",
     to: "frame-ancestors 'none'",
-    test: 'test/serve-attachments.test.ts',
+    test: 'test/features/attachments/serve-attachments.test.ts',
     name: 'every file comes back byte for byte as what it was verified to be; only images are shown, others saved',
   },
   {
@@ -1930,7 +1930,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/give-source.ts',
     from: 'isFull || missing > 0)',
     to: 'isFull || missing < 0)',
-    test: 'test/transfer.test.ts',
+    test: 'test/features/manage-sources/transfer.test.ts',
     name: 'who has too little space left for its files cannot be given a source, and only administrators are told how much is missing',
   },
 
@@ -1939,7 +1939,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/give-source.ts',
     from: 'same !== undefined && maySeeSource(hub, same, viewer)',
     to: 'same !== undefined',
-    test: 'test/transfer.test.ts',
+    test: 'test/features/manage-sources/transfer.test.ts',
     name: 'only the owner and administrators may give a source away, and only to somebody who can have it',
   },
   {
@@ -1947,7 +1947,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/reading-store.ts',
     from: ' WHERE ${MAY_SEE}`);\n  const selectLast',
     to: '`);\n  const selectLast',
-    test: 'test/reading-now.test.ts',
+    test: 'test/features/reading/reading-now.test.ts',
     name: 'what became of posts that one may not see any more is not told, nor how many of them were unread',
   },
 
@@ -1957,7 +1957,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/body.ts',
     from: 'if (size > limit) return fail(tooLarge(limit, memory));',
     to: 'if (size < 0) return fail(tooLarge(limit, memory));',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a body that is too long is refused while it is read, with or without its length',
   },
   {
@@ -1965,7 +1965,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/opml.ts',
     from: '    await setImmediate();\n',
     to: '',
-    test: 'test/opml.test.ts',
+    test: 'test/features/manage-sources/opml.test.ts',
     name: 'a large document is read in steps, between which everybody else has a turn',
   },
   {
@@ -1973,7 +1973,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/xml-tokenizer.ts',
     from: 'return open === -1 ? source.length : open;',
     to: 'return Math.max(textStart, to);',
-    test: 'test/opml.test.ts',
+    test: 'test/features/manage-sources/opml.test.ts',
     name: 'a large document is read in steps, between which everybody else has a turn',
   },
   {
@@ -1981,7 +1981,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/discard-rest.ts',
     from: 'if (left < 0) req.destroy();',
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a client that goes on sending after it was answered is cut off at once',
   },
   {
@@ -1989,7 +1989,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: '    discardRest(req);\n',
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a client that goes on sending after it was answered is cut off at once',
   },
   {
@@ -1997,7 +1997,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: ', IncomingMessage: requestsInLargePieces(metPieces)',
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a body in very many tiny pieces is cut off, whoever reads it, and pieces count towards the memory',
   },
   {
@@ -2005,7 +2005,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/body.ts',
     from: 'memory?.take(chunk.length + PIECE);',
     to: 'memory?.take(chunk.length);',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a body in very many tiny pieces is cut off, whoever reads it, and pieces count towards the memory',
   },
   {
@@ -2013,7 +2013,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/discard-rest.ts',
     from: "  req.on('readable', leaveUnread);\n",
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
   },
   {
@@ -2021,7 +2021,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/discard-rest.ts',
     from: "socket.on('close', onOver);",
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
   },
   {
@@ -2029,7 +2029,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/discard-rest.ts',
     from: 'if (waiting.size >= WAITING_AT_ONCE)',
     to: 'if (waiting.size < 0)',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'who sends no more of a refused body lets others have a turn; of very many that wait some are cut',
   },
   {
@@ -2037,7 +2037,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/discard-rest.ts',
     from: 'setTimeout(endTurn, TURN_MS)',
     to: 'setTimeout(leaveUnread, TURN_MS)',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'who sends no more of a refused body lets others have a turn; of very many that wait some are cut',
   },
   {
@@ -2045,7 +2045,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/multipart-parser.ts',
     from: 'if (bytes[end] !== CR || bytes[end + 1] !== LF) return DATA;',
     to: '',
-    test: 'test/multipart-parser.test.ts',
+    test: 'test/platform/http/multipart-parser.test.ts',
     name: 'a line that only begins with the boundary is data',
   },
   {
@@ -2053,7 +2053,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/multipart-parser.ts',
     from: "if (isOver) throw new HttpError(400, 'The body ends before its last boundary.');",
     to: 'if (isOver) return { kind: \'end\' } as never;',
-    test: 'test/multipart-parser.test.ts',
+    test: 'test/platform/http/multipart-parser.test.ts',
     name: 'a body cut off anywhere before the end of its last boundary is refused',
   },
   {
@@ -2061,7 +2061,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/rate-limit-store.ts',
     from: 'const isPlausible = arrivesAt <= latestArrival(rate, now);',
     to: 'const isPlausible = true;',
-    test: 'test/rate-limit.test.ts',
+    test: 'test/platform/http/rate-limit.test.ts',
     name: 'a clock that is set back locks nobody out',
   },
   {
@@ -2069,7 +2069,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-fetch.ts',
     from: 'inLane(url.host,',
     to: 'inLane(url.href + Math.random(),',
-    test: 'test/host-lanes.test.ts',
+    test: 'test/features/feeds/host-lanes.test.ts',
     name: 'of many fetches from one host only one is under way at a time',
   },
   {
@@ -2077,7 +2077,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/xml-tree.ts',
     from: 'if (open.length >= MAX_DEPTH) throw',
     to: 'if (open.length > MAX_DEPTH) throw',
-    test: 'test/xml-tokenizer.test.ts',
+    test: 'test/platform/markup/xml-tokenizer.test.ts',
     name: 'depth, attributes, names and the number of elements are limited with a clear error',
   },
   {
@@ -2085,7 +2085,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: 'AT_ONCE = 2',
     to: 'AT_ONCE = 3',
-    test: 'test/passwords.test.ts',
+    test: 'test/features/accounts/passwords.test.ts',
     name: 'never more than two passwords are derived at the same time',
   },
   {
@@ -2093,7 +2093,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/remote-cache.ts',
     from: 'atHost(`${sourceId} ${host}`, FOREVER, () => ofSource(sourceId, FOREVER, () =>',
     to: 'ofSource(sourceId, FOREVER, () => atHost(`${sourceId} ${host}`, FOREVER, () =>',
-    test: 'test/remote-cache.test.ts',
+    test: 'test/features/attachments/remote-cache.test.ts',
     name: 'files that wait for one slow publisher keep no others waiting',
   },
   {
@@ -2101,7 +2101,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/reply.ts',
     from: "{ headers: { 'retry-after': String(wait) } }",
     to: '{}',
-    test: 'test/rate-limit.test.ts',
+    test: 'test/platform/http/rate-limit.test.ts',
     name: 'after ten failed sign-ins an address has to wait, and is told how long',
   },
 
@@ -2111,7 +2111,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/read-config.ts',
     from: 'if (problems.length > 0) throw new ConfigError(problems);',
     to: 'if (problems.length > 0) throw new ConfigError(problems.slice(0, 1));',
-    test: 'test/config.test.ts',
+    test: 'test/features/hub/config.test.ts',
     name: 'all mistakes are reported at once',
   },
   {
@@ -2119,7 +2119,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/read-config.ts',
     from: 'if (file !== undefined && text !== undefined) {',
     to: 'if (file !== undefined && text === file) {',
-    test: 'test/config.test.ts',
+    test: 'test/features/hub/config.test.ts',
     name: 'a secret that is set both ways is a mistake, and no secret is repeated in a message',
   },
   {
@@ -2127,7 +2127,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/setting-values.ts',
     from: 'throw new Error(`must be a whole number from ${min} to ${max}`);',
     to: 'return min;',
-    test: 'test/config.test.ts',
+    test: 'test/features/hub/config.test.ts',
     name: 'PORT with a value that cannot be meant is refused by name, never replaced by the default',
   },
   {
@@ -2135,7 +2135,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/setting-values.ts',
     from: "throw new Error('must be one or more visible ASCII characters without spaces');",
     to: 'throw new Error(`must be one or more visible ASCII characters without spaces, not ${text}`);',
-    test: 'test/settings.test.ts',
+    test: 'test/features/hub/settings.test.ts',
     name: 'a secret that is wrong is not repeated, wherever it came from',
   },
   {
@@ -2143,7 +2143,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/read-config.ts',
     from: 'return Object.freeze(value);',
     to: 'return value;',
-    test: 'test/config.test.ts',
+    test: 'test/features/hub/config.test.ts',
     name: 'nothing in the configuration can be changed afterwards',
   },
 
@@ -2153,7 +2153,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/metrics/exposition.ts',
     from: 'return number === undefined ? [] :',
     to: 'return !number ? [] :',
-    test: 'test/service-metrics.test.ts',
+    test: 'test/features/health/service-metrics.test.ts',
     name: 'a fresh hub has every family and every known label value, with 0',
   },
   {
@@ -2161,7 +2161,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'migrations/0010_posts.sql',
     from: "UPDATE counts SET value = value - OLD.is_public WHERE metric = 'public_posts';",
     to: '',
-    test: 'test/kept-counts.test.ts',
+    test: 'test/platform/metrics/kept-counts.test.ts',
     name: 'the kept counts equal a real count after thousands of random changes',
   },
   {
@@ -2169,7 +2169,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/health-routes.ts',
     from: "error.message : 'The database is not readable.'",
     to: 'error.message : String(error)',
-    test: 'test/health-routes.test.ts',
+    test: 'test/features/health/health-routes.test.ts',
     name: 'a database that cannot be read is 503, and the reason goes to the log and not to the client',
   },
   {
@@ -2177,7 +2177,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/read-health.ts',
     from: '`${SYNC_SOURCE},failed`',
     to: '`${SYNC_SOURCE},retrying`',
-    test: 'test/health-routes.test.ts',
+    test: 'test/features/health/health-routes.test.ts',
     name: 'failed synchronisations are counted, other failed jobs are not',
   },
   {
@@ -2185,7 +2185,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/answer-request.ts',
     from: "return new HttpError(500, 'An internal error occurred. It has been recorded.');",
     to: 'return new HttpError(500, String(error));',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a fault of the hub is noted once with its place, and the answer says nothing of it',
   },
   {
@@ -2193,7 +2193,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/supervise.ts',
     from: 'ending.died ??= `${name} ${how}`',
     to: 'ending.died = `${name} ${how}`',
-    test: 'test/supervise.test.ts',
+    test: 'test/app/processes/supervise.test.ts',
     name: 'when one process ends by itself, the others are stopped and the first is named',
   },
 
@@ -2203,7 +2203,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/alerts/raise-alerts.ts',
     from: 'TELL_EVERY = HOUR',
     to: 'TELL_EVERY = HOUR / 2',
-    test: 'test/alerts.test.ts',
+    test: 'test/features/alerts/alerts.test.ts',
     name: 'a kind of trouble is told of once an hour; what was held back is told when the hour is over',
   },
   {
@@ -2211,7 +2211,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/alerts/deliver-alert.ts',
     from: 'MAX_ATTEMPTS = 5',
     to: 'MAX_ATTEMPTS = 6',
-    test: 'test/alert-delivery-plan.test.ts',
+    test: 'test/features/alerts/alert-delivery-plan.test.ts',
     name: 'an alert is tried five times, with growing pauses',
   },
   {
@@ -2219,7 +2219,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/alerts/send-alert.ts',
     from: 'reasonOf(error, host)',
     to: 'reasonOf(error, url)',
-    test: 'test/alerts-delivery.test.ts',
+    test: 'test/features/alerts/alerts-delivery.test.ts',
     name: 'nothing that is logged or stored holds the receiver’s address, whatever goes wrong',
   },
   {
@@ -2227,7 +2227,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: "path.includes(':token')",
     to: "path.includes(':nothing')",
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'an address that holds a secret is never logged, also where it was mistyped or is refused',
   },
 
@@ -2237,7 +2237,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/retention/remove-old-rows.ts',
     from: 'if (rule.days(hub.config) > 0 && ',
     to: 'if (',
-    test: 'test/retention.test.ts',
+    test: 'test/features/retention/retention.test.ts',
     name: 'periods are set in days, and 0 keeps for ever',
   },
   {
@@ -2245,7 +2245,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/retention/remove-old-rows.ts',
     from: 'removeBefore(hub.clock() - days(hub.config) * DAY, limit)',
     to: 'removeBefore(hub.clock() - days(hub.config) * DAY - DAY, limit)',
-    test: 'test/retention.test.ts',
+    test: 'test/features/retention/retention.test.ts',
     name: 'what has been kept long enough goes, to the day, and one record says how much that was',
   },
   {
@@ -2253,7 +2253,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/schedule.ts',
     from: 'invitations(hub).removeExpired(limit)',
     to: '0',
-    test: 'test/retention.test.ts',
+    test: 'test/features/retention/retention.test.ts',
     name: 'what expires by itself is gone within minutes: invitations, sessions, rate limits, finished jobs',
   },
   {
@@ -2261,7 +2261,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/schedule.ts',
     from: "throttledTask('forget replaced webhook secrets', HOUR, removeExpiredSecrets),",
     to: '',
-    test: 'test/webhooks-signed.test.ts',
+    test: 'test/features/webhooks/webhooks-signed.test.ts',
     name: 'after a rotation both secrets are valid for 24 hours, and never more than two',
   },
   {
@@ -2269,7 +2269,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/schedule.ts',
     from: "throttledTask('forget old webhook events', MINUTE, removeOldEvents),",
     to: '',
-    test: 'test/webhooks.test.ts',
+    test: 'test/features/webhooks/webhooks.test.ts',
     name: 'ids of events are forgotten after 7 days, and those of younger ones are not',
   },
 
@@ -2279,7 +2279,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/decode-text.ts',
     from: 'if (isUtf8(bytes)) return',
     to: 'if (isUtf8(bytes) && declared.length === 0) return',
-    test: 'test/decode-text.test.ts',
+    test: 'test/platform/markup/decode-text.test.ts',
     name: 'valid UTF-8 wins over every declaration',
   },
   {
@@ -2287,7 +2287,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/parse-date.ts',
     from: "['est', -300]",
     to: "['est', 0]",
-    test: 'test/parse-date.test.ts',
+    test: 'test/features/feeds/parse-date.test.ts',
     name: 'zone names mean their real offsets, places those of the time of year',
   },
   {
@@ -2295,7 +2295,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/parse-date.ts',
     from: 'year + (year < 50 ? 2000 : 1900)',
     to: 'year + 1900',
-    test: 'test/parse-date.test.ts',
+    test: 'test/features/feeds/parse-date.test.ts',
     name: 'RFC 822 dates are read, also with a wrong weekday, two-digit year or missing parts',
   },
   {
@@ -2303,7 +2303,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/feed-values.ts',
     from: 'dated.sort((a, b) => b.date - a.date || a.place - b.place)',
     to: 'dated',
-    test: 'test/parse-feed.test.ts',
+    test: 'test/features/feeds/parse-feed.test.ts',
     name: 'of more items than are read the newest count, in whatever order they come',
   },
   {
@@ -2311,7 +2311,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/feed-values.ts',
     from: '!isCut && ids.includes(name)',
     to: 'ids.includes(name)',
-    test: 'test/parse-feed.test.ts',
+    test: 'test/features/feeds/parse-feed.test.ts',
     name: 'a feed says when it was cut off, and whether the item that was cut still has its id',
   },
   {
@@ -2319,7 +2319,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/feed-values.ts',
     from: 'beforeAddress ?? withoutAddresses(text)',
     to: 'beforeAddress ?? text',
-    test: 'test/parse-rss.test.ts',
+    test: 'test/features/feeds/parse-rss.test.ts',
     name: 'an address that stands beside a name is not published',
   },
   {
@@ -2327,7 +2327,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/decode-text.ts',
     from: 'return repairControls(decode(bytes, contentType));',
     to: 'return decode(bytes, contentType);',
-    test: 'test/decode-text.test.ts',
+    test: 'test/platform/markup/decode-text.test.ts',
     name: 'control characters that stand for punctuation of windows-1252 are read as such in every encoding',
   },
   {
@@ -2335,7 +2335,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/serve-file.ts',
     from: "'public, max-age=0, must-revalidate' : 'private, no-cache'",
     to: "'public, max-age=31536000, immutable' : 'private, no-cache'",
-    test: 'test/serve-attachments.test.ts',
+    test: 'test/features/attachments/serve-attachments.test.ts',
     name: 'who has a file is told so by 304, with all that a cache must keep, public or private',
   },
   {
@@ -2343,7 +2343,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/attachment-routes.ts',
     from: 'req.query.has(KEPT_ONLY)',
     to: 'req.query.has(remoteUrl)',
-    test: 'test/post-pictures.test.ts',
+    test: 'test/features/attachments/post-pictures.test.ts',
     name: 'a post has a thumbnail once a reader has loaded its picture; no list asks the publisher for one',
   },
   {
@@ -2351,7 +2351,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/icon-store.ts',
     from: 'if (!sql.isWanted.get(sourceId)) return;',
     to: '',
-    test: 'test/source-icons.test.ts',
+    test: 'test/features/feeds/source-icons.test.ts',
     name: 'an icon that comes after it was cleared is not kept',
   },
   {
@@ -2359,7 +2359,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/icon-store.ts',
     from: 'sql.postpone.run(clock() + ASKED_EVERY, sourceId)',
     to: 'sql.postpone.run(clock(), sourceId)',
-    test: 'test/source-icons.test.ts',
+    test: 'test/features/feeds/source-icons.test.ts',
     name: 'a site without an icon is asked once a week, however often its feed is read; what was there stays',
   },
   {
@@ -2367,7 +2367,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/icon-routes.ts',
     from: 'visibleSource(hub, pathId({ id }), viewer)',
     to: 'visibleSource(hub, pathId({ id }), viewer && { ...viewer, role: "admin" })',
-    test: 'test/source-icons.test.ts',
+    test: 'test/features/feeds/source-icons.test.ts',
     name: 'an icon is for who may see its source; it is kept by browsers, does nothing there, and changes its address',
   },
   {
@@ -2375,7 +2375,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/recognise-icon.ts',
     from: '    requireIconSize(size);\n',
     to: '',
-    test: 'test/source-icons.test.ts',
+    test: 'test/features/feeds/source-icons.test.ts',
     name: 'an ICO whose picture is larger than its list says is no icon',
   },
   {
@@ -2383,7 +2383,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/multipart-headers.ts',
     from: 'extended === undefined ? plain',
     to: 'extended !== undefined ? plain',
-    test: 'test/multipart-headers.test.ts',
+    test: 'test/platform/http/multipart-headers.test.ts',
     name: 'names are read as browsers write them',
   },
   {
@@ -2391,7 +2391,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: 'if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);',
     to: '',
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a publisher that changes all ids does not double its posts, and readers elsewhere do not see them again',
   },
   {
@@ -2399,7 +2399,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/feed-posts-store.ts',
     from: 'post.publishedAt === null || another)',
     to: 'post.publishedAt === null)',
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'posts that are only alike are not taken for one another',
   },
   {
@@ -2407,7 +2407,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/feed-posts-store.ts',
     from: "'DELETE FROM posts WHERE source_id = ? AND guid = ? AND updated_at <= ?'",
     to: "'DELETE FROM posts WHERE source_id > 0 * ? AND guid = ? AND updated_at <= ?'",
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'an entry that its feed declares deleted goes, and only from the feed that brought it',
   },
   {
@@ -2415,7 +2415,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/sync-source.ts',
     from: 'problem === null ? validators : NO_VALIDATORS',
     to: 'validators',
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a feed that was cut off gives what is there, its owner is told, and it is read whole as soon as it can be',
   },
   {
@@ -2423,7 +2423,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/sources/run-store.ts',
     from: '?.run ?? 0) - RUNS)',
     to: '?.run ?? 0) - 10 * RUNS)',
-    test: 'test/source-runs.test.ts',
+    test: 'test/features/manage-sources/source-runs.test.ts',
     name: 'of each source 30 days and 20 runs are kept, notes are short, and all of it goes with the source',
   },
   {
@@ -2431,7 +2431,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/webhooks/note-deliveries.ts',
     from: 'if (UNKNOWN.includes(status)) return;',
     to: '',
-    test: 'test/source-runs.test.ts',
+    test: 'test/features/manage-sources/source-runs.test.ts',
     name: 'what a webhook refused is told its owner with the reason, in one row a day, and no stranger writes for each try',
   },
   {
@@ -2439,7 +2439,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/bin/web.ts',
     from: 'await noteDeliveries(hub);',
     to: '',
-    test: 'test/source-runs.test.ts',
+    test: 'test/features/manage-sources/source-runs.test.ts',
     name: 'a web process that is asked to stop writes what was delivered last',
   },
   {
@@ -2447,7 +2447,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/delete-source.ts',
     from: '      done += removed;\n',
     to: '',
-    test: 'test/progress.test.ts',
+    test: 'test/features/manage-sources/progress.test.ts',
     name: 'long jobs say in their own transactions how far they are: a large feed, an import, the removal of a source and of an account',
   },
   {
@@ -2455,7 +2455,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/fetch-feed.ts',
     from: 'feed: null, url: stays, askedFor',
     to: 'feed: null, url, askedFor',
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a permanent move to an address that answers 304 is stored',
   },
   {
@@ -2463,7 +2463,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-fetch.ts',
     from: 'url.origin === new URL(request.url).origin ? request.authorization : undefined',
     to: 'request.authorization',
-    test: 'test/feed-passwords.test.ts',
+    test: 'test/features/feeds/feed-passwords.test.ts',
     name: 'no other origin gets the password: neither by a redirect, nor by a page, nor after a permanent move',
   },
   {
@@ -2471,7 +2471,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/feed-passwords.ts',
     from: 'origin === new URL(url).origin ? header',
     to: 'origin ? header',
-    test: 'test/feed-passwords.test.ts',
+    test: 'test/features/feeds/feed-passwords.test.ts',
     name: 'no other origin gets the password: neither by a redirect, nor by a page, nor after a permanent move',
   },
   {
@@ -2479,7 +2479,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/add-source.ts',
     from: "hadPassword ? 'private' : visibility",
     to: 'visibility',
-    test: 'test/feed-passwords.test.ts',
+    test: 'test/features/feeds/feed-passwords.test.ts',
     name: 'a feed behind a password is fetched with it, and private whatever is asked for',
   },
   {
@@ -2487,7 +2487,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/feed-passwords.ts',
     from: 'text && passwords.seal(hub.config, sourceId, text)',
     to: 'text && passwords.seal({ hubSecretKey: null }, sourceId, text)',
-    test: 'test/feed-passwords.test.ts',
+    test: 'test/features/feeds/feed-passwords.test.ts',
     name: 'the password is shown nowhere, logged nowhere and exported nowhere, not even to its owner',
   },
   {
@@ -2495,7 +2495,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/delete-post-pages.ts',
     from: 'feedPosts(hub).rememberDeleted(post.sourceId, post.guid);',
     to: '',
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a post that was deleted here does not come back under another id',
   },
   {
@@ -2503,7 +2503,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/fetch-feed.ts',
     from: "...(etag ? { 'if-none-match': etag } : {}),",
     to: '',
-    test: 'test/sync-source.test.ts',
+    test: 'test/features/feeds/sync-source.test.ts',
     name: 'an unchanged feed is asked for conditionally, and its 304 writes no post',
   },
   {
@@ -2511,7 +2511,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/fetch-feed.ts',
     from: 'if (status === 410)',
     to: 'if (status === 411)',
-    test: 'test/sync-source.test.ts',
+    test: 'test/features/feeds/sync-source.test.ts',
     name: '410 pauses the source, tells its owner why, and leaves its posts',
   },
   {
@@ -2519,7 +2519,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/plan-sync.ts',
     from: 'HOUR * 2 ** Math.min(failures, 10)',
     to: 'HOUR',
-    test: 'test/plan-sync.test.ts',
+    test: 'test/features/feeds/plan-sync.test.ts',
     name: 'failures are followed by longer and longer pauses of a day at most',
   },
   {
@@ -2527,7 +2527,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/plan-sync.ts',
     from: 'LONGEST_INTERVAL = DAY',
     to: 'LONGEST_INTERVAL = 2 * DAY',
-    test: 'test/plan-sync.test.ts',
+    test: 'test/features/feeds/plan-sync.test.ts',
     name: 'no rhythm, request or chance leads out of 15 minutes to 24 hours',
   },
   {
@@ -2535,7 +2535,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/output-feed-routes.ts',
     from: '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]',
     to: '[\\u0000]',
-    test: 'test/output-feeds.test.ts',
+    test: 'test/features/feeds/output-feeds.test.ts',
     name: 'characters that XML cannot hold are left out, whatever was stored',
   },
 
@@ -2545,7 +2545,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: "default-src 'none'; style-src 'self'",
     to: "default-src *; style-src 'self'",
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'every kind of answer carries the security headers',
   },
   {
@@ -2553,7 +2553,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/answer-request.ts',
     from: "viewer && isText ? 'private, no-cache'",
     to: "viewer && isText ? 'no-cache'",
-    test: 'test/kept-by-browsers.test.ts',
+    test: 'test/app/kept-by-browsers.test.ts',
     name: 'everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept',
   },
   {
@@ -2561,7 +2561,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/reading-routes.ts',
     from: 'if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);',
     to: '',
-    test: 'test/reading-now.test.ts',
+    test: 'test/features/reading/reading-now.test.ts',
     name: 'a list learns how many posts have arrived for it, of what its reader may see',
   },
   {
@@ -2569,7 +2569,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/answer-request.ts',
     from: "const policy = viewer && { 'content-security-policy': memberPolicy };",
     to: "const policy = { 'content-security-policy': memberPolicy };",
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'pages for members may run the one script and ask the hub, and nothing else of theirs or of visitors may',
   },
   {
@@ -2577,7 +2577,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: "'x-content-type-options': 'nosniff',",
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'every kind of answer carries the security headers',
   },
   {
@@ -2585,7 +2585,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: '...(secure && {',
     to: '...(!secure && {',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a hub on https tells browsers to stay there',
   },
   {
@@ -2593,7 +2593,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: 'return isRead(req) && req.headers.cookie === undefined && req.headers.authorization === undefined;',
     to: 'return isRead(req) && req.headers.authorization === undefined;',
-    test: 'test/response-cache.test.ts',
+    test: 'test/platform/http/response-cache.test.ts',
     name: 'nothing that a signed-in person sees is ever given to anybody else',
   },
   {
@@ -2601,7 +2601,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/answer-request.ts',
     from: 'const isShared = viewer === null && ',
     to: 'const isShared = ',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'answers are kept by all if they are for all, by the browser if they are for one, and others by nobody',
   },
   {
@@ -2609,7 +2609,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/send-reply.ts',
     from: "const isStorable = status === 200 && reply.headers['cache-control'] !== 'no-store';",
     to: 'const isStorable = true;',
-    test: 'test/compressed-answers.test.ts',
+    test: 'test/platform/http/compressed-answers.test.ts',
     name: 'what shows a secret is never compressed, nor is what was sent, refused or too short',
   },
   {
@@ -2617,7 +2617,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/compress-answer.ts',
     from: 'if (!response.isCompressible || underWay >= AT_ONCE) return response;',
     to: 'if (!response.isCompressible) return response;',
-    test: 'test/compressed-answers.test.ts',
+    test: 'test/platform/http/compressed-answers.test.ts',
     name: 'only so many answers are compressed at once: one more goes out whole, and later ones are compressed again',
   },
   {
@@ -2625,7 +2625,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/response-cache.ts',
     from: '(compressed?.body.length ?? 0)',
     to: '0',
-    test: 'test/response-cache.test.ts',
+    test: 'test/platform/http/response-cache.test.ts',
     name: 'the compressed form of an answer counts too, and takes the place of the answer without it',
   },
   {
@@ -2633,7 +2633,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/response-cache.ts',
     from: 'if (now === current && now !== UNKNOWN) return true;',
     to: 'if (current !== UNKNOWN) return true;',
-    test: 'test/response-cache.test.ts',
+    test: 'test/platform/http/response-cache.test.ts',
     name: 'a commit of another connection is seen by the very next request',
   },
   {
@@ -2641,7 +2641,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'migrations/0008_sources.sql',
     from: 'AFTER UPDATE OF title, visibility, owner_id, removed_at ON sources',
     to: 'AFTER UPDATE OF visibility, owner_id, removed_at ON sources',
-    test: 'test/response-cache.test.ts',
+    test: 'test/platform/http/response-cache.test.ts',
     name: 'what people do by themselves is seen by everybody\'s next request',
   },
 
@@ -2651,7 +2651,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/confined-command.ts',
     from: "    '--allow-addons',\n",
     to: "    '--allow-addons', '--allow-child-process',\n",
-    test: 'test/permission-flags.test.ts',
+    test: 'test/app/processes/permission-flags.test.ts',
     name: 'a confined process reads the program, writes DATA_DIR and does nothing else, silently',
   },
   {
@@ -2659,7 +2659,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/bring-node.sh',
     from: '[ "$hash" = "$integrity" ] ||',
     to: '[ -n "$hash" ] ||',
-    test: 'test/slow/set-up.test.ts',
+    test: 'test/scripts/set-up.slow.test.ts',
     name: 'a Node with another hash is refused before it is unpacked, and nothing is left behind',
   },
   {
@@ -2667,7 +2667,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/set-up.sh',
     from: 'npm ci --ignore-scripts',
     to: 'npm ci',
-    test: 'test/slow/set-up.test.ts',
+    test: 'test/scripts/set-up.slow.test.ts',
     name: 'a machine with an old Node gets the pinned one in the project, a line that says so, and packages',
   },
   {
@@ -2675,7 +2675,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/readiness.ts',
     from: 'response.status === 200 && ok',
     to: 'response.status === 200',
-    test: 'test/scripts.test.ts',
+    test: 'test/scripts/scripts.test.ts',
     name: 'the health check exits 1 when what listens answers 200 without ok',
   },
   {
@@ -2683,7 +2683,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/systemd/content-hub-health.service',
     from: 'exec systemctl --no-block try-restart content-hub-worker.service',
     to: ':',
-    test: 'test/slow/install-systemd-boot.test.ts',
+    test: 'test/scripts/install-systemd-boot.slow.test.ts',
     name: 'under systemd a web or a worker that hangs is restarted, and one that was stopped is left alone',
   },
   {
@@ -2691,7 +2691,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/monitoring/alerts.yml',
     from: 'service_worker_last_seen_timestamp_seconds > 300',
     to: 'service_worker_last_seen_timestamp_seconds > 3000',
-    test: 'test/slow/alert-rules.test.ts',
+    test: 'test/scripts/alert-rules.slow.test.ts',
     name: 'each rule fires when it should, not at first sight, and not otherwise',
   },
   {
@@ -2699,7 +2699,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/monitoring/dashboard.json',
     from: 'service_sync_jobs{state=\\"failed',
     to: 'service_sync_jobs{state=\\"fail',
-    test: 'test/metric-list.test.ts',
+    test: 'test/features/health/metric-list.test.ts',
     name: 'rules and dashboard name only metrics and label values that the hub has',
   },
   {
@@ -2707,7 +2707,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/bin/start.ts',
     from: 'process.umask(0o077);',
     to: '',
-    test: 'test/slow/start.test.ts',
+    test: 'test/app/processes/start.slow.test.ts',
     name: 'the data folder is made for the hub alone, and what is written there too',
   },
 
@@ -2717,7 +2717,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/account-pages.ts',
     from: "days === '' ? {} : { days }",
     to: "/^\\d+$/.test(days ?? '') ? { days } : {}",
-    test: 'test/unknown-values.test.ts',
+    test: 'test/app/unknown-values.test.ts',
     name: 'a token whose number of days is not understood is refused, and the form comes back as it was filled in',
   },
   {
@@ -2727,7 +2727,7 @@ export const MUTATIONS: Mutation[] = [
       '  if (value === undefined) return undefined;',
     to: "function readInteger(value: unknown, min: number, max: number, refuse: Refuse): number | undefined {\n" +
       "  if (value === undefined || value === '') return undefined;",
-    test: 'test/unknown-values.test.ts',
+    test: 'test/app/unknown-values.test.ts',
     name: 'an invitation is refused when its hours or role are not understood, also when the field was emptied',
   },
   {
@@ -2735,7 +2735,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/net/outbound-fetch.ts',
     from: 'assertWanted(url, addresses.map(({ address }) => address), request);',
     to: '',
-    test: 'test/own-feeds.test.ts',
+    test: 'test/features/feeds/own-feeds.test.ts',
     name: 'an address that leads to the hub itself is refused as a source, also by a redirect, a page or an import, and never asked',
   },
   {
@@ -2743,7 +2743,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/read-config.ts',
     from: ', ...misspeltNames(fileNames, known)',
     to: '',
-    test: 'test/config.test.ts',
+    test: 'test/features/hub/config.test.ts',
     name: 'a name in .env that looks like a setting is an error that names the nearest one, with all other mistakes',
   },
 
@@ -2753,7 +2753,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/set-up.sh',
     from: 'tell_if_offline 8>&- 9>&- &',
     to: 'sleep 0 &',
-    test: 'test/slow/set-up.test.ts',
+    test: 'test/scripts/set-up.slow.test.ts',
     name: 'while npm is still trying, a registry that does not answer is told, and a slow network goes on',
   },
 
@@ -2763,7 +2763,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/confined-command.ts',
     from: "'/proc/self/status', '/proc/self/limits'",
     to: "'/proc/self', '/proc/self/limits'",
-    test: 'test/permission-flags.test.ts',
+    test: 'test/app/processes/permission-flags.test.ts',
     name: 'a confined process reads the program, writes DATA_DIR and does nothing else, silently',
   },
   {
@@ -2771,7 +2771,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/confined-command.ts',
     from: "'/proc/self/limits', '/proc/self/mountinfo'",
     to: "'/proc/self/limits', '/proc/self/fd', '/proc/self/mountinfo'",
-    test: 'test/ways-out.test.ts',
+    test: 'test/app/processes/ways-out.test.ts',
     name: 'no path that a process was granted, no descriptor and no link below them leads to other files',
   },
   {
@@ -2779,7 +2779,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/confined-command.ts',
     from: "folders: ['src', ",
     to: "folders: ['.', 'src', ",
-    test: 'test/ways-out.test.ts',
+    test: 'test/app/processes/ways-out.test.ts',
     name: 'no path that a process was granted, no descriptor and no link below them leads to other files',
   },
   {
@@ -2787,7 +2787,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/grant-names.ts',
     from: "return longer.name.startsWith(shorter.name) && longer.name[shorter.name.length] !== '/';",
     to: 'return false;',
-    test: 'test/granted-names.test.ts',
+    test: 'test/app/processes/granted-names.test.ts',
     name: 'this Node grants data that was put aside, and nothing else there',
   },
   {
@@ -2795,7 +2795,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/confined-command.ts',
     from: 'readable.toSorted((a, b) => a.length - b.length)',
     to: 'readable',
-    test: 'test/granted-names.test.ts',
+    test: 'test/app/processes/granted-names.test.ts',
     name: 'this Node grants the folder above the data, and nothing else there',
   },
   {
@@ -2803,7 +2803,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/metrics/measure-process.ts',
     from: "if (codeOf(error) === 'EBADF') return false;",
     to: "if (codeOf(error) === 'EBADF') return true;",
-    test: 'test/process-metrics.test.ts',
+    test: 'test/platform/metrics/process-metrics.test.ts',
     name: 'an open file is one more descriptor',
   },
   {
@@ -2811,7 +2811,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/credential-store.ts',
     from: "{ table: 'sessions', column: 'created_at', furthest: 0 },",
     to: '',
-    test: 'test/clock-jumps.test.ts',
+    test: 'test/features/hub/clock-jumps.test.ts',
     name: 'a session that began a year ahead goes on while it is used, and for half a year at most',
   },
   {
@@ -2819,7 +2819,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/jobs/scheduler.ts',
     from: 'SET ${also}${column} = @now',
     to: 'SET ${column} = @now',
-    test: 'test/clock-jumps.test.ts',
+    test: 'test/features/hub/clock-jumps.test.ts',
     name: 'an invitation that was made a year ahead is open for as long as it was meant to be',
   },
   {
@@ -2827,7 +2827,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/errors/error-store.ts',
     from: "'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?'",
     to: '`SELECT COUNT(*) AS n FROM error_events WHERE last_at < ? + ${Number(db.inTransaction)}`',
-    test: 'test/constant-sql.test.ts',
+    test: 'test/house/constant-sql.test.ts',
     name: 'every statement is a literal, or made of constants of the sources',
   },
 
@@ -2837,7 +2837,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-store.ts',
     from: 'const listed = Object.entries(LISTED_COLUMNS)',
     to: 'const listed = content',
-    test: 'test/long-lists.test.ts',
+    test: 'test/house/long-lists.test.ts',
     name: 'no list reads contents: each row of it is small, and contents stand behind all that it reads',
   },
   {
@@ -2845,7 +2845,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/open-database.ts',
     from: 'if (openWrites > 0)',
     to: 'if (openWrites > 1)',
-    test: 'test/no-parsing-in-transactions.test.ts',
+    test: 'test/house/no-parsing-in-transactions.test.ts',
     name: 'sanitizingHtml throws within a write transaction, and works again after it',
   },
   {
@@ -2853,7 +2853,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/fetch-feed.ts',
     from: "return url.startsWith('https:') && !movedPermanentlyTo.startsWith('https:') ? url : movedPermanentlyTo;",
     to: 'return movedPermanentlyTo;',
-    test: 'test/sync-odd-feeds.test.ts',
+    test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a permanent move from https to http is followed each time and never stored',
   },
   {
@@ -2861,7 +2861,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/ingest-posts.ts',
     from: 'JSON.stringify(hashed)',
     to: 'JSON.stringify(post)',
-    test: 'test/posts.test.ts',
+    test: 'test/features/posts/posts.test.ts',
     name: "a new member of a feed's post leaves the hash as version 1.0.0 stored it, and so do other orders of members",
   },
   {
@@ -2869,7 +2869,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/schedule.ts',
     from: 'if (!hasPassed(heartbeats(hub).lastSeen(name) ?? -Infinity, DAY, hub.clock())) return;',
     to: 'heartbeats(hub).lastSeen(name);',
-    test: 'test/scheduler.test.ts',
+    test: 'test/platform/jobs/scheduler.test.ts',
     name: 'a task of once a day runs once a day however often the worker starts, and again soon if it failed',
   },
   {
@@ -2877,7 +2877,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/query-posts.ts',
     from: 'const ANSWER_BYTES = 512 * 1024;',
     to: 'const ANSWER_BYTES = 512 * 1024 * 1024;',
-    test: 'test/long-lists.test.ts',
+    test: 'test/house/long-lists.test.ts',
     name: 'an answer of the API ends before 512 KiB of contents, after one post at least, and the next goes on',
   },
   {
@@ -2885,7 +2885,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/search-index-store.ts',
     from: 'post.isPublic === 1 ? terms : ownersTerms(terms, post.ownerId)',
     to: 'terms',
-    test: 'test/search.test.ts',
+    test: 'test/features/posts/search.test.ts',
     name: 'the index holds words of private posts under their owner only, however they are written',
   },
   {
@@ -2893,7 +2893,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/post-store.ts',
     from: "p.is_public = (s.visibility = 'public') AND",
     to: '',
-    test: 'test/search.test.ts',
+    test: 'test/features/posts/search.test.ts',
     name: 'a large source changes its readers at once, and its posts follow in steps that a stop only puts off',
   },
 
@@ -2903,7 +2903,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/data-locks.ts',
     from: "return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');",
     to: "return takePlace(dataDir, 'worker');",
-    test: 'test/slow/second-hub.test.ts',
+    test: 'test/features/hub/second-hub.slow.test.ts',
     name: 'a second web on the same data is refused with 75 while the first runs, however that ends',
   },
   {
@@ -2911,7 +2911,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/commands/upgrade.ts',
     from: 'assertNobodyRuns(db, migrations, config.dataDir);',
     to: '',
-    test: 'test/hubctl.test.ts',
+    test: 'test/commands/hubctl.test.ts',
     name: 'whatever would migrate is refused with 75 while a hub runs on the data, and goes on when it has stopped',
   },
   {
@@ -2919,7 +2919,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/start-process.ts',
     from: 'if (change !== null) void end(change);',
     to: '',
-    test: 'test/slow/second-hub.test.ts',
+    test: 'test/features/hub/second-hub.slow.test.ts',
     name: 'web stops with the reason when another program changes the schema',
   },
   {
@@ -2927,7 +2927,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/read-health.ts',
     from: 'assertInPlace(hub);',
     to: '',
-    test: 'test/health-routes.test.ts',
+    test: 'test/features/health/health-routes.test.ts',
     name: 'a database that is removed or replaced under the hub turns readiness to 503 and says so, until it is back',
   },
   {
@@ -2935,7 +2935,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: "if (isFound) known = host;\n    return isFound;",
     to: "known = host;\n    return isFound;",
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: "a request that names its host twice is refused, and so is one under a name that is not the hub's",
   },
   {
@@ -2943,7 +2943,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: 'if (namesHostTwice(req)) return false;',
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: "a request that names its host twice is refused, and so is one under a name that is not the hub's",
   },
   {
@@ -2951,7 +2951,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/body.ts',
     from: 'ofAll + bytes > MEMORY_OF_ALL ||',
     to: '',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'bodies that wait in memory share one budget: one address fills its own part, and gets it back',
   },
   {
@@ -2959,7 +2959,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: 'cidrContains(exempt, address) ? null : addressGroup(address)',
     to: 'null',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'an address may have a hundred connections, and one more when one of them ends; a proxy as many as come',
   },
   {
@@ -2967,7 +2967,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/answer-request.ts',
     from: 'if (bytes.length > MAX_PAGE_BYTES) throw',
     to: 'if (bytes.length > 2 * MAX_PAGE_BYTES) throw',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'a page that is too large is not sent: it is a fault of the hub’s own',
   },
   {
@@ -2975,7 +2975,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/serve-file.ts',
     from: 'Buffer.byteLength(dressed) <= maxBytes ?',
     to: 'dressed.length <= 4 * most ?',
-    test: 'test/largest-pages.test.ts',
+    test: 'test/app/largest-pages.test.ts',
     name: 'a post in whatever text fits into its page, its form, a preview and a refusal',
   },
   {
@@ -2983,7 +2983,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: 'if (isGone(exchange.req)) return CLIENT_GONE;',
     to: '',
-    test: 'test/gone-requests.test.ts',
+    test: 'test/platform/http/gone-requests.test.ts',
     name: 'of a thousand reads whose senders have gone, nearly all are dropped before their handler',
   },
   {
@@ -2991,7 +2991,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/request-turns.ts',
     from: 'last = mine.then(() => setImmediate());',
     to: 'void setImmediate;',
-    test: 'test/gone-requests.test.ts',
+    test: 'test/platform/http/gone-requests.test.ts',
     name: 'requests that come together take turns: each is answered, health before all of them, a kept page is made once',
   },
   {
@@ -2999,7 +2999,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/answer-request.ts',
     from: 'if (isGone(exchange.req)) return await letGo(made);',
     to: '',
-    test: 'test/gone-requests.test.ts',
+    test: 'test/platform/http/gone-requests.test.ts',
     name: 'a page whose reader goes while its handler works is not made, and its stream or file is let go',
   },
   {
@@ -3007,7 +3007,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/untaken-answers.ts',
     from: 'return (ofOne.get(who) ?? 0) >= OF_ONE;',
     to: 'return (ofOne.get(who) ?? 0) >= OF_ALL;',
-    test: 'test/untaken-answers.test.ts',
+    test: 'test/platform/http/untaken-answers.test.ts',
     name: 'what waits begins one after the other, writes too, each when the answer before it was read',
   },
   {
@@ -3015,7 +3015,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/untaken-answers.ts',
     from: 'if (ofAll > OF_ALL) cutOldest();',
     to: '',
-    test: 'test/untaken-answers.test.ts',
+    test: 'test/platform/http/untaken-answers.test.ts',
     name: 'of what all clients leave unread the oldest is cut off, so that nobody else has to wait',
   },
   {
@@ -3023,7 +3023,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/call-handler.ts',
     from: 'if (!route.signedOut || caller.viewer) requireAccess(route, caller, req);',
     to: '',
-    test: 'test/untaken-answers.test.ts',
+    test: 'test/platform/http/untaken-answers.test.ts',
     name: 'a request that waits is dropped when its sender goes, and is nobody’s once the session has ended',
   },
   {
@@ -3031,7 +3031,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/body.ts',
     from: 'viewer === null ? LIMIT_OF_ANYBODY : ofMembers',
     to: 'ofMembers',
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'who is not signed in may send 16 KiB, members a megabyte of JSON or 64 KiB of a form',
   },
   {
@@ -3039,7 +3039,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/env-file.ts',
     from: '/\\s#.*$/',
     to: '/\\s+#.*$/',
-    test: 'test/slow/linear-regex.test.ts',
+    test: 'test/house/linear-regex.slow.test.ts',
     name: 'every regular expression that stands in src is linear',
   },
   {
@@ -3047,7 +3047,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/markup/in-steps.ts',
     from: 'for (; read(STEP); isLong = true) await setImmediate();',
     to: 'while (read(STEP)) isLong = true;',
-    test: 'test/long-posts.test.ts',
+    test: 'test/features/posts/long-posts.test.ts',
     name: 'a long post is read in steps, between which everybody else has a turn',
   },
   {
@@ -3055,7 +3055,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/body.ts',
     from: 'if (body.length > LONG) await turnToParse();',
     to: '',
-    test: 'test/long-posts.test.ts',
+    test: 'test/features/posts/long-posts.test.ts',
     name: 'of long bodies that are there at once, one is parsed in each turn',
   },
   {
@@ -3063,7 +3063,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/search-words.ts',
     from: 'const MAX_TERMS = 200_000;',
     to: 'const MAX_TERMS = 4_000_000;',
-    test: 'test/long-posts.test.ts',
+    test: 'test/features/posts/long-posts.test.ts',
     name: 'the words of a long post are prepared in steps, and no more of them than one transaction should index',
   },
   {
@@ -3071,7 +3071,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/ingest-posts.ts',
     from: 'const STEP_WORK = 10;',
     to: 'const STEP_WORK = 10_000;',
-    test: 'test/long-posts.test.ts',
+    test: 'test/features/posts/long-posts.test.ts',
     name: 'the posts of a large feed are stored in steps between which others write, once each and in their order',
   },
   {
@@ -3079,7 +3079,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/fetch-feed.ts',
     from: 'const isPartial = beginning?.isLarge() ?? false;',
     to: 'const isPartial = false;',
-    test: 'test/long-posts.test.ts',
+    test: 'test/features/posts/long-posts.test.ts',
     name: 'a large feed is recognised by its beginning, and the worker reads it at once',
   },
   {
@@ -3087,7 +3087,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/parse-beginning.ts',
     from: "return kind === 'other' || (kind === 'json' && missing.size > 0);",
     to: 'return true;',
-    test: 'test/long-posts.test.ts',
+    test: 'test/features/posts/long-posts.test.ts',
     name: 'of a large feed web receives and unpacks no more than tells what it is',
   },
   {
@@ -3095,7 +3095,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/hub.ts',
     from: '      giveBack();\n      throw metLimit',
     to: '      throw metLimit',
-    test: 'test/sign-in-limits.test.ts',
+    test: 'test/features/accounts/sign-in-limits.test.ts',
     name: 'whom a larger network’s guesses keep waiting has not guessed',
   },
   {
@@ -3103,7 +3103,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/change-source.ts',
     from: 'Boolean(password) || source.hadPassword === 1',
     to: 'Boolean(password)',
-    test: 'test/feed-passwords.test.ts',
+    test: 'test/features/feeds/feed-passwords.test.ts',
     name: 'a password is given, replaced and taken back later; giving one makes the source private for good',
   },
   {
@@ -3111,7 +3111,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/import-opml.ts',
     from: 'if (saysItLeadsHere(hub.config, new URL(url))) return',
     to: 'if (!url) return',
-    test: 'test/own-feeds.test.ts',
+    test: 'test/features/feeds/own-feeds.test.ts',
     name: 'an address that leads to the hub itself is refused as a source, also by a redirect, a page or an import, and never asked',
   },
   {
@@ -3119,7 +3119,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/query-posts.ts',
     from: 'FILE_BYTES * (files.get(id) ?? 0)',
     to: '0 * (files.get(id) ?? 0)',
-    test: 'test/long-lists.test.ts',
+    test: 'test/house/long-lists.test.ts',
     name: 'files count as contents do: an answer of the API ends before a thousand of them, and a feed leaves out the rest',
   },
   {
@@ -3127,7 +3127,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/receive-upload.ts',
     from: '?? 0) > FILES_OF_POST',
     to: '?? 0) > 10 * FILES_OF_POST',
-    test: 'test/upload-quota.test.ts',
+    test: 'test/features/attachments/upload-quota.test.ts',
     name: 'a post has a hundred files at most',
   },
   {
@@ -3135,7 +3135,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: 'isWeaker(parameters) };\n      }, who);',
     to: 'isWeaker(parameters) };\n      });',
-    test: 'test/sign-in-limits.test.ts',
+    test: 'test/features/accounts/sign-in-limits.test.ts',
     name: 'one account that has its password checked all the time keeps nobody out, and whoever is told to wait has not guessed',
   },
   {
@@ -3143,7 +3143,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/limit-concurrency.ts',
     from: 'Math.ceil(waiting / 2)',
     to: 'waiting',
-    test: 'test/slots.test.ts',
+    test: 'test/platform/slots.test.ts',
     name: 'half of those who wait may be one and the same',
   },
   {
@@ -3151,7 +3151,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/passwords.ts',
     from: '    giveBack(); // the password was right or was not checked\n',
     to: '',
-    test: 'test/sign-in-limits.test.ts',
+    test: 'test/features/accounts/sign-in-limits.test.ts',
     name: 'one account that has its password checked all the time keeps nobody out, and whoever is told to wait has not guessed',
   },
   {
@@ -3159,7 +3159,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/posts/ingest-posts.ts',
     from: 'work, accountOf())',
     to: 'work)',
-    test: 'test/long-posts.test.ts',
+    test: 'test/features/posts/long-posts.test.ts',
     name: 'one account waits with twenty long posts, and others wait beside it',
   },
   {
@@ -3167,7 +3167,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/add-source.ts',
     from: 'catch(refuseUnreadable), accountId)',
     to: 'catch(refuseUnreadable))',
-    test: 'test/fair-syncs.test.ts',
+    test: 'test/features/feeds/fair-syncs.test.ts',
     name: 'one member waits with 25 new feeds, and others wait beside them',
   },
   {
@@ -3175,7 +3175,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/accounts/account-routes.ts',
     from: "if (req.viewer.via !== 'session') throw",
     to: 'if (!req.viewer) throw',
-    test: 'test/accounts.test.ts',
+    test: 'test/features/accounts/accounts.test.ts',
     name: 'an API token is shown once, works like its owner, and not at all when it was revoked',
   },
   {
@@ -3183,7 +3183,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/nearest-name.ts',
     from: '<= slips)',
     to: '< slips)',
-    test: 'test/config.test.ts',
+    test: 'test/features/hub/config.test.ts',
     name: 'a name in .env that looks like a setting is an error that names the nearest one, with all other mistakes',
   },
   {
@@ -3191,7 +3191,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/supervise.ts',
     from: '{ ...FEW_ARENAS, ...env }',
     to: '{ ...env }',
-    test: 'test/supervise.test.ts',
+    test: 'test/app/processes/supervise.test.ts',
     name: 'every process has two arenas of memory',
   },
   {
@@ -3199,7 +3199,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/bin/launch.ts',
     from: '{ ...FEW_ARENAS, ...process.env }',
     to: '{ ...process.env }',
-    test: 'test/slow/start.test.ts',
+    test: 'test/app/processes/start.slow.test.ts',
     name: 'launch becomes the program: same process id, arguments, working folder, streams and exit status',
   },
   {
@@ -3207,7 +3207,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/reply.ts',
     from: '    await setImmediate();',
     to: '',
-    test: 'test/leaving.test.ts',
+    test: 'test/features/leaving/leaving.test.ts',
     name: 'a long export goes out in chunks, between which others have their turn',
   },
   // The API is as it is described.
@@ -3216,7 +3216,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/api-schemas.ts',
     from: 'hasPassword: flag, ',
     to: '',
-    test: 'test/slow/openapi-answers.test.ts',
+    test: 'test/app/openapi-answers.slow.test.ts',
     name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
   },
   {
@@ -3224,7 +3224,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/openapi.ts',
     from: "method === 'GET' ? 'read' : 'write'",
     to: "'read'",
-    test: 'test/slow/openapi-answers.test.ts',
+    test: 'test/app/openapi-answers.slow.test.ts',
     name: 'every operation takes what is documented, gives what is documented, and refuses as documented',
   },
   {
@@ -3232,7 +3232,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/api-operations.ts',
     from: 'role, hours: {',
     to: 'role, days: {',
-    test: 'test/openapi.test.ts',
+    test: 'test/app/openapi.test.ts',
     name: 'each member of a body and each parameter of a query that a handler reads by its name is described',
   },
   {
@@ -3240,7 +3240,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/mark-read.ts',
     from: 'upTo: Math.min(upTo ?? Infinity, posts(hub).lastId())',
     to: 'upTo: posts(hub).lastId()',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'all is marked up to the newest post that was shown, and undone within a minute',
   },
   {
@@ -3248,7 +3248,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/reading-store.ts',
     from: 'changes FROM read_undo WHERE id = ? AND account_id = ?',
     to: 'changes FROM read_undo WHERE id = ? AND account_id <> -?',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'all is marked up to the newest post that was shown, and undone within a minute',
   },
   {
@@ -3256,7 +3256,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/follows/follow-store.ts',
     from: "MAY_SEE = `(s.visibility = 'public'",
     to: "MAY_SEE = `(s.visibility <> ''",
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'a source that became private is not in its followers’ lists, and is there again with it',
   },
   {
@@ -3264,7 +3264,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/follows/follow-store.ts',
     from: "'SELECT id FROM folders WHERE account_id = ? AND name = ?'",
     to: "'SELECT id FROM folders WHERE account_id <> -? AND name = ?'",
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'sources stand in folders of one’s own, which go with the last source in them',
   },
   {
@@ -3272,7 +3272,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/import-store.ts',
     from: 'AND id NOT IN (SELECT value FROM json_each(@running))',
     to: 'AND @running = @running',
-    test: 'test/imports.test.ts',
+    test: 'test/features/manage-sources/imports.test.ts',
     name: 'the same file twice at once, and many files, lose no line and add no feed twice',
   },
   {
@@ -3280,7 +3280,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/mark-read.ts',
     from: 'readMarks(hub).left(viewer.id) === 0',
     to: 'readMarks(hub).left(viewer.id) < 0',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'an account has so many marks of single posts, and can read on; of its markings the last can be undone',
   },
   {
@@ -3288,7 +3288,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/mark-read.ts',
     from: 'count(range, room + 1) <= room',
     to: 'count(range, room + 1) >= 0',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'what a marking undoes stays small: where its source was read far beyond it, the less is marked, or nothing',
   },
   {
@@ -3296,7 +3296,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/follow-source.ts',
     from: 'countForeign(id) >= hub.config',
     to: 'countForeign(id) > hub.config',
-    test: 'test/follows.test.ts',
+    test: 'test/features/follows/follows.test.ts',
     name: 'a reading list holds SOURCES_MAX sources of others, and one’s own; an import leaves out what is more',
   },
   {
@@ -3304,7 +3304,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/find-in-lists.ts',
     from: '...only, scanned: SCAN_MAX',
     to: '...only, scanned: 1e9',
-    test: 'test/search-lists.test.ts',
+    test: 'test/features/reading/search-lists.test.ts',
     name: 'a search for a word that stands everywhere looks at so many posts at once, and on between turns of others',
   },
   {
@@ -3312,7 +3312,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/old-posts-store.ts',
     from: 'EXISTS (SELECT 1 FROM stars t WHERE t.post_id = p.id)',
     to: 'EXISTS (SELECT 1 FROM stars t WHERE t.post_id = -p.id)',
-    test: 'test/post-retention.test.ts',
+    test: 'test/features/retention/post-retention.test.ts',
     name: 'nothing goes that anybody has starred, has yet to read, or has marked as unread, nor what comes back in time',
   },
   {
@@ -3320,7 +3320,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/sources/source-store.ts',
     from: "${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public'",
     to: "${SELECT_SOURCES} AND f.url = ? AND s.visibility <> ''",
-    test: 'test/sync-source.test.ts',
+    test: 'test/features/feeds/sync-source.test.ts',
     name: 'one owner has a feed once, and whoever else adds it follows that, or has one where it is private',
   },
 
@@ -3330,7 +3330,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/mark-read.ts',
     from: 'Math.min(firstUnread - 1, limits.upTo)',
     to: 'limits.upTo',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'what is older than a time, above or below a post, or named, is marked and nothing else',
   },
   {
@@ -3338,7 +3338,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/mark-read.ts',
     from: 'if (now?.isRead !== 1 || now.markedAt !== madeAt) return;',
     to: '',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'what was read anew after a marking stays read when that is undone',
   },
   {
@@ -3346,7 +3346,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/reading-store.ts',
     from: 'row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN',
     to: 'row.madeAt <= clock()',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'all is marked up to the newest post that was shown, and undone within a minute',
   },
   {
@@ -3354,7 +3354,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/list-store.ts',
     from: 'ELSE m.is_read = 0 OR m.marked_at >= @since END',
     to: 'ELSE m.is_read = 0 END',
-    test: 'test/slow/reading-truth.test.ts',
+    test: 'test/features/reading/reading-truth.slow.test.ts',
     name: 'an unread list stays what it was when it was opened, with what was read since',
   },
   {
@@ -3362,7 +3362,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/reading-store.ts',
     from: 'const KEPT = DAY;',
     to: 'const KEPT = MINUTE;',
-    test: 'test/slow/reading-truth.test.ts',
+    test: 'test/features/reading/reading-truth.slow.test.ts',
     name: 'marks that say nothing more than the source’s go after a day, and few unread posts are marked instead',
   },
   {
@@ -3370,7 +3370,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/raise-marks.ts',
     from: ' || readUndo(hub).hasLive(key.accountId)',
     to: '',
-    test: 'test/slow/reading-truth.test.ts',
+    test: 'test/features/reading/reading-truth.slow.test.ts',
     name: 'marks that say nothing more than the source’s go after a day, and few unread posts are marked instead',
   },
   {
@@ -3378,7 +3378,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/follow-source.ts',
     from: 'posts(hub).nthLast(sourceId, UNREAD_AT_FIRST)',
     to: '0',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'whoever follows a source that is there has its newest thirty posts to read, and whatever comes',
   },
   {
@@ -3386,7 +3386,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/follow-source.ts',
     from: 'const isKnown = maySeeSource(hub, sourceId, viewer) ||',
     to: "const isKnown = maySeeSource(hub, sourceId, { ...viewer, role: 'admin' }) ||",
-    test: 'test/follows.test.ts',
+    test: 'test/features/follows/follows.test.ts',
     name: 'only a source that one may see can be followed, and one that became private is silent',
   },
   {
@@ -3394,7 +3394,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/list-store.ts',
     from: 'WHERE t.account_id = @viewerId AND ${MAY_SEE} AND (@sourceId = 0 OR t.source_id = @sourceId)',
     to: 'WHERE t.account_id = @viewerId AND (@sourceId = 0 OR t.source_id = @sourceId)',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'a star keeps a post in a list of its own, for one person, in the order of publishing',
   },
   {
@@ -3402,7 +3402,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/list-store.ts',
     from: 'AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)',
     to: '',
-    test: 'test/search-lists.test.ts',
+    test: 'test/features/reading/search-lists.test.ts',
     name: 'a search in a list of very many sources and posts finds nothing of what is not in it',
   },
   {
@@ -3410,7 +3410,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/find-in-lists.ts',
     from: 'list.isUnread ? unread : all).all',
     to: 'all).all',
-    test: 'test/search-lists.test.ts',
+    test: 'test/features/reading/search-lists.test.ts',
     name: 'a search finds what is unread, starred, in a folder or of a source, and nothing else',
   },
   {
@@ -3418,7 +3418,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/post-in-list-pages.ts',
     from: "!String(headers['sec-purpose'] ?? '').includes('prefetch') && ",
     to: '',
-    test: 'test/reading-pages.test.ts',
+    test: 'test/features/reading/reading-pages.test.ts',
     name: 'opening marks as read; looking ahead, asking for the head, reading for a program and the choice not to do not',
   },
   {
@@ -3426,7 +3426,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/input.ts',
     from: '/^\\/(?![/\\\\])[^',
     to: '/^\\/[^',
-    test: 'test/reading-api.test.ts',
+    test: 'test/features/reading/reading-api.test.ts',
     name: 'forms mark, star and undo without a script, and lead back to the page that they were on',
   },
   {
@@ -3434,7 +3434,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/old-posts-store.ts',
     from: 'AND f.read_up_to < p.id',
     to: 'AND f.read_up_to < 0',
-    test: 'test/post-retention.test.ts',
+    test: 'test/features/retention/post-retention.test.ts',
     name: 'nothing goes that anybody has starred, has yet to read, or has marked as unread, nor what comes back in time',
   },
   {
@@ -3442,7 +3442,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/old-posts-store.ts',
     from: 'WHERE m.post_id = p.id AND m.is_read = 0)',
     to: 'WHERE m.post_id = p.id AND m.is_read = 2)',
-    test: 'test/post-retention.test.ts',
+    test: 'test/features/retention/post-retention.test.ts',
     name: 'nothing goes that anybody has starred, has yet to read, or has marked as unread, nor what comes back in time',
   },
   {
@@ -3450,7 +3450,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/retention/remove-old-rows.ts',
     from: 'days: (config) => config.postRetentionDays',
     to: 'days: (config) => config.postRetentionDays || 365',
-    test: 'test/post-retention.test.ts',
+    test: 'test/features/retention/post-retention.test.ts',
     name: 'posts that were written here, and all where nothing is set, stay for ever',
   },
   {
@@ -3458,7 +3458,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/opml.ts',
     from: '[exported(source, url, folder)]',
     to: '[exported(source, source.feedUrl ?? url, folder)]',
-    test: 'test/imports.test.ts',
+    test: 'test/features/manage-sources/imports.test.ts',
     name: 'what one exports names no addresses of feeds that others added, and comes back as it was',
   },
   {
@@ -3466,7 +3466,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/import-pages.ts',
     from: "if (!chosen) input.required('visibility', chosen);",
     to: '',
-    test: 'test/imports.test.ts',
+    test: 'test/features/manage-sources/imports.test.ts',
     name: 'an import asks who may read; a file is taken as well as pasted text',
   },
   {
@@ -3474,7 +3474,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/import-pages.ts',
     from: 'if (!found || found.accountId !== viewer.id)',
     to: 'if (!found)',
-    test: 'test/imports.test.ts',
+    test: 'test/features/manage-sources/imports.test.ts',
     name: 'an import shows how far it is, and then what became of each line',
   },
   {
@@ -3482,7 +3482,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/import-pages.ts',
     from: 'maySee(source, viewer)',
     to: "maySee(source, { ...viewer, role: 'admin' })",
-    test: 'test/imports.test.ts',
+    test: 'test/features/manage-sources/imports.test.ts',
     name: 'the report of an import says no more of a source than its reader may see',
   },
   {
@@ -3490,7 +3490,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/many-sources.ts',
     from: "${mayManage ? feedUrl ?? '' : ''}",
     to: "${feedUrl ?? ''}${mayManage ? '' : ' '}",
-    test: 'test/many-sources.test.ts',
+    test: 'test/features/manage-sources/many-sources.test.ts',
     name: 'the address of a feed finds it for who manages it alone: it may hold a secret',
   },
   {
@@ -3498,7 +3498,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/tell-followers.ts',
     from: '&& maySee(before, account);',
     to: ';',
-    test: 'test/many-sources.test.ts',
+    test: 'test/features/manage-sources/many-sources.test.ts',
     name: 'what others follow is not taken from them silently: the page says how many, they are told, and it can be handed over',
   },
   {
@@ -3506,7 +3506,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/http/server.ts',
     from: "script-src '${options.scriptHash}'`",
     to: "script-src 'self'`",
-    test: 'test/server.test.ts',
+    test: 'test/platform/http/server.test.ts',
     name: 'pages for members may run the one script and ask the hub, and nothing else of theirs or of visitors may',
   },
   {
@@ -3514,7 +3514,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/source-routes.ts',
     from: `'attachment; filename="content-hub.opml"', 'cache-control': 'no-store'`,
     to: `'attachment; filename="content-hub.opml"'`,
-    test: 'test/kept-by-browsers.test.ts',
+    test: 'test/app/kept-by-browsers.test.ts',
     name: 'everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept',
   },
   {
@@ -3522,7 +3522,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/feeds/fetch-icon.ts',
     from: 'const ICON_BYTES = 100 * 1024;',
     to: 'const ICON_BYTES = 100 * 1024 * 1024;',
-    test: 'test/source-icons.test.ts',
+    test: 'test/features/feeds/source-icons.test.ts',
     name: 'an image of more than 100 KiB is no icon',
   },
   {
@@ -3530,7 +3530,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/recognise-icon.ts',
     from: 'const MAX_SIDE = 1024;',
     to: 'const MAX_SIDE = 8192;',
-    test: 'test/source-icons.test.ts',
+    test: 'test/features/feeds/source-icons.test.ts',
     name: 'an image with more pixels than an icon needs is no icon',
   },
   {
@@ -3538,7 +3538,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/proxy/nginx.conf',
     from: 'X-Forwarded-For $remote_addr;',
     to: 'X-Forwarded-For $proxy_add_x_forwarded_for;',
-    test: 'test/slow/proxies.test.ts',
+    test: 'test/platform/http/proxies.slow.test.ts',
     name: "nginx tells the hub the client's address and nothing that the client says of it",
   },
   {
@@ -3546,7 +3546,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/proxy/nginx.conf',
     from: '  gzip off;',
     to: '  gzip on;',
-    test: 'test/slow/proxies.test.ts',
+    test: 'test/platform/http/proxies.slow.test.ts',
     name: 'nginx compresses nothing that the hub has compressed or left as it is',
   },
   {
@@ -3554,7 +3554,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/proxy/Caddyfile',
     from: 'compression off',
     to: 'compression on',
-    test: 'test/slow/proxies.test.ts',
+    test: 'test/platform/http/proxies.slow.test.ts',
     name: 'caddy compresses nothing that the hub has compressed or left as it is',
   },
   {
@@ -3562,7 +3562,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/proxy/nginx.conf',
     from: 'proxy_request_buffering off;',
     to: 'proxy_request_buffering on;',
-    test: 'test/slow/proxies.test.ts',
+    test: 'test/platform/http/proxies.slow.test.ts',
     name: 'an upload comes through nginx while it is sent, and one that is broken off leaves nothing',
   },
   {
@@ -3570,7 +3570,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'scripts/proxy/nginx.conf',
     from: '  default 1;',
     to: '  default 0;',
-    test: 'test/slow/proxies.test.ts',
+    test: 'test/platform/http/proxies.slow.test.ts',
     name: 'the cache in nginx.conf keeps what visitors get for a second or two, and nothing of anybody else',
   },
   {
@@ -3578,7 +3578,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/frame/page-frame.ts',
     from: '<link rel="expect" href="#last" blocking="render">',
     to: '',
-    test: 'test/slow/arriving-pages.test.ts',
+    test: 'test/app/arriving-pages.slow.test.ts',
     name: 'a page that comes in pieces is shown when it is whole, and nothing on it moves',
   },
 
@@ -3588,7 +3588,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/attachments/scan-file.ts',
     from: 'if (isSilent !== since > 0) counts(hub)',
     to: 'if (since > 0) counts(hub)',
-    test: 'test/scanner-told.test.ts',
+    test: 'test/features/admin/scanner-told.test.ts',
     name: 'uploads that a required scanner keeps from being taken are told at once, on the overview and by hubctl',
   },
   {
@@ -3596,7 +3596,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/schedule.ts',
     from: 'run: askScannerAgain',
     to: 'run: () => {}',
-    test: 'test/scanner-told.test.ts',
+    test: 'test/features/admin/scanner-told.test.ts',
     name: 'an alert is sent while a required scanner is away, and that it is over once it answers, without another upload',
   },
   {
@@ -3604,7 +3604,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/offsite-status.ts',
     from: 'const place = newer ?? destinationKey(config, name);',
     to: 'const place = destinationKey(config, name) ?? newer ?? null;',
-    test: 'test/offsite-shown.test.ts',
+    test: 'test/features/backups/offsite-shown.test.ts',
     name: 'a run to a place that was set after the hub started is judged by its record, until the hub is started again',
   },
   {
@@ -3612,7 +3612,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/env-file.ts',
     from: 'used.filter((setting) => !isGiven(setting))',
     to: 'used',
-    test: 'test/changed-settings.test.ts',
+    test: 'test/features/history/changed-settings.test.ts',
     name: 'what the environment gives, what only scripts use and a file that cannot be read as settings are not meant',
   },
   {
@@ -3620,7 +3620,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/history/record-history.ts',
     from: 'kept && !hasPassed(kept.at, 2 * FINE, hub.clock())',
     to: 'kept',
-    test: 'test/overview-history.test.ts',
+    test: 'test/features/history/overview-history.test.ts',
     name: 'a worker that was started again goes on where the one before it was, and what happened in a pause belongs to no bucket',
   },
   {
@@ -3628,7 +3628,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/history/record-history.ts',
     from: 'before?.startedAt === now.startedAt',
     to: 'before !== null',
-    test: 'test/overview-history.test.ts',
+    test: 'test/features/history/overview-history.test.ts',
     name: 'web’s answers come by how long they took; a web that was started again is never negative, and one that is silent leaves a gap',
   },
   {
@@ -3636,7 +3636,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/findings.ts',
     from: "...all.filter(({ level }) => level === 'warn')",
     to: '',
-    test: 'test/findings.test.ts',
+    test: 'test/features/admin/findings.test.ts',
     name: 'each thing is told once, in the order of the overview; what is wrong comes with a sentence and an advice',
   },
   {
@@ -3644,7 +3644,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/admin/next-steps.ts',
     from: '(hasArrived || isForgotten)',
     to: 'true',
-    test: 'test/next-steps.test.ts',
+    test: 'test/features/admin/next-steps.test.ts',
     name: 'a test alert goes by the worker, one at a time, and the page says what came of it',
   },
   {
@@ -3652,7 +3652,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/history/nights.ts',
     from: "damagedDays.has(day) ? 'failed' : outcome",
     to: 'outcome',
-    test: 'test/plots.test.ts',
+    test: 'test/features/history/plots.test.ts',
     name: 'backups that are there count though their runs are forgotten, and a damaged one is no good night',
   },
   {
@@ -3660,7 +3660,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/health/conditions.ts',
     from: 'if (count < BURST) return null;',
     to: 'if (count < Infinity) return null;',
-    test: 'test/findings.test.ts',
+    test: 'test/features/admin/findings.test.ts',
     name: 'as many unexpected errors as an alert is sent of are told, with or without a receiver, until they are over',
   },
   {
@@ -3668,7 +3668,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/manage-sources/many-sources-views.ts',
     from: "source.kind === 'native' || !source.mayManage ?",
     to: "source.kind === 'native' ?",
-    test: 'test/source-runs.test.ts',
+    test: 'test/features/manage-sources/source-runs.test.ts',
     name: 'the list shows nobody else how a source went, whether they follow it or not',
   },
 
@@ -3678,7 +3678,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/app/processes/web-server.ts',
     from: 'requireRoom(hub, route, viewer);',
     to: 'if (route.path === "") requireRoom(hub, route, viewer);',
-    test: 'test/disk-reserve.test.ts',
+    test: 'test/features/hub/disk-reserve.test.ts',
     name: 'below the reserve every other request of a member is refused with 507, in JSON and on a page',
   },
   {
@@ -3686,7 +3686,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/reading/post-in-list-pages.ts',
     from: '  if (!mayRecord(hub)) return;\n',
     to: '',
-    test: 'test/disk-reserve.test.ts',
+    test: 'test/features/hub/disk-reserve.test.ts',
     name: 'below the reserve members sign in, read and delete; what they read stays unread, and no use is noted',
   },
   {
@@ -3694,7 +3694,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/worker-jobs.ts',
     from: '...(stores && {',
     to: '...(!stores && {',
-    test: 'test/disk-reserve.test.ts',
+    test: 'test/features/hub/disk-reserve.test.ts',
     name: 'syncs wait below the reserve without using up attempts, removing goes on, and then they are made',
   },
   {
@@ -3702,7 +3702,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/hub/disk-reserve.ts',
     from: 'free : free + emptyPages }',
     to: 'free + emptyPages : free }',
-    test: 'test/disk-reserve.test.ts',
+    test: 'test/features/hub/disk-reserve.test.ts',
     name: 'empty pages of the database are room for rows, for no files, and for nothing where the log has none',
   },
   {
@@ -3710,7 +3710,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/platform/db/batched-writes.ts',
     from: '      if (isSmall && done > 0) tryToEmptyLog(db);\n',
     to: '',
-    test: 'test/paced-writes.test.ts',
+    test: 'test/platform/db/paced-writes.test.ts',
     name: 'on a disk that is nearly full each step is ten rows, and the log is empty before the next',
   },
   {
@@ -3718,7 +3718,7 @@ export const MUTATIONS: Mutation[] = [
     file: 'src/features/backups/backup-folder.ts',
     from: 'if (free >= needed + kept) return;',
     to: 'if (free >= needed) return;',
-    test: 'test/backup-make.test.ts',
+    test: 'test/features/backups/backup-make.test.ts',
     name: 'case 15: a backup leaves the reserve of the disk that DATA_DIR lies on, and another disk has none',
   },
 ];

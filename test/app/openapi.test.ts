@@ -1,0 +1,146 @@
+// Protects the OpenAPI description: valid, complete, and true of what the routes answer.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openApi } from '../../src/app/openapi.ts';
+import { withOpenApi } from '../../src/app/routes.ts';
+import { noContent } from '../../src/platform/http/reply.ts';
+import { route } from '../../src/platform/http/router.ts';
+import { API } from '../../src/app/api-operations.ts';
+import type { Schema } from '../../src/app/api-schemas.ts';
+import type { ApiDocument } from '../support/api-document.ts';
+import { startHub } from '../support/hub.ts';
+import { SOURCES } from '../support/source-tree.ts';
+
+const INFO = { version: '1.2.3', baseUrl: 'http://hub.example', metricsToken: null };
+const NOTHING_KNOWN = { operations: {}, schemas: {} };
+const nothing = () => noContent();
+
+test('routes under /api are described with their parameters, access and summary, and no others', () => {
+  const { paths } = openApi([
+    route('GET /api/things/:id', 'public', 'One thing', nothing),
+    route('DELETE /api/things/:id', 'member', 'Remove a thing', nothing),
+    route('POST /api/things/:id/parts/:part', 'admin', 'Add a part', nothing),
+    route('GET /things/:id', 'public', 'Page: one thing', nothing),
+  ], NOTHING_KNOWN, INFO) as ApiDocument;
+
+  assert.deepEqual(Object.keys(paths), ['/api/things/{id}', '/api/things/{id}/parts/{part}']);
+  assert.deepEqual(Object.keys(paths['/api/things/{id}'] ?? {}), ['get', 'delete']);
+  const add = paths['/api/things/{id}/parts/{part}']?.['post'];
+  assert.deepEqual(
+    add?.parameters?.map((parameter) => [parameter.name, parameter.in, parameter.required]),
+    [['id', 'path', true], ['part', 'path', true]],
+  );
+  assert.match(add?.summary ?? '', /^Add a part/);
+  assert.deepEqual(paths['/api/things/{id}']?.['get']?.security, [{}, { session: [] }, { token: ['read'] }]);
+  assert.deepEqual(paths['/api/things/{id}']?.['delete']?.security, [{ session: [] }, { token: ['write'] }]);
+});
+
+test('the description lists itself and keeps the other routes as they are', () => {
+  const own = route('GET /api/things', 'public', 'Things', nothing);
+  const all = withOpenApi([own], INFO);
+
+  assert.equal(all[0], own);
+  assert.deepEqual(Object.keys((openApi(all, NOTHING_KNOWN, INFO) as ApiDocument).paths), ['/api/things', '/api/openapi.json']);
+});
+
+test('the hub describes its API: every operation answers, and what needs somebody signed in says so', async (t) => {
+  const { anybody, config } = await startHub(t);
+  const answer = await anybody.get('/api/openapi.json');
+  const document = answer.json<ApiDocument>();
+
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.match(document.openapi, /^3\.1\.\d+$/);
+  assert.deepEqual(document.info, { title: 'Content Hub', version: config.version });
+  assert.equal(document.servers[0]?.url, config.baseUrl);
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
+  assert.ok(operations.length > 15);
+  for (const { path, method, operation } of operations) {
+    const context = `${method} ${path}`;
+    const { status } = await anybody.send(method.toUpperCase(), path.replace(/\{\w+\}/g, '999999'));
+    const isForMembers = operation.security.every((way) => 'session' in way || 'token' in way);
+    assert.notEqual(status, 405, context);
+    assert.equal(status === 401, isForMembers, `${context} answered ${status} to nobody`);
+  }
+});
+
+test('the description keeps the rules of OpenAPI: unique ids, declared parameters, references that lead somewhere', async (t) => {
+  const { anybody } = await startHub(t);
+  const document = (await anybody.get('/api/openapi.json')).json<ApiDocument>();
+  const operations = Object.entries(document.paths).flatMap(
+    ([path, methods]) => Object.values(methods).map((operation) => ({ path, operation })),
+  );
+
+  const ids = operations.map(({ operation }) => operation.operationId);
+  assert.equal(new Set(ids).size, ids.length);
+  for (const { path, operation } of operations) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const declared = operation.parameters.filter((parameter) => parameter.in === 'path');
+    assert.deepEqual(declared.map(({ name }) => name), inPath, path);
+    assert.match(operation.operationId, /^[a-z][A-Za-z0-9]+$/);
+    assert.ok(operation.summary, path);
+    assert.ok(Object.keys(operation.responses).some((status) => status.startsWith('2')), path);
+    for (const way of operation.security.flatMap((one) => Object.keys(one))) {
+      assert.ok(document.components['securitySchemes']?.[way], way);
+    }
+  }
+  const text = JSON.stringify(document);
+  for (const [, reference = ''] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+    const target = reference.split('/').reduce<unknown>((value, key) => Object(value)[key], document);
+    assert.ok(target, reference);
+  }
+});
+
+test('the description may be kept by caches and checked by its entity tag', async (t) => {
+  const { anybody } = await startHub(t);
+  const first = await anybody.get('/api/openapi.json');
+
+  const again = await anybody.get('/api/openapi.json', { 'if-none-match': first.headers.get('etag') ?? '' });
+  assert.equal(again.status, 304);
+  assert.equal(first.headers.get('cache-control'), 'public, max-age=0, must-revalidate');
+});
+
+test('on https the description names the cookie of https', () => {
+  const { components } = openApi([], NOTHING_KNOWN, { ...INFO, baseUrl: 'https://hub.example' }) as ApiDocument;
+
+  assert.deepEqual(
+    components['securitySchemes']?.['session'],
+    { type: 'apiKey', in: 'cookie', name: '__Host-hub_session' },
+  );
+});
+
+test('metrics are for everybody, or for who has the token of their own', () => {
+  const scrape = route('GET /api/metrics', 'public', 'Metrics', nothing, { checksBearer: true });
+  const described = (metricsToken: string | null) =>
+    (openApi([scrape], { operations: API, schemas: {} }, { ...INFO, metricsToken }) as ApiDocument)
+      .paths['/api/metrics']?.['get'];
+
+  assert.deepEqual(described(null)?.security, [{}]);
+  assert.equal(described(null)?.responses['401'], undefined);
+  assert.deepEqual(described('secret')?.security, [{ metrics: [] }]);
+  assert.ok(described('secret')?.responses['401']);
+});
+
+/** What only forms and pages read. */
+const OF_PAGES = [
+  'count', 'days', 'density', 'draft', 'kept', 'keys', 'marksOpened', 'newest', 'next', 'range', 'said', 'session', 'show',
+  'since', 'textSize', 'timeZone', 'undo',
+];
+
+/** Of an item of JSON Feed, whose own specification describes it. */
+const OF_ITEMS = 'src/features/webhooks/read-event.ts';
+
+test('each member of a body and each parameter of a query that a handler reads by its name is described', () => {
+  const read = /\b(?:input\.\w+\(|values\[|query\.get\(|\w+\(query, )'(\w+)'/g;
+  const names = SOURCES.filter(({ name }) => name.startsWith('src/features/') && name !== OF_ITEMS)
+    .flatMap(({ code }) => [...code.matchAll(read)].map(([, name = '']) => name));
+  const described = new Set(Object.values(API).flatMap(({ query = {}, body = {} }) =>
+    [...Object.keys(query), ...Object.values(body).flatMap(membersOf)]));
+
+  assert.ok(names.length > 50);
+  assert.deepEqual([...new Set(names)].filter((name) => !described.has(name) && !OF_PAGES.includes(name)), []);
+});
+
+function membersOf({ properties = {}, anyOf = [] }: Schema): string[] {
+  return [...Object.keys(properties as object), ...(anyOf as Schema[]).flatMap(membersOf)];
+}

@@ -1,0 +1,155 @@
+// Protects the supervision of processes: stopped together, killed when they do not stop, and no grandchild is left.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { onStopSignals } from '../../../src/app/processes/stop-signals.ts';
+import { supervise, type Supervision } from '../../../src/app/processes/supervise.ts';
+import { isRunning } from '../../support/run-program.ts';
+import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+// What a stand-in does when it is asked to stop; each says its process id first, once it listens for signals.
+const STAND_INS = {
+  obedient: `process.on('SIGTERM', () => process.exit(0));`,
+  stubborn: `process.on('SIGTERM', () => process.send('refused'));`,
+  dying: `setTimeout(() => process.exit(3), 50);`,
+  crashing: `setTimeout(() => process.kill(process.pid, 'SIGSEGV'), 50);`,
+  parent: `
+    const { spawn } = await import('node:child_process');
+    process.send({ grandchild: spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']).pid });
+    process.on('SIGTERM', () => {});`,
+};
+
+type Running = { supervision: Supervision; messages: unknown[]; pids: number[] };
+
+/** Supervises one process of each kind, and waits until all of them have said who they are. */
+async function run(t: TestContext, kinds: (keyof typeof STAND_INS)[], graceMs?: number): Promise<Running> {
+  const folder = temporaryFolder(t);
+  for (const kind of kinds) {
+    const hello = 'process.send({ pid: process.pid }); setInterval(() => {}, 1000);';
+    writeFiles(folder, { [`${kind}.mjs`]: `${STAND_INS[kind]}\n${hello}` });
+  }
+  const messages: unknown[] = [];
+  const supervision = supervise(
+    kinds.map((kind) => ({ name: kind, file: process.execPath, args: [join(folder, `${kind}.mjs`)] })),
+    { cwd: folder, env: {}, onMessage: (_name, message) => messages.push(message), ...(graceMs ? { graceMs } : {}) },
+  );
+  t.after(() => supervision.kill());
+  await waitUntil('every process is running', () => numbers(messages, 'pid').length === kinds.length);
+  return { supervision, messages, pids: numbers(messages, 'pid') };
+}
+
+function numbers(messages: unknown[], key: string): number[] {
+  return messages.flatMap((message) => {
+    const entry = typeof message === 'object' && message !== null ? Object.entries(message)[0] : undefined;
+    return entry?.[0] === key ? [Number(entry[1])] : [];
+  });
+}
+
+test('a stop asks every process once and is over when the last has ended', async (t) => {
+  const { supervision, pids } = await run(t, ['obedient', 'obedient']);
+
+  supervision.stop();
+
+  assert.deepEqual(await supervision.ended, { stopRequested: true, died: null, killed: [] });
+  assert.ok(!pids.some(isRunning));
+});
+
+test('every process has two arenas of memory', { skip: process.platform !== 'linux' && 'no /proc' }, async (t) => {
+  const { pids } = await run(t, ['obedient']);
+  assert.match(readFileSync(`/proc/${pids[0]}/environ`, 'utf8'), /(?:^|\0)MALLOC_ARENA_MAX=2\0/);
+});
+
+test('a process that does not stop within the grace time is killed', async (t) => {
+  const { supervision, messages, pids } = await run(t, ['obedient', 'stubborn'], 300);
+
+  supervision.stop();
+
+  assert.deepEqual(await supervision.ended, { stopRequested: true, died: null, killed: ['stubborn'] });
+  assert.ok(messages.includes('refused'));
+  assert.ok(!pids.some(isRunning));
+});
+
+test('kill ends at once what a stop did not', async (t) => {
+  const { supervision, messages } = await run(t, ['stubborn']);
+
+  supervision.stop();
+  await waitUntil('the process has refused', () => messages.includes('refused'));
+  supervision.kill();
+
+  assert.deepEqual((await supervision.ended).killed, ['stubborn']);
+});
+
+test('when a process is killed, so is what it started', async (t) => {
+  const { supervision, messages } = await run(t, ['parent']);
+  const [grandchild = 0] = numbers(messages, 'grandchild');
+  assert.ok(isRunning(grandchild));
+
+  supervision.kill();
+  await supervision.ended;
+
+  await waitUntil('the grandchild is gone', () => !isRunning(grandchild));
+});
+
+test('when one process ends by itself, the others are stopped and the first is named', async (t) => {
+  const { supervision, pids } = await run(t, ['obedient', 'dying']);
+
+  assert.deepEqual(await supervision.ended, {
+    stopRequested: false,
+    died: 'dying ended by itself (exit code 3)',
+    killed: [],
+  });
+  assert.ok(!pids.some(isRunning));
+});
+
+test('a process that a signal ended is described by it', async (t) => {
+  const { supervision } = await run(t, ['crashing']);
+
+  assert.equal((await supervision.ended).died, 'crashing ended by itself (SIGSEGV)');
+});
+
+test('a program that cannot be started stops the others too', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFiles(folder, { 'obedient.mjs': `${STAND_INS.obedient}\nsetInterval(() => {}, 1000);` });
+
+  const { ended } = supervise(
+    [
+      { name: 'present', file: process.execPath, args: [join(folder, 'obedient.mjs')] },
+      { name: 'absent', file: join(folder, 'nothing'), args: [] },
+    ],
+    { cwd: folder, env: {} },
+  );
+
+  assert.match((await ended).died ?? '', /^absent could not be started \(.*ENOENT\)$/);
+});
+
+test('a process does not see the terminal\'s signals: it has a process group of its own', async (t) => {
+  const { pids } = await run(t, ['obedient']);
+  const [pid = 0] = pids;
+
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+
+  assert.equal(Number(fields[2]), pid);
+});
+
+test('the second signal kills, unless it comes with the first, as on Ctrl-C under npm', (t) => {
+  const calls: string[] = [];
+  let now = 0;
+  const before = process.listeners('SIGHUP');
+  onStopSignals(() => calls.push('stop'), () => calls.push('kill'), () => now);
+  const [added] = process.listeners('SIGHUP').filter((listener) => !before.includes(listener));
+  t.after(() => {
+    if (added) for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeListener(signal, added);
+  });
+
+  process.emit('SIGINT');
+  process.emit('SIGINT');
+  now = 999;
+  process.emit('SIGTERM');
+  assert.deepEqual(calls, ['stop']);
+
+  now = 1_000;
+  process.emit('SIGHUP');
+  assert.deepEqual(calls, ['stop', 'kill']);
+});

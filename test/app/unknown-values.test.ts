@@ -1,0 +1,147 @@
+// Protects against numbers and choices that the hub does not understand: it refuses them and takes no default instead.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { isoTime } from '../../src/platform/clock.ts';
+import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
+import { startHub } from '../support/hub.ts';
+
+const DAY = 24 * 3_600_000;
+
+/** No whole number of days, or one that is too small or too large. */
+const NO_DAYS = ['30.5', '-1', '0', '3651', '99999', 'abc', '1e2', '0x1e', ' 30', '30 days'];
+
+type Token = { name: string; scope: string; expiresAt: string | null };
+
+test('a token whose number of days is not understood is refused, and the form comes back as it was filled in', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const typed = { name: 'Feed reader', scope: 'read', currentPassword: hub.password };
+  for (const days of NO_DAYS) {
+    const { status, text } = await ada.form('/settings/tokens', { ...typed, days });
+    assert.equal(status, 422, days);
+    assert.match(text, /<select name="days" aria-invalid="true" aria-describedby="fault-days" autofocus>/, days);
+    assert.match(text, /id="fault-days" role="alert">Days must be an integer from 1 to 3650\./, days);
+    assert.match(text, /name="name" value="Feed reader"/);
+    assert.match(text, /<option value="read" selected>/);
+    assert.match(text, new RegExp(`<option value="${days}" selected>`), 'what was sent, and not a choice in its place');
+    assert.doesNotMatch(text, /shown only once/);
+  }
+  const { text } = await ada.form('/settings/tokens', { name: '', scope: 'all', days: 'abc', currentPassword: hub.password });
+  for (const field of ['name', 'scope', 'days']) assert.match(text, new RegExp(`id="fault-${field}"`), 'all at once');
+  assert.deepEqual(await itemsAt(ada, '/api/tokens'), []);
+});
+
+test('a wrong password keeps what was chosen for a new token; the right one makes it with just that', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const again = await ada.form('/settings/tokens', { name: 'n', scope: 'admin', days: '45', currentPassword: 'wrong' });
+  assert.equal(again.status, 403);
+  for (const kept of [/name="name" value="n"/, /<option value="admin" selected>/, /<option value="45" selected>/]) {
+    assert.match(again.text, kept);
+  }
+  for (const [name, days] of [['month', '30'], ['longest', '3650'], ['never', '']] as const) {
+    await ada.form('/settings/tokens', { name, scope: 'read', days, currentPassword: hub.password });
+  }
+  const made = await itemsAt<Token>(ada, '/api/tokens');
+  assert.deepEqual(Object.fromEntries(made.map(({ name, expiresAt }) => [name, expiresAt])), {
+    month: isoTime(hub.now() + 30 * DAY), longest: isoTime(hub.now() + 3650 * DAY), never: null,
+  });
+});
+
+test('the API takes the end of a token as days or as a time, and refuses what is neither, or both', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const make = (values: object) => ada.post('/api/tokens', { name: 'p', ...values, currentPassword: hub.password });
+  const inAYear = isoTime(hub.now() + 365 * DAY);
+  for (const wrong of [
+    ...[...NO_DAYS, '', null, 30.5, -1, 99999, true, [30]].map((days) => ({ days })),
+    ...['', 'soon', '30', 30, isoTime(hub.now()), '2030-02-30T00:00:00Z'].map((expiresAt) => ({ expiresAt })),
+    ...['', 'all', null, 1].map((scope) => ({ scope })),
+    { days: 30, expiresAt: inAYear },
+  ]) {
+    assert.equal((await make(wrong)).status, 422, JSON.stringify(wrong));
+  }
+  assert.deepEqual(await itemsAt(ada, '/api/tokens'), []);
+  assert.equal((await make({ days: 365 })).json()['expiresAt'], inAYear);
+  assert.equal((await make({ expiresAt: inAYear })).json()['expiresAt'], inAYear);
+  assert.equal((await make({})).json()['expiresAt'], null);
+});
+
+test('an invitation is refused when its hours or role are not understood, also when the field was emptied', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const typed = { role: 'admin', hours: '24', currentPassword: hub.password };
+  for (const hours of ['', '0', '721', '1.5', '-1', 'abc', '1e1']) {
+    const { status, text } = await ada.form('/admin/invitations', { ...typed, hours });
+    assert.equal(status, 422, hours);
+    assert.match(text, new RegExp(`name="hours"[^>]*value="${hours}" aria-invalid="true"`), hours);
+    assert.match(text, /value="admin" selected/);
+    assert.equal((await ada.post('/api/invitations', { ...typed, hours })).status, 422, hours);
+  }
+  for (const role of ['', 'owner']) {
+    assert.equal((await ada.form('/admin/invitations', { ...typed, role })).status, 422, role);
+    assert.equal((await ada.post('/api/invitations', { ...typed, role })).status, 422, role);
+  }
+  assert.deepEqual(await itemsAt(ada, '/api/invitations'), []);
+});
+
+/** Everything that the forms below could change. */
+function stateOf(hub: Awaited<ReturnType<typeof startHub>>): string {
+  const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'posts', 'preferences', 'audit_records'];
+  return JSON.stringify(tables.map((table) =>
+    hub.db.prepare<[], object>('rows', `SELECT * FROM ${table}`).all()));
+}
+
+async function hubOfChoices(t: TestContext) {
+  const hub = await startHub(t);
+  const [ada] = [await hub.person('ada'), await hub.person('bob')];
+  const source = await addNotes(ada);
+  const post = await addPost(ada, source);
+  await ada.form(`/sources/${source}/follow`, { folder: 'Birds', notify: '0' });
+  await ada.form(`/posts/${post}/read`, { read: '0' });
+  return { hub, ada, source: String(source), post };
+}
+
+test('a switch, choice or id of any other form that is not understood is refused, and nothing is changed', async (t) => {
+  const { hub, ada, source, post } = await hubOfChoices(t);
+  const look = { density: 'compact', textSize: 'large' };
+  const refused: [form: string, fields: Record<string, string>, wrong: Record<string, string[]>][] = [
+    ['/settings/preferences', look, { density: ['', 'none'], textSize: [''], keys: ['on', ''], marksOpened: ['yes'], nextSteps: ['2'] }],
+    [`/sources/${source}/follow`, { folder: 'Birds' }, { notify: ['yes', 'true', ''] }],
+    [`/sources/${source}`, { title: 'Notes' }, { visibility: ['', 'friends'], forget: ['yes', ''] }],
+    ['/sources', { kind: 'native', title: 'More' }, { kind: ['', 'blog'], visibility: [''] }],
+    [`/posts/${post}/star`, {}, { star: ['yes', 'false', ''] }],
+    [`/posts/${post}/read`, {}, { read: ['yes', 'false', ''] }],
+    ['/reading/mark-read', {}, { all: ['0', 'yes', 'false'], posts: ['abc', `${post},x`, '1.5', '-1'], source: ['x'] }],
+    ['/reading/mark-read', { all: '1' }, { upTo: ['x'], before: ['yesterday'] }],
+    ['/sources/several', { source }, { act: ['explode', 'toString'] }],
+    ['/sources/several', { act: 'pause' }, { source: ['x', '1.5'] }],
+    ['/sources/several', {}, { bell: ['x', '1.5'] }],
+    ['/sources/folders', { folder: 'Birds', name: 'Owls' }, { act: ['explode', ''] }],
+    ['/admin/accounts/2', { currentPassword: hub.password }, { act: ['explode', '', 'constructor'] }],
+    ['/admin/hub', { name: 'Hub' }, { hue: ['', '1.5', 'blue'] }],
+  ];
+  const before = stateOf(hub);
+  for (const [form, fields, wrong] of refused) {
+    for (const [field, values] of Object.entries(wrong)) {
+      for (const value of values) {
+        const said = `${form} ${field}=${value}`;
+        assert.equal((await ada.form(form, { ...fields, [field]: value })).status, 422, said);
+        assert.equal(stateOf(hub), before, said);
+      }
+    }
+  }
+});
+
+test('the settings that a person chose are still chosen on the page that refuses one of them', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const chosen = { density: 'compact', textSize: 'larger', marksOpened: '1', timeZone: 'Europe/Atlantis' };
+  const { text } = await ada.form('/settings/preferences', chosen);
+  assert.match(text, /value="compact" checked/);
+  assert.match(text, /value="larger" checked/);
+  assert.match(text, /name="marksOpened" value="1" checked/);
+  assert.match(text, /name="keys" value="1" >/, 'switched off, as it was sent');
+  const long = 'x'.repeat(81);
+  assert.match((await ada.form('/settings/name', { displayName: long })).text, new RegExp(`name="displayName" value="${long}"`));
+});

@@ -1,0 +1,514 @@
+// Protects the doors of the hub: invitations, sign-ins, sessions and API tokens, and no secret is kept readable.
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { makeInvitation, makeSetUpLink } from '../../../src/features/accounts/join-hub.ts';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { DAY, HOUR } from '../../../src/platform/clock.ts';
+import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
+import { pointersOf } from '../../support/accounts.ts';
+import { createClient, type Client } from '../../support/client.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+
+type Made = { id: number; url: string; role: string; expiresAt: string };
+type AuditRow = { act: string; actor_id: number | null; actor_name: string; address: string | null; detail: string };
+
+function invite(hub: Hub, role: 'admin' | 'member' = 'member', lifetime = HOUR): string {
+  return makeInvitation(hub.handle, role, lifetime, COMMAND_LINE).token;
+}
+
+function setUpLink(hub: Hub): string | null {
+  return makeSetUpLink(hub.handle);
+}
+
+function joinAs(hub: Hub, invitation: string, username: string, client: Client = createClient(hub.address)) {
+  return client.post('/api/accounts', { invitation, username, password: hub.password });
+}
+
+function audit(hub: Hub): AuditRow[] {
+  const columns = 'act, actor_id, actor_name, address, detail';
+  return hub.db.prepare<[], AuditRow>('t', `SELECT ${columns} FROM audit_records ORDER BY id`).all();
+}
+
+/** Everything that the database's files hold, as bytes. */
+function databaseBytes(hub: Hub): Buffer {
+  const files = readdirSync(hub.dataDir).filter((name) => name.startsWith('hub.db') && !name.endsWith('-shm'));
+  assert.ok(files.includes('hub.db-wal'));
+  return Buffer.concat(files.map((name) => readFileSync(join(hub.dataDir, name))));
+}
+
+test('the first account is the administrator\'s, whatever the invitation said', async (t) => {
+  const hub = await startHub(t);
+
+  const first = await joinAs(hub, invite(hub, 'member'), 'ada');
+  assert.equal(first.status, 201);
+  assert.deepEqual(
+    first.json(), { id: 1, username: 'ada', displayName: 'ada', role: 'admin', createdAt: '2030-01-15T12:00:00.000Z' },
+  );
+  assert.equal((await joinAs(hub, invite(hub, 'member'), 'bob')).json()['role'], 'member');
+  assert.equal((await joinAs(hub, invite(hub, 'admin'), 'eve')).json()['role'], 'admin');
+});
+
+test('set-up links work only while nobody has joined; a second start of the hub leaves the first one’s link good', async (t) => {
+  const hub = await startHub(t);
+  const [old, link] = [setUpLink(hub), setUpLink(hub)];
+
+  assert.equal((await hub.anybody.page(`/join/${old}`)).status, 200);
+  const page = await hub.anybody.page(`/join/${link}`);
+  assert.equal(page.status, 200);
+  assert.match(page.text, /Set up your hub/);
+  await joinAs(hub, invite(hub), 'ada');
+  assert.equal((await hub.anybody.page(`/join/${link}`)).status, 410);
+  assert.equal((await hub.anybody.page(`/join/${old}`)).status, 410);
+  assert.equal((await joinAs(hub, link ?? '', 'eve')).status, 410);
+  assert.equal(setUpLink(hub), null, 'there is none to be had any more');
+});
+
+test('of two who use one set-up link at once, one becomes administrator and the other nobody', async (t) => {
+  const hub = await startHub(t);
+  const link = setUpLink(hub) ?? '';
+
+  const answers = await Promise.all([joinAs(hub, link, 'ada'), joinAs(hub, link, 'eve')]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 410]);
+  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM accounts').get()?.n, 1);
+});
+
+test('an invitation lets one person in, also when several use it at once', async (t) => {
+  const hub = await startHub(t);
+  await hub.newcomer('ada');
+  const invitation = invite(hub);
+
+  const names = ['bob', 'eve', 'joe', 'kim'];
+  const answers = await Promise.all(names.map((name) => joinAs(hub, invitation, name)));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 410, 410, 410]);
+  assert.equal((await joinAs(hub, invitation, 'zoe')).status, 410);
+  assert.equal(
+    hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM invitations').get()?.n, 0, 'used means removed',
+  );
+});
+
+test('of two who want one name at once, one gets it and the other keeps the invitation', async (t) => {
+  const hub = await startHub(t);
+  await hub.newcomer('ada');
+  const [one, other] = [invite(hub), invite(hub)];
+
+  const answers = await Promise.all([joinAs(hub, one, 'bob'), joinAs(hub, other, 'BOB')]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409]);
+  const loser = answers[0]?.status === 409 ? one : other;
+  assert.equal((await joinAs(hub, loser, 'bobby')).status, 201);
+});
+
+test('an expired invitation is gone, for the API, the page, the list and soon the database', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+  const { url } = (await ada.post('/api/invitations', { hours: 2, currentPassword: hub.password })).json<Made>();
+  const token = url.slice(url.lastIndexOf('/') + 1);
+  hub.passTime(2 * HOUR - 1);
+  assert.equal((await hub.anybody.page(`/join/${token}`)).status, 200);
+
+  hub.passTime(1);
+  assert.equal((await hub.anybody.page(`/join/${token}`)).status, 410);
+  assert.equal((await joinAs(hub, token, 'bob')).status, 410);
+  assert.deepEqual((await ada.get('/api/invitations')).json()['items'], []);
+  await hub.work();
+  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM invitations').get()?.n, 0);
+});
+
+test('an unknown invitation is 410, for the API and as a page', async (t) => {
+  const hub = await startHub(t);
+
+  assert.equal((await joinAs(hub, 'made-up', 'eve')).status, 410);
+  const page = await hub.anybody.page('/join/made-up');
+  assert.equal(page.status, 410);
+  assert.match(page.text, /no longer valid/);
+  assert.equal((await hub.anybody.form('/join/made-up', { username: 'eve', password: hub.password })).status, 410);
+});
+
+test('an invitation may be given as its whole link', async (t) => {
+  const hub = await startHub(t);
+
+  assert.equal((await joinAs(hub, `${hub.address}/join/${invite(hub)}`, 'ada')).status, 201);
+});
+
+test('administrators make, list and withdraw invitations; the link is in the first answer only', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+
+  const answer = await ada.post('/api/invitations', { role: 'admin', hours: 24, currentPassword: hub.password });
+  assert.equal(answer.status, 201);
+  const made = answer.json<Made>();
+  assert.deepEqual(Object.keys(made).sort(), ['expiresAt', 'id', 'role', 'url']);
+  assert.equal(made.expiresAt, '2030-01-16T12:00:00.000Z');
+  assert.ok(made.url.startsWith(`${hub.config.baseUrl}/join/`));
+  const standard = (await ada.post('/api/invitations', { currentPassword: hub.password })).json<Made>();
+  assert.deepEqual([standard.role, standard.expiresAt], ['member', '2030-01-18T12:00:00.000Z']);
+  const list = await ada.get('/api/invitations');
+  assert.deepEqual(
+    list.json<{ items: Made[] }>().items.map(({ id, role }) => [id, role]),
+    [[made.id, 'admin'], [standard.id, 'member']],
+  );
+  assert.doesNotMatch(list.text, /join/);
+  assert.equal((await ada.delete(`/api/invitations/${made.id}`)).status, 204);
+  assert.equal((await ada.delete(`/api/invitations/${made.id}`)).status, 404);
+  assert.equal((await joinAs(hub, made.url, 'eve')).status, 410);
+});
+
+test('what is wrong with an invitation is said by pointer', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const cases: [values: object, wrong: string[]][] = [
+    [{ role: 'root' }, ['/role']],
+    [{ hours: 0 }, ['/hours']],
+    [{ hours: 24 * 30 + 1 }, ['/hours']],
+    [{ hours: 1.5, role: 7 }, ['/role', '/hours']],
+    [{ hours: 'soon' }, ['/hours']],
+  ];
+  for (const [values, wrong] of cases) {
+    const answer = await ada.post('/api/invitations', { ...values, currentPassword: hub.password });
+    assert.equal(answer.status, 422, JSON.stringify(values));
+    assert.deepEqual(pointersOf(answer), wrong);
+  }
+});
+
+test('what is wrong with a new account is said by pointer, and nothing of it is kept', async (t) => {
+  const hub = await startHub(t);
+  const invitation = invite(hub);
+  const good = { invitation, username: 'ada', password: 'long enough' };
+  const cases: [change: object, wrong: string[]][] = [
+    [{ username: undefined, password: undefined }, ['/username', '/password']],
+    [{ username: '' }, ['/username']],
+    [{ username: 7 }, ['/username']],
+    [{ username: 'a b' }, ['/username']],
+    [{ username: '-ada' }, ['/username']],
+    [{ username: 'ada.' }, ['/username']],
+    [{ username: 'аda' }, ['/username']],
+    [{ username: 'a'.repeat(33) }, ['/username']],
+    [{ username: '<b>' }, ['/username']],
+    [{ password: 'x'.repeat(9) }, ['/password']],
+    [{ password: 'x'.repeat(1025) }, ['/password']],
+    [{ password: 'é'.repeat(513) }, ['/password']],
+    [{ password: ['x'.repeat(20)] }, ['/password']],
+    [{ displayName: 'x'.repeat(81) }, ['/displayName']],
+    [{ displayName: 'a\u0000b' }, ['/displayName']],
+    [{ displayName: { a: 1 } }, ['/displayName']],
+  ];
+  for (const [change, wrong] of cases.slice(0, 8)) {
+    const answer = await hub.anybody.post('/api/accounts', { ...good, ...change });
+    assert.equal(answer.status, 422, JSON.stringify(change));
+    assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(change));
+  }
+  hub.passTime(HOUR / 2);
+  for (const [change, wrong] of cases.slice(8)) {
+    const answer = await hub.anybody.post('/api/accounts', { ...good, ...change });
+    assert.equal(answer.status, 422, JSON.stringify(change));
+    assert.deepEqual(pointersOf(answer), wrong, JSON.stringify(change));
+  }
+  assert.equal(accounts(hub.handle).exists(), false);
+  assert.equal((await hub.anybody.post('/api/accounts', { username: 'ada' })).status, 422, 'no invitation at all');
+  assert.equal((await hub.anybody.post('/api/accounts', good)).status, 201, 'the invitation still works');
+});
+
+test('names are taken whatever their case, and keep the case in which they were given', async (t) => {
+  const hub = await startHub(t);
+  await hub.newcomer('Ada');
+
+  const answer = await joinAs(hub, invite(hub), 'aDA');
+  assert.equal(answer.status, 409);
+  assert.deepEqual(pointersOf(answer), ['/username']);
+  const signedIn = await hub.anybody.post('/api/session', { username: 'ADA', password: hub.password });
+  assert.equal(signedIn.json()['username'], 'Ada');
+});
+
+test('the join form keeps what was typed but the password, and says what is wrong', async (t) => {
+  const hub = await startHub(t);
+
+  const again = await hub.anybody.form(
+    `/join/${invite(hub)}`, { username: 'bad name', displayName: 'Ada "L" <b>', password: 'shortpw' },
+  );
+  assert.equal(again.status, 422);
+  assert.match(again.text, /role="alert"/);
+  assert.match(again.text, /value="bad name"/);
+  assert.match(again.text, /value="Ada &quot;L&quot; &lt;b&gt;"/);
+  assert.doesNotMatch(again.text, /shortpw/);
+});
+
+test('a session begins with joining or signing in, and ends with signing out', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+  assert.equal((await ada.get('/api/account')).json()['username'], 'ada');
+  const stolen = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+
+  const out = await ada.delete('/api/session');
+  assert.equal(out.status, 204);
+  assert.equal(ada.cookies.size, 0);
+  assert.equal((await ada.get('/api/account')).status, 401);
+  assert.equal((await hub.anybody.get('/api/account', { cookie: stolen })).status, 401, 'not only the cookie is gone');
+  const again = await ada.post('/api/session', { username: 'ada', password: hub.password });
+  assert.equal(again.status, 200);
+  assert.equal(again.json()['username'], 'ada');
+  assert.equal((await ada.get('/api/account')).status, 200);
+});
+
+test('signing in fails in the same words for a wrong password and for a name that nobody has', async (t) => {
+  const hub = await startHub(t);
+  await hub.newcomer('ada');
+
+  const wrong = await hub.anybody.post('/api/session', { username: 'ada', password: 'not the password' });
+  const unknown = await hub.anybody.post('/api/session', { username: 'nobody', password: 'not the password' });
+  assert.equal(wrong.status, 401);
+  assert.equal(unknown.text, wrong.text);
+  assert.equal(wrong.headers.get('set-cookie'), null);
+  assert.equal((await hub.anybody.post('/api/session', { username: 'ada' })).status, 422);
+  assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: 'x'.repeat(1025) })).status, 422);
+});
+
+test('the session cookie is closed to scripts, and on https bound to its host', async (t) => {
+  const plain = await startHub(t);
+  const secure = await startHub(t, { BASE_URL: 'https://hub.example' });
+  const cookies = [];
+  for (const hub of [plain, secure]) {
+    const answer = await joinAs(hub, invite(hub), 'ada');
+    cookies.push(...answer.headers.getSetCookie());
+  }
+
+  assert.equal(cookies.length, 2);
+  assert.match(cookies[0] ?? '', /^hub_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=15552000$/);
+  assert.match(cookies[1] ?? '', /^__Host-hub_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; .*Secure$/);
+  const out = await (await plain.person('bob')).delete('/api/session');
+  assert.match(out.headers.get('set-cookie') ?? '', /^hub_session=; .*Max-Age=0/);
+});
+
+test('on https a cookie without the prefix of https is nobody\'s', async (t) => {
+  const hub = await startHub(t, { BASE_URL: 'https://hub.example' });
+  const ada = await hub.newcomer('ada');
+  const value = ada.cookies.get('__Host-hub_session');
+
+  assert.equal((await hub.anybody.get('/api/account', { cookie: `__Host-hub_session=${value}` })).status, 200);
+  assert.equal((await hub.anybody.get('/api/account', { cookie: `hub_session=${value}` })).status, 401);
+});
+
+test('a session ends after thirty days and is then removed', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+  const cookie = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  hub.passTime(30 * DAY - 1);
+  const sessions = 'SELECT COUNT(*) AS n FROM sessions WHERE expires_at > ';
+  assert.equal(hub.db.prepare<[], { n: number }>('t', `${sessions} ${hub.now()}`).get()?.n, 1);
+
+  hub.passTime(1);
+  assert.equal((await hub.anybody.get('/api/account', { cookie })).status, 401);
+  await hub.work();
+  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM sessions').get()?.n, 0);
+});
+
+test('a new password needs the current one, ends all other sessions and is the only one that works', async (t) => {
+  const hub = await startHub(t);
+  const [here, there] = [await hub.newcomer('ada'), createClient(hub.address)];
+  await there.post('/api/session', { username: 'ada', password: hub.password });
+  const change = (values: object) => here.patch('/api/account', values);
+
+  assert.equal((await change({ newPassword: 'another password', currentPassword: 'wrong password' })).status, 403);
+  assert.deepEqual(pointersOf(await change({ newPassword: 'another password' })), ['/currentPassword']);
+  assert.deepEqual(pointersOf(await change({ newPassword: 'short', currentPassword: hub.password })), ['/newPassword']);
+  assert.equal((await there.get('/api/account')).status, 200, 'nothing has changed yet');
+  assert.equal((await change({ newPassword: 'another password', currentPassword: hub.password })).status, 200);
+  assert.equal((await here.get('/api/account')).status, 200);
+  assert.equal((await there.get('/api/account')).status, 401);
+  assert.equal((await there.post('/api/session', { username: 'ada', password: hub.password })).status, 401);
+  assert.equal((await there.post('/api/session', { username: 'ada', password: 'another password' })).status, 200);
+});
+
+test('guessing the current password is limited like signing in', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+  const guess = () => ada.patch('/api/account', { newPassword: 'another password', currentPassword: 'wrong password' });
+
+  for (let n = 0; n < 10; n++) assert.equal((await guess()).status, 403);
+  assert.equal((await guess()).status, 429);
+});
+
+test('people change the name that others see', async (t) => {
+  const ada = await (await startHub(t)).person('ada');
+
+  assert.equal(
+    (await ada.patch('/api/account', { displayName: '  Ada Lovelace ' })).json()['displayName'], 'Ada Lovelace',
+  );
+  assert.equal((await ada.get('/api/account')).json()['displayName'], 'Ada Lovelace');
+  assert.deepEqual(pointersOf(await ada.patch('/api/account', {})), ['/displayName']);
+  assert.match((await ada.page('/')).text, /Ada Lovelace/);
+});
+
+test('an API token is shown once, works like its owner, and not at all when it was revoked', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+
+  const answer = await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password });
+  assert.equal(answer.status, 201);
+  const { id, token, ...rest } = answer.json<{ id: number; token: string }>();
+  assert.match(token, /^hub_[\w-]{43}$/);
+  const times = { createdAt: '2030-01-15T12:00:00.000Z', expiresAt: null, lastUsedAt: null };
+  assert.deepEqual(rest, { name: 'script', scope: 'write', ...times });
+  const list = await ada.get('/api/tokens');
+  assert.deepEqual(list.json(), { items: [{ id, ...rest }], next: null });
+  const bearer = { authorization: `Bearer ${token}` };
+  assert.equal((await hub.anybody.get('/api/account', bearer)).json()['username'], 'ada');
+  assert.equal((await hub.anybody.get('/api/account', { authorization: `bearer ${token}` })).status, 200);
+  assert.equal((await hub.anybody.send('DELETE', '/api/session', { headers: bearer })).status, 403);
+  assert.equal((await hub.anybody.send('POST', '/sign-out', { headers: bearer })).status, 403);
+  assert.equal((await ada.delete(`/api/tokens/${id}`)).status, 204);
+  const refused = await hub.anybody.get('/api/account', bearer);
+  assert.equal(refused.status, 401);
+  assert.match(refused.headers.get('www-authenticate') ?? '', /error="invalid_token"/);
+});
+
+test('an unknown API token is refused even where nobody needs one', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+  const cookie = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+
+  for (const path of ['/api/posts', '/api/account', '/', '/posts.atom']) {
+    assert.equal((await hub.anybody.get(path, { authorization: 'Bearer hub_unknown' })).status, 401, path);
+    assert.equal(
+      (await hub.anybody.get(path, { authorization: 'Bearer hub_unknown', cookie })).status, 401,
+      `${path} with a cookie`,
+    );
+  }
+  assert.equal((await hub.anybody.get('/api/posts', { authorization: 'Bearer of something else' })).status, 200);
+  const metrics = await hub.anybody.get('/api/metrics', { authorization: 'Bearer hub_unknown' });
+  assert.equal(metrics.status, 200, 'which has a token of its own, or as here none');
+});
+
+test('tokens and sessions are their owner\'s alone', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.newcomer('ada'), await hub.person('bob')];
+  const { id } = (await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ id: number }>();
+
+  assert.deepEqual((await bob.get('/api/tokens')).json()['items'], []);
+  assert.equal((await bob.delete(`/api/tokens/${id}`)).status, 404);
+  assert.equal((await ada.get('/api/tokens')).json<{ items: unknown[] }>().items.length, 1);
+  assert.deepEqual(pointersOf(await bob.post('/api/tokens', { name: '', currentPassword: hub.password })), ['/name']);
+});
+
+test('what is for administrators is refused to members with 403 and to everybody else with 401', async (t) => {
+  const hub = await startHub(t);
+  await hub.newcomer('ada');
+  const bob = await hub.newcomer('bob');
+
+  for (const [method, path] of [['GET', '/api/invitations'], ['POST', '/api/invitations'], [
+    'DELETE', '/api/invitations/1',
+  ]] as const) {
+    assert.equal((await bob.send(method, path)).status, 403, `${method} ${path}`);
+    const anonymous = await hub.anybody.send(method, path);
+    assert.equal(anonymous.status, 401, `${method} ${path}`);
+    assert.ok(anonymous.headers.get('www-authenticate'));
+  }
+});
+
+test('no secret stands in the database, in none of its files, nor in the log', async (t) => {
+  const hub = await startHub(t);
+  const invitation = invite(hub);
+  const link = setUpLink(hub) ?? '';
+  const ada = createClient(hub.address);
+  await joinAs(hub, invitation, 'ada', ada);
+  const { token } = (await ada.post('/api/tokens', { name: 'findme-name', currentPassword: hub.password })).json<{ token: string }>();
+  const { url } = (await ada.post('/api/invitations', { currentPassword: hub.password })).json<Made>();
+  await ada.patch('/api/account', { currentPassword: hub.password, newPassword: 'another password' });
+  await ada.page(url.slice(url.indexOf('/join')));
+  const secrets = [
+    invitation, link, token, url.slice(url.lastIndexOf('/') + 1), ada.cookies.get('hub_session') ?? '', hub.password,
+    'another password',
+  ];
+
+  const bytes = databaseBytes(hub);
+  assert.ok(bytes.includes('findme-name'), 'what is no secret is found there');
+  const logged = JSON.stringify(hub.logged());
+  for (const secret of secrets) {
+    assert.ok(secret.length > 10);
+    assert.equal(bytes.includes(secret), false, secret);
+    assert.equal(bytes.includes(secret.replace(/^hub_/, '')), false, secret);
+    assert.equal(logged.includes(secret), false, secret);
+  }
+});
+
+test('what people do to accounts is recorded: act, who, from where, and never a secret', async (t) => {
+  const hub = await startHub(t, { TRUSTED_PROXIES: '127.0.0.1' });
+  const ada = createClient(hub.address);
+  const from = { 'x-forwarded-for': '203.0.113.7', 'content-type': 'application/json' };
+  const act = (method: string, path: string, value: object = {}) => ada.send(
+    method, path, { body: JSON.stringify(value), headers: from },
+  );
+  await act('POST', '/api/accounts', { invitation: invite(hub), username: 'ada', password: hub.password });
+  const { id } = (await act('POST', '/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ id: number }>();
+  await act('DELETE', `/api/tokens/${id}`);
+  const made = (await act('POST', '/api/invitations', { currentPassword: hub.password })).json<Made>();
+  await act('DELETE', `/api/invitations/${made.id}`);
+  await act('PATCH', '/api/account', { displayName: 'Ada' });
+  await act('PATCH', '/api/account', { currentPassword: hub.password, newPassword: 'another password' });
+  await act('DELETE', '/api/session');
+  await act('POST', '/api/session', { username: 'ada', password: 'another password' });
+
+  const records = audit(hub);
+  assert.deepEqual(records.map((record) => record.act), [
+    'invitation.created', 'account.joined', 'token.created', 'token.revoked', 'invitation.created',
+    'invitation.withdrawn',
+    'account.changed', 'account.password-changed', 'session.ended', 'session.created',
+  ]);
+  assert.deepEqual([records[0]?.actor_id, records[0]?.actor_name, records[0]?.address], [null, 'command line', null]);
+  for (const record of records.slice(1)) {
+    assert.deepEqual([record.actor_id, record.actor_name, record.address], [1, 'ada', '203.0.113.7'], record.act);
+    assert.doesNotMatch(JSON.stringify(record), /password"|hub_|join\//, record.act);
+  }
+});
+
+test('a join that cannot be recorded did not happen', async (t) => {
+  const hub = await startHub(t);
+  const invitation = invite(hub);
+  hub.db.exec(
+    `CREATE TRIGGER broken BEFORE INSERT ON audit_records WHEN NEW.act = 'account.joined'
+     BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+  );
+
+  assert.equal((await joinAs(hub, invitation, 'ada')).status, 500);
+  assert.equal(accounts(hub.handle).exists(), false);
+  hub.db.exec('DROP TRIGGER broken');
+  assert.equal((await joinAs(hub, invitation, 'ada')).status, 201);
+});
+
+test('after signing in people are led on to where they were going, and never off the hub', async (t) => {
+  const hub = await startHub(t);
+  await hub.newcomer('ada');
+  const cases: [next: string, location: string][] = [
+    ['/sources/3?x=1', '/sources/3?x=1'],
+    ['/?q=%C3%A9 a', '/?q=%C3%A9%20a'],
+    ['/漢字', '/%E6%BC%A2%E5%AD%97'],
+    ['/\ud800', '/%EF%BF%BD'],
+    ['', '/'],
+    ['//evil.example', '/'],
+    ['/\\evil.example', '/'],
+    ['https://evil.example/', '/'],
+    ['javascript:alert(1)', '/'],
+    ['/\t/evil.example', '/'],
+    ['/\r\nSet-Cookie: a=b', '/'],
+    ['evil', '/'],
+  ];
+  for (const [next, location] of cases) {
+    const answer = await hub.anybody.form('/sign-in', { username: 'ada', password: hub.password, next });
+    assert.deepEqual([answer.status, answer.headers.get('location')], [303, location], JSON.stringify(next));
+    const already = await hub.anybody.page(`/sign-in?next=${encodeURIComponent(next.toWellFormed())}`);
+    assert.equal(already.headers.get('location'), location);
+    hub.anybody.cookies.clear();
+  }
+});
+
+test('a page for members leads through signing in and back, forms only say so', async (t) => {
+  const { anybody } = await startHub(t);
+
+  for (const method of ['GET', 'HEAD']) {
+    const answer = await anybody.send(method, '/sources/1/delete?x=1', { headers: { accept: 'text/html' } });
+    assert.deepEqual(
+      [answer.status, answer.headers.get('location')], [303, '/sign-in?next=%2Fsources%2F1%2Fdelete%3Fx%3D1'], method,
+    );
+  }
+  assert.equal((await anybody.form('/sources', { url: 'x' })).status, 401);
+});

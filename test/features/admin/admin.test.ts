@@ -1,0 +1,234 @@
+// Protects the administrators' pages: for administrators alone, and what they show and do there is true and on record.
+import assert from 'node:assert/strict';
+import { ADMIN_LISTS } from '../../../src/app/frame/admin-lists.ts';
+import { noteError } from '../../../src/features/errors/error-store.ts';
+import { audit, type AuditEvent } from '../../../src/features/audit/audit.ts';
+import { jobs } from '../../../src/features/hub/hub.ts';
+import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
+import { test, type TestContext } from 'node:test';
+import { HOUR } from '../../../src/platform/clock.ts';
+import { addNotes, itemsAt, numberIn } from '../../support/accounts.ts';
+import { createClient } from '../../support/client.ts';
+import { startHub } from '../../support/hub.ts';
+import { overviewOf } from '../../support/overview.ts';
+import { raise } from '../../support/receiver.ts';
+
+type Job = { id: number; state: string; kind: string; subject: string | null; attempts: number; lastError: string | null };
+
+const LISTS = ['audit', 'errors', 'jobs', 'alerts', 'webhooks', 'accounts'];
+const PAGES = ['', '/jobs', '/errors', '/alerts', '/webhooks', '/audit', '/accounts', '/invitations'];
+
+/** A hub with an administrator, a member, and a synchronisation that has failed for good. */
+async function hubWithFailedJob(t: TestContext) {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
+  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
+  assert.ok(job);
+  workerQueue(hub.handle).fail(job, new Error('it answered <b>500</b>'));
+  return { hub, ada, bob, jobId: job.id };
+}
+
+test('everything under admin is for administrators: others learn nothing, not even what exists', async (t) => {
+  const { hub, bob, jobId } = await hubWithFailedJob(t);
+  const paths = [...LISTS.map((list) => `/api/admin/${list}`), ...PAGES.map((page) => `/admin${page}`)];
+
+  for (const path of paths) {
+    assert.equal((await bob.get(path)).status, 403, path);
+    assert.equal((await hub.anybody.get(path)).status, 401, path);
+  }
+  for (const id of [jobId, 999]) {
+    assert.equal((await bob.post(`/api/admin/jobs/${id}/retry`)).status, 403);
+    assert.equal((await bob.delete(`/api/admin/jobs/${id}`)).status, 403);
+    assert.equal((await bob.form(`/admin/jobs/${id}/discard`)).status, 403);
+  }
+  assert.equal((await bob.form('/admin/invitations', { role: 'admin', hours: '1', currentPassword: hub.password })).status, 403);
+  assert.equal(jobs(hub.handle).find(jobId)?.state, 'failed');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 0);
+});
+
+test('each list stands at its own address, under the name by which the navigation leads to it', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+
+  for (const { name, label } of ADMIN_LISTS) {
+    const { text } = await ada.page(`/admin/${name}`);
+    assert.ok(text.includes(`<h1>${label}</h1>`), name);
+    assert.ok(text.includes(`<a href="/admin/${name}" aria-current="page">${label}</a>`), name);
+  }
+});
+
+test('of each list all that the page is about can be taken along, one JSON object a line, by administrators', async (t) => {
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/', ALERT_WEBHOOK_FORMAT: 'json' });
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  for (let n = 0; n < 2; n++) {
+    await ada.post('/api/sources', { kind: 'webhook', title: `Hook ${n}` });
+    await ada.post('/api/invitations', { hours: 24, currentPassword: hub.password });
+    noteError(hub.handle, new Error(`odd ${'!'.repeat(n)}`));
+    raise(hub, n === 0 ? 'sync-failed' : 'space-low', 'a subject');
+    hub.db.exec(`INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at)
+      VALUES ('sync-source', '{}', 'failed', 0, 5, 0), ('sync-source', '{}', 'discarded', 0, 5, 0)`);
+  }
+  await hub.work();
+
+  for (const { name, api = `/api/admin/${name}` } of ADMIN_LISTS) {
+    const { text } = await ada.page(`/admin/${name}`);
+    const link = /href="([^"]*format=jsonl)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    assert.ok(link.startsWith(`${api}?`), `${name}: ${link}`);
+    const taken = await ada.get(link);
+    assert.match(taken.headers.get('content-disposition') ?? '', new RegExp(`filename="${name}\\.jsonl"`));
+    const lines = taken.text.trimEnd().split('\n').map((line) => JSON.parse(line) as object);
+    assert.ok(lines.length >= 2, name);
+    assert.deepEqual(lines, await itemsAt(ada, `${api}?limit=100${name === 'jobs' ? '&state=failed' : ''}`), name);
+    assert.equal((await bob.get(link)).status, 403, name);
+    assert.equal((await ada.get(`${api}?format=xml`)).status, 400, name);
+  }
+});
+
+test('the navigation names admin to administrators only', async (t) => {
+  const { hub, ada, bob } = await hubWithFailedJob(t);
+
+  assert.match((await ada.page('/')).text, /href="\/admin"/);
+  assert.doesNotMatch((await bob.page('/')).text, /\/admin/);
+  assert.doesNotMatch((await hub.anybody.page('/')).text, /\/admin/);
+});
+
+test('a failed job is run again by an administrator, once, and that is on record', async (t) => {
+  const { hub, ada, jobId } = await hubWithFailedJob(t);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 1);
+  const [listed] = await itemsAt<Job>(ada, '/api/admin/jobs?state=failed');
+  assert.deepEqual([listed?.id, listed?.subject, listed?.lastError], [jobId, '1', 'it answered <b>500</b>']);
+
+  const retried = await ada.post(`/api/admin/jobs/${jobId}/retry`);
+
+  assert.equal(retried.status, 200);
+  assert.deepEqual([retried.json<Job>().state, retried.json<Job>().attempts], ['queued', 0]);
+  assert.equal((await ada.post(`/api/admin/jobs/${jobId}/retry`)).status, 409);
+  assert.equal((await ada.post('/api/admin/jobs/999/retry')).status, 404);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 0);
+  const records = await itemsAt(ada, '/api/admin/audit?act=job.retried');
+  assert.deepEqual(records.map(({ target }) => target), [{ kind: 'job', id: jobId, name: 'sync-source' }]);
+});
+
+test('a job is given up by an administrator unless it runs', async (t) => {
+  const { hub, ada, jobId } = await hubWithFailedJob(t);
+  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 2 }, dedupeKey: '2' });
+  const [running] = workerQueue(hub.handle).claim('sync-source', 1);
+  assert.ok(running);
+
+  assert.equal((await ada.delete(`/api/admin/jobs/${jobId}`)).status, 204);
+  assert.equal((await ada.delete(`/api/admin/jobs/${jobId}`)).status, 409);
+  assert.equal((await ada.delete(`/api/admin/jobs/${running.id}`)).status, 409);
+  assert.deepEqual((await itemsAt<Job>(ada, '/api/admin/jobs')).map(({ state }) => state), ['running', 'discarded']);
+  assert.equal((await ada.get('/api/admin/jobs?state=nonsense')).status, 400);
+});
+
+test('jobs, errors and accounts come page by page', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  for (let n = 0; n < 7; n++) {
+    jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
+    noteError(hub.handle, new Error(`kind ${'x'.repeat(n)}`));
+  }
+  for (const name of ['bob', 'carol', 'dave']) await hub.person(name);
+
+  for (const [list, count] of [['jobs', 7], ['errors', 7], ['accounts', 4]] as const) {
+    const seen = new Set<unknown>();
+    let pages = 0;
+    for (let path: string | null = `/api/admin/${list}?limit=3`; path; pages++) {
+      const { items, next }: { items: { id: number }[]; next: string | null } = (await ada.get(path)).json();
+      items.forEach(({ id }) => seen.add(id));
+      path = next && `/api/admin/${list}?limit=3&cursor=${next}`;
+    }
+    assert.deepEqual([seen.size, pages], [count, Math.ceil(count / 3)], list);
+  }
+});
+
+test('accounts are listed with what they own, and never their passwords', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  await addNotes(bob);
+  await bob.delete(`/api/sources/${await addNotes(bob, 'Gone')}`);
+
+  const accounts = await itemsAt(ada, '/api/admin/accounts');
+
+  assert.deepEqual(accounts.map(({ username, role, sources }) => [username, role, sources]), [['ada', 'admin', 0], ['bob', 'member', 1]]);
+  assert.doesNotMatch(JSON.stringify(accounts), /argon2|hash/i);
+  const { text } = await ada.page('/admin/accounts');
+  assert.match(text, /<td>bob<\/td><td>member<\/td>/);
+  assert.match(text, /<td>ada<\/td><td>administrator<\/td>/);
+});
+
+test('an invitation made on the page shows its link once, works, and can be withdrawn', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+
+  const made = await ada.form('/admin/invitations', { role: 'admin', hours: '5', currentPassword: hub.password });
+  assert.equal(made.status, 200);
+  const link = /(\/join\/[\w-]+)</.exec(made.text)?.[1] ?? '';
+  assert.equal(made.headers.get('cache-control'), 'no-store');
+  assert.doesNotMatch((await ada.page('/admin/invitations')).text, /\/join\//);
+  await ada.form('/admin/invitations', { role: 'member', hours: '5', currentPassword: hub.password });
+  assert.equal((await ada.form('/admin/invitations/3/withdraw')).headers.get('location'), '/admin/invitations?said=invitation-withdrawn');
+  assert.equal((await ada.form('/admin/invitations/3/withdraw')).status, 404);
+  const eve = createClient(hub.address);
+  await eve.form(link, { username: 'eve', password: hub.password });
+  assert.equal((await eve.get('/api/account')).json()['role'], 'admin');
+
+  for (const hours of ['0', '721', 'many', '1.5']) {
+    const refused = await ada.form('/admin/invitations', { role: 'member', hours, currentPassword: hub.password });
+    assert.equal(refused.status, 422, hours);
+    assert.match(refused.text, /role="alert"/);
+  }
+  assert.equal((await ada.form('/admin/invitations', { role: 'owner', hours: '1', currentPassword: hub.password })).status, 422);
+  hub.passTime(6 * HOUR);
+  assert.match((await ada.page('/admin/invitations')).text, /No open invitations/);
+});
+
+test('the pages show what publishers and errors say as text, never as markup', async (t) => {
+  const { hub, ada } = await hubWithFailedJob(t);
+  noteError(hub.handle, new Error('<script>alert(1)</script>'));
+  audit(hub.handle, '<i>act</i>' as AuditEvent, { id: null, name: '<img src=x>', address: null }, { kind: 'x', id: 1, name: '<b>b</b>' }, { '<u>': '<s>' });
+
+  for (const page of PAGES) {
+    const answer = await ada.page(`/admin${page}`);
+    assert.equal(answer.status, 200, page);
+    assert.doesNotMatch(answer.text, /<script(?! src="\/assets\/)|<img|<b>|<i>|<s>|<u>/, page);
+    assert.equal(answer.headers.get('cache-control'), 'private, no-cache', page);
+  }
+  assert.match((await ada.page('/admin/jobs')).text, /it answered &lt;b&gt;500/);
+});
+
+test('the overview tells what needs attention', async (t) => {
+  const { hub, ada } = await hubWithFailedJob(t);
+  const before = await overviewOf(ada);
+  assert.match(before.verdict, /^The worker is not running: sources are not synchronised\. 2 more things need attention\./);
+  assert.deepEqual(before.tiles.get('Worker'), { level: 'bad', state: 'not running', more: 'never seen' });
+  assert.deepEqual(before.tiles.get('Queue'), { level: 'warn', state: '0 waiting', more: '1 failed' });
+  assert.deepEqual(before.tiles.get('Backup here'), { level: 'warn', state: 'none yet', more: '' });
+
+  await hub.work();
+  await ada.delete('/api/admin/jobs/1');
+
+  const after = await overviewOf(ada);
+  assert.match(after.verdict, /^The hub works, but no backup has been made yet\. Run /);
+  assert.deepEqual(after.tiles.get('Worker'), { level: 'good', state: 'running', more: 'last seen 0 s ago' });
+  assert.deepEqual(after.tiles.get('Queue'), { level: 'good', state: '0 waiting', more: 'oldest due job 0 s' });
+  assert.match(after.tiles.get('Disk')?.state ?? '', /^\d.* (GiB|MiB) free$/);
+});
+
+test('the overview tells in sentences why sources fail', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const reasons = ['could not connect to owls.test (ECONNREFUSED)', 'owls.test answered 404', 'This is no feed.'];
+  for (const [n, reason] of reasons.entries()) {
+    hub.db.prepare('test', `UPDATE sources SET state = 'failing', state_since = ?, state_reason = ? WHERE id = ?`)
+      .run(n + 1, reason, await addNotes(ada, `Notes ${n}`));
+  }
+
+  const said = (await ada.page('/admin')).text.matchAll(/<span class="bad">Since [^]*?<span dir="auto">([^<]*)/g);
+  assert.deepEqual(Array.from(said, ([, reason]) => reason),
+    ['Could not connect to owls.test (ECONNREFUSED).', 'owls.test answered 404.', 'This is no feed.']);
+});

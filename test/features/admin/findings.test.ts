@@ -1,0 +1,142 @@
+// Protects the list of findings that the overview and the command line show: what is wrong, since when, what to do.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BURST } from '../../../src/features/health/conditions.ts';
+import { findings, problemsOf, type Finding } from '../../../src/features/health/findings.ts';
+import { FINE, history } from '../../../src/features/history/history-store.ts';
+import { heartbeats, jobs, type Hub } from '../../../src/features/hub/hub.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { followedFeed } from '../../support/followed-feed.ts';
+import { startHub } from '../../support/hub.ts';
+import { reply } from '../../support/origin.ts';
+import { answering, hubWithReceiver, raise } from '../../support/receiver.ts';
+import { hubWithWebhook } from '../../support/webhooks.ts';
+
+function of(hub: Hub, subject: string): Finding {
+  const found = findings(hub).filter((one) => one.subject === subject);
+  assert.equal(found.length, 1, subject);
+  return found[0] as Finding;
+}
+
+/** What a finding says is wrong, since when, and where one is led. */
+function troubleOf(hub: Hub, subject: string) {
+  const { level, problem, since, href } = of(hub, subject);
+  return { level, problem, since, href };
+}
+
+test('each thing is told once, in the order of the overview; what is wrong comes with a sentence and an advice', async (t) => {
+  const hub = await startHub(t);
+  const all = findings(hub.handle);
+
+  assert.deepEqual(all.map(({ subject, level }) => `${subject}: ${level}`), [
+    'Web: good', 'Worker: bad', 'Queue: good', 'Sources: good', 'Webhooks: off', 'Errors: good', 'Alerts: off', 'Backup here: warn',
+    'Verification: off', 'Copies elsewhere: off', 'Recovery kit: off', 'Disk: good', 'Database: good', 'Files: good',
+    'Version: good',
+  ]);
+  assert.deepEqual(problemsOf(all).map(({ subject }) => subject), ['Worker', 'Backup here'], 'the worst first');
+  for (const { isBad, problem, whatToDo, subject } of all) {
+    assert.equal(problem !== null, isBad, subject);
+    if (isBad) assert.match(`${problem} ${whatToDo}`, /^[A-Z0-9].*\. [A-Z].*\.$/, subject);
+  }
+});
+
+test('a worker that is gone is bad since it was last seen; one that is back is well', async (t) => {
+  const { handle, ...hub } = await startHub(t);
+  heartbeats(handle).beat('worker');
+  const seenAt = hub.now();
+  hub.passTime(30_000);
+  assert.equal(of(handle, 'Worker').level, 'good');
+  hub.passTime(3 * DAY);
+  assert.deepEqual(troubleOf(handle, 'Worker'), {
+    level: 'bad', problem: 'The worker is not running: sources are not synchronised.', since: seenAt, href: '/admin/errors',
+  });
+  heartbeats(handle).beat('worker');
+  assert.deepEqual([of(handle, 'Worker').level, of(handle, 'Worker').state], ['good', '3 days up']);
+});
+
+test('hubctl sees from its heartbeat whether web runs; web itself runs', async (t) => {
+  const { handle, ...hub } = await startHub(t);
+  const hubctl: Hub = { ...handle, program: 'hubctl' };
+  assert.equal(of(handle, 'Web').level, 'good');
+  assert.deepEqual(troubleOf(hubctl, 'Web'), { level: 'bad', problem: 'The web process is not running.', since: null, href: null });
+  heartbeats(handle).beat('web');
+  const seenAt = hub.now();
+  hub.passTime(2 * MINUTE);
+  assert.equal(of(hubctl, 'Web').level, 'good');
+  hub.passTime(MINUTE);
+  assert.deepEqual([of(hubctl, 'Web').level, of(hubctl, 'Web').since], ['bad', seenAt]);
+});
+
+test('a job that has waited for more than an hour is told since when, and those that failed for good until somebody acts', async (t) => {
+  const { handle, ...hub } = await startHub(t);
+  const [dueAt] = [hub.now(), jobs(handle).enqueue({ kind: 'scan-upload', payload: {}, dedupeKey: 'a', maxAttempts: 1 })];
+  hub.passTime(HOUR);
+  assert.deepEqual([of(handle, 'Queue').level, of(handle, 'Queue').state], ['good', '1 waiting']);
+  hub.passTime(MINUTE);
+  assert.deepEqual(troubleOf(handle, 'Queue'), {
+    level: 'bad', problem: 'A job has waited for 1 h.', since: dueAt, href: '/admin/jobs',
+  });
+  handle.db.exec(`UPDATE jobs SET state = 'failed', finished_at = ${hub.now()}`);
+  assert.deepEqual(troubleOf(handle, 'Queue'), {
+    level: 'warn', problem: 'One job has failed for good.', since: hub.now(), href: '/admin/jobs?state=failed',
+  });
+});
+
+test('sources that fail are told since the first of them has', async (t) => {
+  const { hub, feed } = await followedFeed(t, []);
+  assert.deepEqual([of(hub.handle, 'Sources').level, of(hub.handle, 'Sources').state], ['good', '1 well']);
+  feed.handler = reply(500, {});
+  hub.passTime(DAY);
+  await hub.work();
+  const failedAt = hub.now();
+  hub.passTime(DAY);
+  assert.deepEqual(troubleOf(hub.handle, 'Sources'), {
+    level: 'warn', problem: 'One source is failing.', since: failedAt, href: '/admin#failing',
+  });
+});
+
+test('a webhook that is silent for a week is told since its last event', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const madeAt = hub.now();
+  assert.equal(of(hub.handle, 'Webhooks').state, '1 listening');
+  hub.passTime(8 * DAY);
+  await hub.work();
+  assert.deepEqual(troubleOf(hub.handle, 'Webhooks'), {
+    level: 'warn', problem: 'Webhooks have been silent for more than 7 days.', since: madeAt, href: '/admin/webhooks',
+  });
+  await ada.patch(`/api/sources/${hook.id}`, { paused: true });
+  const { level, state, detail } = of(hub.handle, 'Webhooks');
+  assert.deepEqual([level, state, detail], ['good', '0 listening', '1 paused'], 'it is there, and nobody misses it');
+});
+
+test('as many unexpected errors as an alert is sent of are told, with or without a receiver, until they are over', async (t) => {
+  const { handle, ...hub } = await startHub(t);
+  const startedAt = hub.now();
+  const errors = (count: number): void => hub.db.write('test', () => history(handle).add(hub.now(), { errors: count }));
+  errors(BURST - 1);
+  hub.passTime(FINE);
+  assert.deepEqual([of(handle, 'Errors').level, of(handle, 'Errors').state], ['good', '19 recently']);
+  errors(1);
+  assert.deepEqual(troubleOf(handle, 'Errors'), {
+    level: 'warn', problem: 'There are many unexpected errors: 20 in the last minutes.', since: startedAt, href: '/admin/errors',
+  });
+  hub.passTime(HOUR);
+  assert.equal(of(handle, 'Errors').state, 'none recently');
+  hub.passTime(-HOUR / 2 - FINE);
+  assert.equal(of(handle, 'Errors').level, 'good', 'what lies ahead since the clock was is not of late');
+});
+
+test('an alert that reached nobody is told until one arrives', async (t) => {
+  const { hub, receiver, tell, tellFor } = await hubWithReceiver(t);
+  assert.equal(of(hub.handle, 'Alerts').state, 'none sent yet');
+  receiver.answerWith(answering(500));
+  raise(hub, 'sync-failed', 'one');
+  await tell();
+  assert.equal(of(hub.handle, 'Alerts').level, 'warn');
+  await tellFor(3 * DAY, HOUR);
+  assert.equal(of(hub.handle, 'Alerts').problem, 'The last alert was lost.');
+  receiver.take();
+  raise(hub, 'sync-failed', 'two');
+  await tell();
+  assert.equal(of(hub.handle, 'Alerts').level, 'good');
+});

@@ -1,0 +1,189 @@
+// Protects alerts on their way through the queue: attempts, pauses and retention, and that the address stays secret.
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { jobs } from '../../../src/features/hub/hub.ts';
+import { alertDeliveries, type AlertDelivery } from '../../../src/features/alerts/alert-store.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import type { Hub } from '../../support/hub.ts';
+import { answering, hubWithReceiver, raise } from '../../support/receiver.ts';
+import { metric } from '../../support/webhooks.ts';
+
+const SERIES = (state: string): string => `service_alert_deliveries{state="${state}"}`;
+
+/** The oldest that is there. */
+function firstDelivery(hub: Hub): AlertDelivery {
+  return alertDeliveries(hub.handle).list({ limit: 10 }).at(-1) ?? assert.fail('there is a delivery');
+}
+
+test('a receiver that fails is tried five times, further and further apart, and then no more', async (t) => {
+  const { hub, receiver, tell, tellFor } = await hubWithReceiver(t);
+  receiver.answerWith(answering(500));
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+  const pauses: number[] = [];
+  while (firstDelivery(hub).state === 'pending') {
+    const { nextAt } = firstDelivery(hub);
+    assert.ok(nextAt !== null);
+    assert.equal(await metric(hub, SERIES('pending')), 1);
+    pauses.push(nextAt - hub.now());
+    hub.passTime(nextAt - hub.now() - 1);
+    assert.equal(await tell(), 0, 'not before its time');
+    hub.passTime(1);
+    await tell();
+  }
+
+  assert.equal(receiver.alerts().length, 5);
+  assert.deepEqual(pauses.map((pause) => Math.round(pause / SECOND)), [30, 120, 480, 1920]);
+  const { state, attempts, lastError } = firstDelivery(hub);
+  assert.deepEqual({ state, attempts }, { state: 'failed', attempts: 5 });
+  assert.match(lastError ?? '', /answered 500/);
+  assert.equal(await metric(hub, SERIES('failed')), 1);
+  await tellFor(DAY, HOUR);
+  assert.equal(receiver.alerts().length, 5);
+  assert.deepEqual(jobs(hub.handle).list({ state: 'failed' }), [], 'the delivery is what is kept for a person');
+});
+
+test('Retry-After is honoured, up to an hour', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  receiver.answerWith(answering(429, { 'retry-after': '600' }));
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+  hub.passTime(599 * SECOND);
+  assert.equal(await tell(), 0);
+  receiver.answerWith(answering(429, { 'retry-after': '999999' }));
+  hub.passTime(32 * SECOND);
+  assert.equal(await tell(), 1);
+  receiver.take();
+  hub.passTime(HOUR - SECOND);
+  assert.equal(await tell(), 0);
+  hub.passTime(4 * MINUTE);
+  assert.equal(await tell(), 1);
+
+  const { state, attempts } = firstDelivery(hub);
+  assert.deepEqual({ state, attempts }, { state: 'delivered', attempts: 3 });
+  assert.equal(await metric(hub, SERIES('delivered')), 1);
+});
+
+test('a final answer such as 410 ends a delivery at once', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  receiver.answerWith(answering(410, {}, 'channel_is_archived'));
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+
+  const { state, attempts, lastError } = firstDelivery(hub);
+  assert.deepEqual({ state, attempts }, { state: 'failed', attempts: 1 });
+  assert.match(lastError ?? '', /410: channel_is_archived/);
+});
+
+test('a receiver that is not there, hangs up or answers nothing is tried again and gets the alert at last', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  receiver.answerWith((response) => response.destroy());
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+  assert.match(firstDelivery(hub).lastError ?? '', /closed the connection|failed/);
+  receiver.answerWith((response) => void response.writeHead(503).end());
+  hub.passTime(MINUTE);
+  await tell();
+  receiver.take();
+  hub.passTime(10 * MINUTE);
+  await tell();
+
+  assert.equal(firstDelivery(hub).state, 'delivered');
+  assert.equal(new Set(receiver.alerts().map(({ text }) => text)).size, 1, 'the same words each time');
+});
+
+test('a delivery that waits while the clock is set back by days is tried within hours', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  receiver.answerWith(answering(500));
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+  receiver.take();
+  hub.passTime(-3 * DAY);
+  assert.equal(await tell(), 0);
+  await hub.work();
+
+  assert.equal(firstDelivery(hub).state, 'delivered');
+});
+
+test('a delivery whose job somebody discarded counts as failed', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  receiver.answerWith(answering(500));
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+  const [job] = jobs(hub.handle).list();
+  assert.equal(jobs(hub.handle).discard(job?.id ?? 0), true);
+  await hub.work();
+
+  assert.equal(firstDelivery(hub).state, 'failed');
+  assert.match(firstDelivery(hub).lastError ?? '', /given up/);
+});
+
+test('delivered alerts are kept for 30 days, failed ones for 90', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+  receiver.answerWith(answering(410));
+  raise(hub, 'webhook-silent', 'Hook');
+  await tell();
+  const areThere = (): boolean[] => {
+    const ids = alertDeliveries(hub.handle).list({ limit: 100 }).map(({ id }) => id);
+    return [1, 2].map((id) => ids.includes(id));
+  };
+  const after = async (days: number): Promise<boolean[]> => {
+    hub.passTime(days * DAY);
+    await hub.work();
+    return areThere();
+  };
+
+  assert.deepEqual(await after(29), [true, true]);
+  assert.deepEqual(await after(2), [false, true]);
+  assert.deepEqual(await after(58), [false, true]);
+  assert.deepEqual(await after(2), [false, false]);
+});
+
+test('nothing that is logged or stored holds the receiver’s address, whatever goes wrong', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  const odd = [
+    answering(404, {}, 'cannot POST /alerts/SECRET-path'), answering(302, { location: '/SECRET-path' }),
+    (response: ServerResponse): void => void response.destroy(), answering(200),
+  ];
+  for (const [index, answer] of odd.entries()) {
+    receiver.answerWith(answer);
+    raise(hub, 'sync-failed', `Owls ${index}`);
+    hub.passTime(HOUR);
+    await tell();
+  }
+  const stored = JSON.stringify([alertDeliveries(hub.handle).list({ limit: 100 }), jobs(hub.handle).list({ limit: 100 })]);
+
+  assert.equal((stored + JSON.stringify(hub.logged())).includes('SECRET'), false);
+  assert.ok(stored.includes('answered 404'));
+});
+
+test('administrators see what was told and what could not be, by the API and on a page, and never the address', async (t) => {
+  const { hub, receiver, tell } = await hubWithReceiver(t);
+  const ada = await hub.person('ada');
+  raise(hub, 'space-low', 'A <b>few</b> bytes');
+  await tell();
+  receiver.answerWith(answering(410));
+  raise(hub, 'sync-failed', 'Owls');
+  await tell();
+
+  type List = { items: { event: string; state: string; lastError: string | null }[]; next: string | null };
+  const list = async (query: string): Promise<List> => (await ada.get(`/api/admin/alerts?${query}`)).json<List>();
+  const first = await list('limit=1');
+  const second = await list(`limit=1&cursor=${first.next}`);
+  assert.deepEqual([...first.items, ...second.items].map(({ event, state }) => [event, state]), [
+    ['sync-failed', 'failed'], ['space-low', 'delivered'],
+  ]);
+  assert.equal(second.next, null);
+  assert.match(first.items[0]?.lastError ?? '', /answered 410/);
+  assert.deepEqual((await list('state=delivered')).items.map(({ event }) => event), ['space-low']);
+  assert.equal((await ada.get('/api/admin/alerts?state=lost')).status, 400);
+
+  const page = (await ada.page('/admin/alerts')).text;
+  assert.match(page, /Sources are failing[^]*>failed<[^]*answered 410[^]*>delivered<[^]*A &lt;b&gt;few/);
+  assert.doesNotMatch((await ada.page('/admin/alerts?state=failed')).text, />delivered<\/span>/);
+  for (const text of [page, JSON.stringify([first, second])]) assert.doesNotMatch(text, /SECRET/);
+  assert.ok(page.includes(new URL(receiver.url).origin));
+});

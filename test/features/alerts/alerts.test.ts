@@ -1,0 +1,205 @@
+// Protects the operator from silence and from floods: each trouble is told once, then at intervals, then as over.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { jobs } from '../../../src/features/hub/hub.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import { raiseAlert } from '../../../src/features/alerts/raise-alerts.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+import { number } from '../../support/migrated-database.ts';
+import { hubWithReceiver, passTime, raise, startReceiver, watch } from '../../support/receiver.ts';
+import { hubWithWebhook, metric, publish } from '../../support/webhooks.ts';
+
+const FAILING = 10_000;
+
+test('a trouble is told within seconds, in words that say where, and what is told is stored', async (t) => {
+  const { hub, receiver } = await hubWithReceiver(t);
+  raise(hub, 'sync-failed', 'Owls (5)');
+  hub.passTime(5 * SECOND);
+  await hub.work();
+
+  const [alert, ...more] = receiver.alerts();
+  assert.deepEqual(more, []);
+  assert.deepEqual(
+    { event: alert?.event, severity: alert?.severity, title: alert?.title, suppressed: alert?.suppressed },
+    { event: 'sync-failed', severity: 'error', title: 'Sources are failing', suppressed: 0 },
+  );
+  assert.match(alert?.text ?? '', /Owls \(5\)/);
+  assert.equal(await metric(hub, 'service_alert_deliveries{state="delivered"}'), 1);
+});
+
+test('what is raised in a transaction that fails is not told', async (t) => {
+  const { hub, receiver } = await hubWithReceiver(t);
+  const failing = hub.db.transaction('failing', () => {
+    raiseAlert(hub.handle, { event: 'sync-failed', source: null, problem: 'Owls' });
+    throw new Error('the disk is full');
+  });
+  assert.throws(failing);
+  await passTime(hub, MINUTE, 5 * SECOND);
+
+  assert.deepEqual(receiver.alerts(), []);
+});
+
+test('without a receiver nothing is stored, and the log tells', async (t) => {
+  const hub = await startHub(t);
+  raise(hub, 'sync-failed', 'Owls');
+  watch(hub, 'space-low', 'nothing is left');
+  watch(hub, 'space-low', 'nothing is left');
+  await passTime(hub, MINUTE, 5 * SECOND);
+
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM alert_events') + number(hub.db, 'SELECT COUNT(*) FROM alert_deliveries'), 0);
+  assert.deepEqual(hub.logged().filter(({ event }) => event === 'trouble').map(({ trouble }) => trouble),
+    ['sync-failed', 'space-low']);
+});
+
+test('10,000 synchronisations that fail for good make one message, which names a few and counts the others', async (t) => {
+  const { hub, receiver, tellFor } = await hubWithReceiver(t);
+  await hub.person('ada');
+  addFailingFeeds(hub, FAILING);
+  hub.db.pragma('synchronous = OFF'); // 10,000 transactions, and no power to be cut
+  hub.db.exec(`
+    INSERT INTO jobs (kind, payload, dedupe_key, state, run_at, attempts, max_attempts, created_at, lease_token, lease_expires_at)
+      SELECT 'sync-source', json_object('sourceId', id), id, 'running', 0, 5, 5, 0, 'of a dead worker', 1 FROM sources`);
+
+  await hub.work();
+  assert.equal(jobs(hub.handle).failedCount('sync-source'), FAILING);
+  await tellFor(59 * MINUTE, MINUTE);
+
+  const [alert, ...more] = receiver.alerts();
+  assert.deepEqual(more, []);
+  assert.equal(alert?.event, 'sync-failed');
+  const named = alert?.text.split('\n').filter((line) => line.includes('/sources/')) ?? [];
+  assert.equal(named.length, 5);
+  assert.equal(named.length + (alert?.suppressed ?? 0), FAILING);
+});
+
+/** Feeds on as many hosts, none of which listens. */
+function addFailingFeeds(hub: Hub, feeds: number, nextSyncAt: number | null = null): void {
+  const ids = JSON.stringify(Array.from({ length: feeds }, (_, index) => index + 1));
+  hub.db.exec(`
+    INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
+      SELECT value, 1, 'feed', 'Feed ' || value, ${nextSyncAt}, 0, 0 FROM json_each('${ids}');
+    INSERT INTO feeds (source_id, url, host)
+      SELECT id, 'http://' || host || '/', host FROM
+        (SELECT id, '127.' || (id >> 8 & 255) || '.' || (id & 255) || '.9:1' AS host FROM sources)`);
+}
+
+test('a kind of trouble is told of once an hour; what was held back is told when the hour is over', async (t) => {
+  const { hub, receiver, tellFor } = await hubWithReceiver(t);
+  raise(hub, 'sync-failed', 'one');
+  await tellFor(MINUTE, 5 * SECOND);
+  assert.equal(receiver.alerts().length, 1);
+  for (let n = 0; n < 20; n++) {
+    raise(hub, 'sync-failed', `later ${n}`);
+    await tellFor(2 * MINUTE, MINUTE);
+  }
+  assert.equal(receiver.alerts().length, 1, 'within the hour');
+  raise(hub, 'webhook-silent', 'another kind');
+  await tellFor(MINUTE, 30 * SECOND);
+  assert.equal(receiver.alerts().length, 2, 'each kind has its own hour');
+
+  await tellFor(20 * MINUTE, MINUTE);
+  const last = receiver.alerts().at(-1);
+  assert.equal(receiver.alerts().length, 3);
+  assert.equal(last?.event, 'sync-failed');
+  assert.match(last?.text ?? '', /later 0\nlater 1\nlater 2\nlater 3\nlater 4/);
+  assert.equal(last?.suppressed, 15);
+  await tellFor(3 * HOUR, 10 * MINUTE);
+  assert.equal(receiver.alerts().length, 3, 'nothing happened since');
+});
+
+test('the end of a trouble that was told is told once; one that was over before it was told says both', async (t) => {
+  const { hub, receiver, tellFor } = await hubWithReceiver(t);
+  watch(hub, 'backup-failed', 'no space');
+  await tellFor(10 * SECOND, 5 * SECOND);
+  watch(hub, 'backup-failed', null);
+  await tellFor(10 * SECOND, 5 * SECOND);
+  assert.deepEqual(receiver.alerts().map(({ severity, title }) => [severity, title]),
+    [['error', 'The last backup failed'], ['resolved', 'Backups succeed again']]);
+
+  watch(hub, 'backup-failed', 'no space again');
+  watch(hub, 'backup-failed', null);
+  await tellFor(2 * HOUR, 5 * MINUTE);
+  const [, , last, ...more] = receiver.alerts();
+  assert.deepEqual(more, []);
+  assert.match(last?.text ?? '', /no space again\nThis has already been resolved\./);
+});
+
+test('a trouble that comes and goes all the time makes two messages an hour at most', async (t) => {
+  const { hub, receiver, tellFor } = await hubWithReceiver(t);
+  for (let n = 0; n < 6 * 12; n++) {
+    watch(hub, 'space-low', n % 2 === 0 ? 'little is left' : null);
+    await tellFor(5 * MINUTE, MINUTE);
+  }
+  const perKind = receiver.alerts().map(({ severity }) => severity);
+
+  assert.ok(perKind.filter((severity) => severity === 'error').length <= 7, `${perKind}`);
+  assert.ok(perKind.filter((severity) => severity === 'resolved').length <= 7, `${perKind}`);
+  assert.ok(perKind.length >= 10, 'and is not forgotten');
+});
+
+test('a trouble that lasts is told again once a day', async (t) => {
+  const { hub, receiver, tellFor } = await hubWithReceiver(t);
+  for (let n = 0; n < 3 * 24 * 2; n++) {
+    watch(hub, 'space-low', 'little is left');
+    await tellFor(30 * MINUTE, 30 * MINUTE);
+  }
+
+  assert.deepEqual(receiver.alerts().map(({ event, severity }) => [event, severity]), Array(3).fill(['space-low', 'error']));
+});
+
+for (const [name, jump] of [['an hour', HOUR], ['nine days', 9 * DAY], ['a year', 365 * DAY]] as const) {
+  test(`a clock that was ${name} ahead, or is set ${name} ahead, neither silences a trouble nor makes a flood`, async (t) => {
+    const { hub, receiver, tellFor } = await hubWithReceiver(t);
+    raise(hub, 'sync-failed', 'before');
+    await tellFor(MINUTE, 5 * SECOND);
+    hub.passTime(-jump);
+    raise(hub, 'sync-failed', 'clock set back');
+    await tellFor(30 * MINUTE, MINUTE);
+    assert.equal(receiver.alerts().length, 1, 'the hour begins anew');
+    await tellFor(31 * MINUTE, MINUTE);
+    assert.equal(receiver.alerts().length, 2);
+
+    for (let n = 0; n < 5; n++) {
+      raise(hub, 'sync-failed', `jump ${n}`);
+      hub.passTime(n % 2 === 0 ? jump : -jump);
+      await tellFor(MINUTE, 30 * SECOND);
+    }
+    assert.ok(receiver.alerts().length <= 5, `${receiver.alerts().length} messages`);
+    await tellFor(2 * HOUR, 5 * MINUTE);
+    assert.match(receiver.alerts().map(({ text }) => text).join(), /jump 4/);
+  });
+}
+
+test('webhooks that fall silent make one message, repeated once a day while it lasts, and one when all are heard', async (t) => {
+  const receiver = await startReceiver(t);
+  const { hub, hook } = await hubWithWebhook(t, { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json' });
+  const told = () => receiver.alerts().filter(({ event }) => event === 'webhook-silent');
+  await publish(hub, hook, 'build.finished', {});
+  hub.passTime(7 * DAY);
+  await passTime(hub, HOUR, 10 * MINUTE);
+  assert.equal(told().length, 1);
+  assert.match(told()[0]?.text ?? '', new RegExp(`“Hook” \\(http.*/sources/${hook.id}\\): no events for 7 days`));
+
+  await passTime(hub, 3 * DAY, 30 * MINUTE);
+  assert.equal(told().length, 4);
+  await publish(hub, hook, 'build.finished', {});
+  await passTime(hub, 10 * MINUTE, 5 * MINUTE);
+  assert.deepEqual(told().map(({ severity }) => severity), ['warning', 'warning', 'warning', 'warning', 'resolved']);
+});
+
+test('when no synchronisation is failed any more, by success or by hand, that is told', async (t) => {
+  const { hub, receiver } = await hubWithReceiver(t, { SYNC_MAX_ATTEMPTS: '1' });
+  const ada = await hub.person('ada');
+  addFailingFeeds(hub, 2, 0);
+  hub.passTime(SECOND);
+  await hub.work();
+  await passTime(hub, 10 * SECOND, 5 * SECOND);
+  assert.equal(receiver.alerts().length, 1);
+
+  await ada.delete('/api/sources/1');
+  await passTime(hub, 2 * MINUTE, MINUTE);
+  assert.equal(receiver.alerts().length, 1);
+  await ada.patch('/api/sources/2', { paused: true });
+  await passTime(hub, 2 * MINUTE, MINUTE);
+  assert.deepEqual(receiver.alerts().map(({ severity }) => severity), ['error', 'resolved']);
+});

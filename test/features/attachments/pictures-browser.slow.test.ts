@@ -1,0 +1,74 @@
+// Protects pictures in a real browser: icons and letters are drawn, and nothing moves when an image comes.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser } from '../../support/browser.ts';
+import { hubWithFeed, image } from '../../support/remote-files.ts';
+import type { OriginHandler } from '../../support/origin.ts';
+import { ico, png } from '../../support/sample-files.ts';
+import { requireTool } from '../../support/tools.ts';
+
+/** After the page was painted. */
+const late = (content: Buffer): OriginHandler => (_request, response) => void setTimeout(() => response.end(content), 400);
+
+/** How far things have moved on the page by themselves, once its images are there. */
+const SHIFT = `
+  const images = [...document.querySelectorAll('.prose img')];
+  images.forEach((image) => { image.loading = 'eager'; });
+  await Promise.all(images.map((image) => image.decode().catch(() => {})));
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  return new Promise((resolve) => {
+    let moved = 0;
+    new PerformanceObserver((list) => { for (const entry of list.getEntries()) moved += entry.value; })
+      .observe({ type: 'layout-shift', buffered: true });
+    setTimeout(() => resolve(moved), 200);
+  });
+`;
+
+test('nothing on the page of a post moves when its images come, known or not, stated, wide or missing', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const files = {
+    '/wide.png': late(png({ width: 900, height: 300 })), '/tall.png': late(png({ width: 200, height: 700 })),
+    '/stated.png': late(png({ width: 640, height: 480 })), '/none.png': late(Buffer.from('x')),
+  };
+  const { hub, posts } = await hubWithFeed(t, files, (url) => [{
+    guid: 'a', content: Object.keys(files).map((name) => `<p>An owl</p><p><img src="${url}${name}"
+      ${name === '/stated.png' && 'width="640" height="480"'}></p>`).join('') + '<p>The end</p>',
+  }]);
+  const browser = await openBrowser(t);
+  for (const round of ['unknown', 'known']) {
+    await browser.goto(`${hub.address}/posts/${posts[0]?.id}`);
+    assert.equal(await browser.run<number>(SHIFT), 0, round);
+    hub.db.exec(`UPDATE counts SET value = value + 1 WHERE metric = 'content_version'`);
+  }
+  const boxes = `return [...document.querySelectorAll('.prose img')].map((image) => image.className || image.width / image.height)`;
+  assert.deepEqual(await browser.run(boxes), [3, 200 / 700, 640 / 480]);
+  assert.deepEqual((await browser.complaints()).filter((text) => !/none\.png|404/.test(text)), []);
+});
+
+test('a source shows its icon, 18 pixels wide, or a letter of enough contrast; the browser asks the hub alone', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const icon = ico([{ width: 16, height: 16 }, { width: 48, height: 48 }]);
+  const { hub, ada, publisher, sourceId } = await hubWithFeed(t, {}, () => []);
+  publisher.routes['/i.ico'] = image(icon);
+  hub.db.exec(`UPDATE source_icons SET named_url = '${publisher.url}/i.ico'`);
+  await hub.findIcons();
+  const asked = publisher.requests.length;
+  const browser = await openBrowser(t);
+  await browser.goto(`${hub.address}/sources/${sourceId}`);
+  const shown = await browser.run(`
+    const image = document.querySelector('h1 .favicon');
+    image.loading = 'eager';
+    await image.decode();
+    return [image.naturalWidth > 0, image.getBoundingClientRect().width, image.getBoundingClientRect().height]`);
+  assert.deepEqual(shown, [true, 18, 18]);
+  assert.equal(publisher.requests.length, asked);
+
+  await ada.delete(`/api/sources/${sourceId}/icon`);
+  await browser.goto(`${hub.address}/sources/${sourceId}`);
+  const colours = await browser.run<string[]>(`
+    const letter = document.querySelector('h1 .favicon');
+    return ['rect', 'text'].map((name) => getComputedStyle(letter.querySelector(name)).fill)`);
+  assert.equal(colours[1], 'rgb(255, 255, 255)');
+  assert.notEqual(colours[0], 'rgb(0, 0, 0)');
+  assert.deepEqual(await browser.complaints(), []);
+});

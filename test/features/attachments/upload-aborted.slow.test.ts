@@ -1,0 +1,102 @@
+// Protects the disk and the database from uploads that a client breaks off at any byte.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test, type TestContext } from 'node:test';
+import { cookieOf } from '../../support/client.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+import { randomBelow } from '../../support/random.ts';
+import { rawConnection } from '../../support/raw-exchange.ts';
+import { png } from '../../support/sample-files.ts';
+import {
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, openFilesIn, writePost, writer,
+} from '../../support/uploads.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+type Leave = 'reset' | 'destroy' | 'end';
+
+/** A hub with a post, to which `send` begins to upload and then goes away. */
+async function hubToLeave(t: TestContext) {
+  const hub = await startHub(t);
+  const ada = await writer(hub, 'ada');
+  const { id } = await writePost(hub, ada);
+  const path = `/api/posts/${id}/attachments`;
+  let expected = answered(hub, path).length;
+
+  /** Sends so much of the body, leaves, and waits until the hub is done with the request. */
+  async function send(body: Buffer, bytes: number, leave: Leave): Promise<unknown> {
+    const { socket, write } = await rawConnection(hub.address);
+    const headers = [`Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`, `Cookie: ${cookieOf(ada.client)}`,
+      'Sec-Fetch-Site: same-origin', 'Host: localhost'];
+    write(`POST ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+    if (bytes > 0) await new Promise((resolve) => socket.write(body.subarray(0, bytes), resolve));
+    // The upload has to begin first, since that of a sender who has gone never does. By the first answer it has been
+    // read, by the second it has begun: requests of one sender begin in the order in which they came.
+    for (let n = 0; n < 2; n++) await ada.client.get('/api/nothing');
+    if (leave === 'reset') socket.resetAndDestroy();
+    else if (leave === 'destroy') socket.destroy();
+    else socket.end();
+    expected++;
+    await waitUntil(`the hub is done after ${bytes} bytes`, () => answered(hub, path).length === expected);
+    if (!socket.closed) {
+      socket.destroy();
+      await once(socket, 'close');
+    }
+    return answered(hub, path).at(-1)?.['status'];
+  }
+
+  return { hub, ada, id, send };
+}
+
+function answered(hub: Hub, path: string) {
+  return hub.logged().filter((line) => line['event'] === 'request' && line['path'] === path);
+}
+
+for (const leave of ['destroy', 'end'] as const) {
+  test(`a client that stops after any byte of a small form leaves nothing (${leave})`, async (t) => {
+    const { hub, send } = await hubToLeave(t);
+    const body = formWith({},
+      [{ filename: 'a.png', data: png({ width: 2, height: 2 }) }, { filename: 'b.txt', data: 'b' }]);
+    for (let bytes = 0; bytes < body.length - 4; bytes++) { // the last line may lack its end
+      assert.equal(await send(body, bytes, leave), 400, `after ${bytes} bytes`);
+      assert.deepEqual(filesIn(hub.dataDir), { uploads: [], tmp: [] }, `after ${bytes} bytes`);
+      assert.deepEqual(openFilesIn(hub.dataDir), [], `after ${bytes} bytes`);
+    }
+    assertNothingKept(hub, 1);
+    assert.deepEqual(hub.logged().filter(({ level }) => level === 'error'), []);
+  });
+}
+
+test('a client that stops anywhere in a large form leaves nothing', async (t) => {
+  const { hub, ada, id, send } = await hubToLeave(t);
+  const files = [{ filename: 'a.txt', data: 'a'.repeat(700_000) }, { filename: 'b.txt', data: 'b'.repeat(700_000) }];
+  const body = formWith({ title: 'x' }, files);
+  const below = randomBelow(7);
+  for (let round = 0; round < 40; round++) {
+    const bytes = below(body.length - 4);
+    const leave = (['destroy', 'reset', 'end'] as const)[round % 3] ?? 'end';
+    assert.equal(await send(body, bytes, leave), 400, `${leave} after ${bytes} bytes`);
+    assertNothingKept(hub, 1);
+  }
+  assert.equal((await addFiles(hub, ada.client, id, files)).status, 201);
+  assertFilesMatchRows(hub);
+});
+
+test('many clients that stop at once leave nothing', async (t) => {
+  const { hub, ada, id } = await hubToLeave(t);
+  const files = [{ filename: 'a.txt', data: 'a'.repeat(2_000_000) }];
+  const body = formWith({}, files);
+  const headers = [`Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`, `Cookie: ${cookieOf(ada.client)}`,
+    'Sec-Fetch-Site: same-origin', 'Host: localhost'];
+  const connections = await Promise.all(Array.from({ length: 6 }, () => rawConnection(hub.address)));
+  for (const [n, { write }] of connections.entries()) {
+    write(`POST /api/posts/${id}/attachments HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+    write(body.subarray(0, 250_000 * (n + 1)));
+  }
+  await waitUntil('all are being received', () => filesIn(hub.dataDir).tmp.length === 6);
+  assert.equal(openFilesIn(hub.dataDir).length, 6);
+  for (const { socket } of connections) socket.destroy();
+
+  await waitUntil('nothing is left', () => filesIn(hub.dataDir).tmp.length + openFilesIn(hub.dataDir).length === 0);
+  assertNothingKept(hub, 1);
+  assert.equal((await addFiles(hub, ada.client, id, files)).status, 201);
+});

@@ -1,0 +1,173 @@
+// Protects the disk from refused uploads: each says why and leaves nothing.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { crc32 } from 'node:zlib';
+import { cookieOf } from '../../support/client.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+import { fieldHeaders, fileHeaders, writeForm } from '../../support/multipart.ts';
+import {
+  animatedWebp, avif, box, gif, jpeg, longBox, pdf, png, pngChunk, pngHeader, webp, zip,
+} from '../../support/sample-files.ts';
+import {
+  addFiles, assertNothingKept, FORM_TYPE, formWith, sendForm, writePost, writer, type SentFile,
+} from '../../support/uploads.ts';
+
+const SIZE = { width: 3, height: 2 };
+const GOOD: SentFile = { filename: 'good.png', data: png(SIZE) };
+
+type Problem = { detail: string; errors?: { pointer: string; detail: string }[] };
+
+/** A PNG of one pixel that says that it has 3.6 thousand million. */
+function boastfulPng(): Buffer {
+  const small = png({ width: 1, height: 1 });
+  return Buffer.concat([small.subarray(0, 8), pngHeader({ width: 60_000, height: 60_000 }), small.subarray(33)]);
+}
+
+function wrongChecksum(): Buffer {
+  const bytes = png(SIZE);
+  bytes.writeUInt32BE(crc32('x'), 29);
+  return bytes;
+}
+
+/** Both forms must be refused with that status, alone and behind a good file, and nothing may stay. */
+async function assertRefused(
+  hub: Hub, { client, sourceId }: Awaited<ReturnType<typeof writer>>, bad: SentFile, status: number,
+): Promise<void> {
+  const { id } = await writePost(hub, { client, sourceId });
+  const fields = { sourceId: String(sourceId), title: 'T' };
+  for (const files of [[bad], [GOOD, bad], [bad, GOOD]]) {
+    for (const answer of [
+      await sendForm(hub, client, '/api/posts', formWith(fields, files)),
+      await addFiles(hub, client, id, files),
+    ]) {
+      assert.equal(answer.status, status, answer.text);
+      assert.equal(answer.headers.get('content-type'), 'application/problem+json');
+      const { detail, errors } = answer.json<Problem>();
+      if (status !== 413) assert.deepEqual(errors, [{ pointer: '/attachments', detail }]);
+      assertNothingKept(hub, 1);
+    }
+  }
+}
+
+for (const [what, filename, data] of [
+  ['a name without an extension', 'owl', 'text'],
+  ['a program', 'owl.exe', 'MZ'],
+  ['SVG', 'owl.svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
+  ['HTML', 'owl.html', '<!doctype html><script>alert(1)</script>'],
+  ['HTML that calls itself a PNG', 'owl.png', '<!doctype html><script>alert(1)</script>'],
+  ['a PDF that calls itself a JPEG', 'owl.jpg', pdf()],
+  ['a PNG that calls itself text', 'owl.txt', png(SIZE)],
+  ['a ZIP archive that calls itself a PDF', 'owl.pdf', zip()],
+  ['two extensions, the last not admitted', 'owl.png.php', png(SIZE)],
+  ['an extension hidden by a mark', 'owl.svg\u202e.', '<svg/>'],
+  ['text with a zero byte', 'owl.txt', 'a\0b'],
+  ['text that is not UTF-8', 'owl.md', Buffer.from([0x61, 0xff, 0x62])],
+  ['a PDF after a kilobyte of HTML', 'owl.pdf', Buffer.concat([Buffer.from(`<html>${' '.repeat(1000)}`), pdf()])],
+] as const) {
+  test(`415, and nothing stays: ${what}`, async (t) => {
+    const hub = await startHub(t);
+    await assertRefused(hub, await writer(hub, 'ada'), { filename, data }, 415);
+  });
+}
+
+const endless = longBox('free', Buffer.alloc(0), 0);
+const animated = animatedWebp({ width: 4, height: 4 });
+
+for (const [what, filename, data] of [
+  ['an empty file', 'owl.txt', ''],
+  ['a PNG cut short', 'owl.png', png(SIZE).subarray(0, -5)],
+  ['a PNG that ends within its signature', 'owl.png', png(SIZE).subarray(0, 12)],
+  ['a PNG whose header has a wrong checksum', 'owl.png', wrongChecksum()],
+  ['a PNG of one pixel that claims 60000 × 60000', 'owl.png', boastfulPng()],
+  ['a PNG with a ZIP archive behind it', 'owl.png', Buffer.concat([png(SIZE), zip()])],
+  ['a PNG with an unknown critical chunk', 'owl.png', png(SIZE, pngChunk('XXXX', Buffer.from('<?php')))],
+  ['a JPEG cut short', 'owl.jpg', jpeg({ width: 8, height: 8 }).subarray(0, 40)],
+  ['a JPEG with a segment of no length', 'owl.jpg', Buffer.from('ffd8ffe00000ffd9', 'hex')],
+  ['a GIF cut short', 'owl.gif', gif(SIZE).subarray(0, -3)],
+  ['a GIF with a script behind it', 'owl.gif', Buffer.concat([gif(SIZE), Buffer.from('=1;alert(1)')])],
+  ['a WebP cut short', 'owl.webp', webp(SIZE).subarray(0, -2)],
+  ['a WebP that is longer than it says', 'owl.webp', Buffer.concat([animated, zip()])],
+  ['an AVIF cut short', 'owl.avif', avif().subarray(0, -9)],
+  ['an AVIF with a box of size zero in the middle', 'owl.avif', avif({ properties: [Buffer.alloc(8)] })],
+  ['an AVIF with a long box of size zero', 'owl.avif', avif({ after: [endless, box('free')] })],
+  ['an AVIF that claims 60000 × 60000', 'owl.avif', avif({ size: { width: 60_000, height: 60_000 } })],
+  ['a PDF cut short', 'owl.pdf', pdf().subarray(0, -30)],
+  ['a PDF with a ZIP archive behind it', 'owl.pdf', Buffer.concat([pdf(), zip()])],
+] as const) {
+  test(`422, and nothing stays: ${what}`, async (t) => {
+    const hub = await startHub(t);
+    await assertRefused(hub, await writer(hub, 'ada'), { filename, data }, 422);
+  });
+}
+
+test('413, and nothing stays: one byte too many in a file; as many as are allowed are taken', async (t) => {
+  const hub = await startHub(t, { UPLOAD_MAX_BYTES: '100000' });
+  const ada = await writer(hub, 'ada');
+  await assertRefused(hub, ada, { filename: 'a.txt', data: 'x'.repeat(100_001) }, 413);
+  await writePost(hub, ada, [{ filename: 'a.txt', data: 'x'.repeat(100_000) }]);
+});
+
+test('413, and nothing stays: more than four times a file in one request, told beforehand or not', async (t) => {
+  const hub = await startHub(t, { UPLOAD_MAX_BYTES: '100000' });
+  const { client, sourceId } = await writer(hub, 'ada');
+  const files = Array.from({ length: 5 }, (_, n) => ({ filename: `${n}.txt`, data: `${n}`.repeat(90_000) }));
+  const form = formWith({ sourceId: String(sourceId), title: 'T' }, files);
+  const { id } = await writePost(hub, { client, sourceId });
+
+  const told = await addFiles(hub, client, id, files);
+  assert.equal(told.status, 413, told.text);
+  const untold = await fetch(`${hub.address}/api/posts`, {
+    method: 'POST',
+    body: new Blob([new Uint8Array(form)]).stream(),
+    headers: { 'content-type': FORM_TYPE, 'sec-fetch-site': 'same-origin', cookie: cookieOf(client) },
+    duplex: 'half',
+  } as RequestInit);
+  assert.equal(untold.status, 413, await untold.text());
+  assertNothingKept(hub, 1);
+  assert.equal((await addFiles(hub, client, id, files.slice(0, 4))).status, 201);
+});
+
+test('413, and nothing stays: an eleventh file', async (t) => {
+  const hub = await startHub(t);
+  const { client, sourceId } = await writer(hub, 'ada');
+  const { id } = await writePost(hub, { client, sourceId });
+  const files = Array.from({ length: 11 }, (_, n) => ({ filename: `${n}.txt`, data: `${n}` }));
+
+  assert.equal((await addFiles(hub, client, id, files)).status, 413);
+  assertNothingKept(hub, 1);
+  assert.equal((await addFiles(hub, client, id, files.slice(1))).status, 201);
+});
+
+test('400, and nothing stays: a form without its end, and one whose second part is malformed', async (t) => {
+  const hub = await startHub(t);
+  const { client, sourceId } = await writer(hub, 'ada');
+  const { id } = await writePost(hub, { client, sourceId });
+  const whole = writeForm([{ headers: fileHeaders('attachments', 'a.txt'), data: 'a' }]);
+  const malformed = writeForm([
+    { headers: fileHeaders('attachments', 'a.txt'), data: 'a' },
+    { headers: [...fieldHeaders('title'), ...fieldHeaders('title')], data: 'b' },
+  ]);
+  for (const body of [whole.subarray(0, -4), malformed]) {
+    assert.equal((await sendForm(hub, client, `/api/posts/${id}/attachments`, body)).status, 400);
+    assertNothingKept(hub, 1);
+  }
+});
+
+test('a post with a mistake in its words is refused with its files', async (t) => {
+  const hub = await startHub(t);
+  const { client, sourceId } = await writer(hub, 'ada');
+  const answer = await sendForm(hub, client, '/api/posts', formWith({ sourceId: String(sourceId), title: '' }, [GOOD]));
+  assert.equal(answer.status, 422, answer.text);
+  assertNothingKept(hub);
+});
+
+test('files for a source of somebody else, or of none, are refused and leave nothing', async (t) => {
+  const hub = await startHub(t);
+  const { sourceId } = await writer(hub, 'ada');
+  const eve = await hub.person('eve');
+  for (const [id, status] of [[sourceId, 403], [999, 404]]) {
+    const answer = await sendForm(hub, eve, '/api/posts', formWith({ sourceId: String(id), title: 'T' }, [GOOD]));
+    assert.equal(answer.status, status, answer.text);
+    assertNothingKept(hub);
+  }
+});

@@ -1,0 +1,162 @@
+// Protects the truth about backups: the same in health, in metrics and on the administrators' page.
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { backupName } from '../../../src/features/backups/backup-name.ts';
+import { type Kind, readBackupStatus, type RunResult } from '../../../src/features/backups/backup-status.ts';
+import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
+import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import type { Client } from '../../support/client.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+import { overviewOf, type Tile } from '../../support/overview.ts';
+import { parseSeries } from '../../support/service-series.ts';
+
+/** What a probe, a scrape and an administrator are told of the backups. */
+async function told(hub: Hub, ada: Client) {
+  const { lastBackup, lastVerifiedBackup } = (await hub.anybody.get('/api/health')).json();
+  const series = parseSeries((await hub.anybody.get('/api/metrics')).text);
+  const { tiles, verdict } = await overviewOf(ada);
+  return {
+    health: { lastBackup, lastVerifiedBackup },
+    metrics: ['last_success_timestamp_seconds', 'last_verified_timestamp_seconds', 'last_run_failed{run="backup"}',
+      'last_run_failed{run="verify"}'].map((name) => series.get(`service_backup_${name}`)),
+    page: { here: tiles.get('Backup here'), verification: tiles.get('Verification'), verdict },
+  };
+}
+
+/** A backup of now, with its folder, that took a minute; or a run that made none. */
+async function run(hub: Hub, verdict: RunResult['verdict'], problem: string | null): Promise<{ name: string; endedAt: number }> {
+  const name = backupName(hub.now());
+  if (verdict !== 'failed') mkdirSync(join(hub.dataDir, 'backups', name), { recursive: true });
+  hub.passTime(MINUTE);
+  await note(hub, 'backup', verdict === 'failed' ? null : name, verdict, problem);
+  return { name, endedAt: hub.now() };
+}
+
+function note(hub: Hub, kind: Kind, name: string | null, verdict: RunResult['verdict'], problem: string | null): Promise<void> {
+  const ok = verdict === 'verified';
+  return noteRun(hub.dataDir, kind, { name, at: hub.now(), ok, verdict, bytes: 5, seconds: 60, problem }, process.pid);
+}
+
+test('health, metrics and the administrators\' page tell the age and the result of backups, whatever came of the last one', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  assert.deepEqual(await told(hub, ada), {
+    health: { lastBackup: null, lastVerifiedBackup: null },
+    metrics: [0, 0, 0, 0],
+    page: {
+      here: { level: 'warn', state: 'none yet', more: '' }, verification: { level: 'off', state: 'none yet', more: '' },
+      verdict: (await told(hub, ada)).page.verdict,
+    },
+  });
+  assert.match((await told(hub, ada)).page.verdict, /no backup has been made yet/i);
+
+  const good = await run(hub, 'verified', null);
+  const at = good.endedAt / 1_000;
+  const isShown = (tile: Tile | undefined, made: number, level: string): boolean => tile?.level === level &&
+    tile.more.includes(`<time datetime="${new Date(made).toISOString()}" title="15 January 2030 at `);
+  hub.passTime(9 * MINUTE);
+  const first = await told(hub, ada);
+  assert.deepEqual(first.health, { lastBackup: { ageSeconds: 600, verified: true }, lastVerifiedBackup: { ageSeconds: 600 } });
+  assert.deepEqual(first.metrics, [at, at, 0, 0]);
+  assert.ok(isShown(first.page.here, good.endedAt - MINUTE, 'good') && isShown(first.page.verification, good.endedAt, 'good'));
+  assert.doesNotMatch(first.page.verdict, /backup/);
+
+  hub.passTime(50 * MINUTE);
+  await run(hub, 'degraded', 'missing or damaged uploads: 1');
+  hub.passTime(MINUTE);
+  const second = await told(hub, ada);
+  assert.deepEqual(second.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: { ageSeconds: 3_720 } });
+  assert.deepEqual(second.metrics, [at, at, 1, 0]);
+  assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
+  assert.match(second.page.verdict, /The last backup \(.*\) lacks something that the hub has lost: missing or damaged uploads: 1\. Since /);
+
+  await note(hub, 'verification', good.name, 'failed', 'hub.db is not what SHA256SUMS says');
+  const third = await told(hub, ada);
+  assert.deepEqual(third.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
+  assert.deepEqual(third.metrics, [at, at, 1, 1]);
+  assert.deepEqual([third.page.here?.level, third.page.here?.state], ['bad', 'none'], 'there is none to rely on');
+  assert.equal(third.page.verification?.level, 'bad');
+
+  hub.passTime(HOUR);
+  await run(hub, 'failed', 'there is too little space');
+  const fourth = await told(hub, ada);
+  assert.deepEqual(fourth.health, { lastBackup: { ageSeconds: 3_780, verified: false }, lastVerifiedBackup: null });
+  assert.deepEqual(fourth.metrics, [at, at, 1, 1]);
+  assert.match(fourth.page.verdict, /The last backup failed: there is too little space\. Since /);
+
+  const again = await run(hub, 'verified', null);
+  const last = await told(hub, ada);
+  assert.deepEqual(last.health, { lastBackup: { ageSeconds: 60, verified: true }, lastVerifiedBackup: { ageSeconds: 60 } });
+  assert.deepEqual(last.metrics, [again.endedAt / 1_000, again.endedAt / 1_000, 0, 1]);
+  const damaged = `The backup ${good.name} is damaged: hub.db is not what SHA256SUMS says. Since `;
+  assert.ok(last.page.verdict.includes(damaged), 'as long as it is there');
+  assert.equal(last.page.here?.level, 'good');
+  rmSync(join(hub.dataDir, 'backups', good.name), { recursive: true });
+  const gone = await told(hub, ada);
+  assert.deepEqual([gone.metrics[3], gone.page.verification?.level], [0, 'good']);
+  assert.doesNotMatch(gone.page.verdict, /damaged/);
+});
+
+test('a failed verification alone shows on the page, and in the metrics', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  const { name } = await run(hub, 'verified', null);
+  hub.passTime(MINUTE);
+
+  await note(hub, 'verification', name, 'failed', 'hub.db is not what SHA256SUMS says');
+
+  const { health, metrics, page } = await told(hub, ada);
+  assert.deepEqual(health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
+  assert.deepEqual([metrics.slice(2), page.verification?.level], [[0, 1], 'bad']);
+  assert.ok(page.verdict.includes(`The backup ${name} is damaged: hub.db is not what SHA256SUMS says. Since `));
+});
+
+test('a name in the future is not the newest backup, for health, metrics, the page and alerts', async (t) => {
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const ada = await hub.person('ada');
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  const stray = backupName(hub.now() + 400 * DAY);
+  mkdirSync(join(hub.dataDir, 'backups', stray), { recursive: true });
+  await note(hub, 'verification', stray, 'verified', null);
+  const alone = await told(hub, ada);
+  assert.deepEqual(alone.health, { lastBackup: null, lastVerifiedBackup: null });
+  assert.equal(alone.page.here?.level, 'bad');
+  assert.match(alone.page.verdict, new RegExp(`${stray} does not count: its name lies in the future`));
+  const stale = (): string => hub.db.prepare<[], { subjects: string }>('stale',
+    `SELECT subjects FROM alert_events WHERE event = 'backup-stale' AND is_open = 1`).get()?.subjects ?? '';
+  watchConditions(hub.handle);
+  assert.match(stale(), new RegExp(`No verified backup .*\\. ${stray} does not count: its name lies in the future`));
+
+  await run(hub, 'verified', null);
+  const { health } = await told(hub, ada);
+  assert.deepEqual(health, { lastBackup: { ageSeconds: 60, verified: true }, lastVerifiedBackup: { ageSeconds: 60 } });
+  watchConditions(hub.handle);
+  assert.equal(stale(), '');
+});
+
+test('a scrape tells when that backup was last verified for which it is the longest ago', async (t) => {
+  const hub = await startHub(t);
+  const oldest = async (): Promise<number | undefined> => parseSeries((await hub.anybody.get('/api/metrics')).text)
+    .get('service_backup_oldest_verification_timestamp_seconds');
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  assert.equal(await oldest(), 0);
+  const [first, second] = [await run(hub, 'verified', null), await run(hub, 'verified', null)];
+  const config = { dataDir: hub.dataDir, backupDir: join(hub.dataDir, 'backups') };
+  const verified = (name: string, at: number): Promise<void> => noteVerdict(config,
+    { name, at, ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null }, process.pid);
+  assert.equal(await oldest(), (first.endedAt - MINUTE) / 1_000, 'as old as the backup, which is verified when it is made');
+
+  await verified(first.name, second.endedAt + 5_000);
+  assert.equal(await oldest(), second.endedAt / 1_000);
+  await verified(second.name, second.endedAt + 9_000);
+  assert.equal(await oldest(), second.endedAt / 1_000 + 5);
+
+  // A clock that was ahead while it was verified does not put off its turn by as much.
+  await verified(second.name, hub.now() + 400 * DAY);
+  assert.equal(readBackupStatus(hub.handle).byVerification[0]?.name, second.name);
+});

@@ -1,0 +1,71 @@
+// Protects backups that are made while others write: whole, in time, and of one moment.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { openDatabase } from '../../../src/platform/db/open-database.ts';
+import { addPost, backupHub, type BackupHub } from '../../support/backup-hub.ts';
+import { number } from '../../support/migrated-database.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+/** A process that changes the hub all the time; gives what it said. */
+async function keepBusy(t: TestContext, hub: BackupHub): Promise<() => string> {
+  const program = join(import.meta.dirname, '../../support/writing-to-backup.ts');
+  const child = spawn(process.execPath, [program, hub.dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  child.stdout.on('data', (text) => (said += text));
+  child.stderr.on('data', (text) => (said += text));
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  await waitUntil('the writer has begun', () => said !== '');
+  return () => said;
+}
+
+const MONEY = 'SELECT SUM(updated_at) FROM posts';
+const MOVES = 'SELECT MAX(id) FROM attachments';
+
+test('case 1, 2, 3, 29: while a process writes all the time, every backup is whole, in time, and of one moment', async (t) => {
+  const hub = backupHub(t);
+  for (let id = 2; id <= 2_000; id++) addPost(hub.db, id, 'Owls hunt at night. '.repeat(200));
+  for (let n = 0; n < 20; n++) hub.upload(`${n}`);
+  const sum = number(hub.db, MONEY);
+  const said = await keepBusy(t, hub);
+
+  for (let round = 0; round < 5; round++) {
+    const before = number(hub.db, MOVES);
+    const began = performance.now();
+    const { path, verification } = await hub.backup();
+
+    assert.ok(performance.now() - began < 60_000);
+    assert.deepEqual([verification.verdict, verification.problem], ['verified', null]);
+    const copy = openDatabase(join(path, 'hub.db'), { readonly: true });
+    assert.equal(number(copy, MONEY), sum);
+    assert.ok(number(copy, MOVES) >= before && number(copy, MOVES) <= number(hub.db, MOVES));
+    copy.close();
+  }
+
+  assert.equal(said(), 'busy\n', 'the writer neither failed nor waited for over four seconds');
+});
+
+test('case 6: what was committed before a process was killed, and lies in the log only, is in the backup', async (t) => {
+  const hub = backupHub(t);
+  for (let n = 0; n < 20; n++) hub.upload(`${n}`);
+  for (let id = 2; id <= 20; id++) addPost(hub.db, id, 'text');
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../support/writing-to-backup.ts'), hub.dataDir]);
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const start = number(hub.db, MOVES);
+  await waitUntil('some writes', () => number(hub.db, MOVES) > start + 50);
+  child.kill('SIGKILL');
+  await ended;
+  const committed = number(hub.db, MOVES);
+
+  const { path, verification } = await hub.backup();
+
+  assert.equal(verification.verdict, 'verified');
+  const copy = openDatabase(join(path, 'hub.db'), { readonly: true });
+  assert.equal(number(copy, MOVES), committed);
+  copy.close();
+});

@@ -1,0 +1,208 @@
+// Protects synchronisation from one member's dead hosts, and tells owners the truth about what fails.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { planDueSyncs } from '../../../src/features/feeds/sync-source.ts';
+import { jobs } from '../../../src/features/hub/hub.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { addFeed, notificationTitles, numberIn } from '../../support/accounts.ts';
+import { rss, serving } from '../../support/feeds.ts';
+import { followedFeed } from '../../support/followed-feed.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+import { reply, startOrigin } from '../../support/origin.ts';
+import { tileOf } from '../../support/overview.ts';
+import type { Client } from '../../support/client.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+/** A port to each: hosts of their own, which never answer. */
+async function hangingHosts(t: TestContext, many: number, onAsked = () => {}): Promise<string[]> {
+  const origins = Array.from({ length: many }, () => startOrigin(t, onAsked));
+  return (await Promise.all(origins)).map(({ url }) => `${url}/feed`);
+}
+
+async function importFeeds(client: Client, urls: string[]): Promise<void> {
+  const body = `<opml version="2.0"><body>${urls.map((url) => `<outline xmlUrl="${url}"/>`).join('')}</body></opml>`;
+  const headers = { 'content-type': 'text/x-opml' };
+  assert.equal((await client.send('POST', '/api/sources/import', { body, headers })).status, 200);
+}
+
+const shown = (hub: Hub, id: number) => sources(hub.handle).find(id);
+
+test('what another member asks for is fetched while hosts that hang hold all they may', async (t) => {
+  const hub = await startHub(t, { SYNC_CONCURRENCY: '4' }, { totalMs: 1_000 });
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const order: string[] = [];
+  const origin = await startOrigin(t, (request, response) => {
+    order.push('wanted');
+    serving(() => rss('Owls', []))(request, response);
+  });
+  const id = await addFeed(bob, `${origin.url}/feed`);
+  order.length = 0;
+  await importFeeds(ada, await hangingHosts(t, 12, () => order.push('hangs')));
+  await planDueSyncs(hub.handle, new AbortController().signal); // hers are in the queue before his
+  await bob.post(`/api/sources/${id}/sync`);
+
+  await hub.work();
+  assert.equal(order.length, 13);
+  assert.ok(order.indexOf('wanted') < 4, `asked as number ${order.indexOf('wanted')}`);
+});
+
+test('one member waits with 25 new feeds, and others wait beside them', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const origin = await startOrigin(t, (request, response) => void promise.then(() => reply(404, {})(request, response)));
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const ends: number[] = [];
+  const add = async (by: typeof ada, n: number): Promise<void> => {
+    ends.push((await by.post('/api/sources', { kind: 'feed', url: `${origin.url}/${n}` })).status);
+  };
+  const all = Array.from({ length: 29 }, (_, n) => add(ada, n));
+  await waitUntil('two are opened, 25 wait, others are refused', () => ends.length === 2);
+  all.push(add(bob, 1));
+  const turns = () => numberIn(hub, `SELECT COUNT(*) FROM rate_limits WHERE key LIKE 'add-source:%'`);
+  await waitUntil('bob has asked', () => turns() === 2);
+  resolve();
+  await Promise.all(all);
+  assert.deepEqual(ends.toSorted(), [...Array.from({ length: 28 }, () => 422), 503, 503]);
+});
+
+test('sources that worked last time come before those that failed or were never tried', async (t) => {
+  const hub = await startHub(t, { SYNC_CONCURRENCY: '1' });
+  const ada = await hub.person('ada');
+  const order: string[] = [];
+  const good = await startOrigin(t, (request, response) => {
+    order.push('works');
+    serving(() => rss('Owls', []))(request, response);
+  });
+  const bad = await startOrigin(t, (request, response) => {
+    order.push('fails');
+    reply(500, {})(request, response);
+  });
+  await importFeeds(ada, ['a', 'b'].map((name) => `${bad.url}/${name}`));
+  for (const name of ['a', 'b', 'c']) await addFeed(ada, `${good.url}/${name}`);
+  order.length = 0;
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.deepEqual(order, ['works', 'works', 'works', 'fails', 'fails']);
+});
+
+test('a host that ran out of time gets less the next time, but all of it at the last try of a job', async (t) => {
+  const hub = await startHub(t, { SYNC_MAX_ATTEMPTS: '3' }, { totalMs: 50 });
+  const given: (number | undefined)[] = [];
+  const { outbound } = hub.handle;
+  hub.handle.outbound = (request) => {
+    given.push(request.totalMs);
+    return outbound(request);
+  };
+  await importFeeds(await hub.person('ada'), await hangingHosts(t, 1));
+  for (let time = 0; time < 3; time++) {
+    await hub.work();
+    hub.passTime(HOUR);
+  }
+  assert.deepEqual(given, [undefined, 5_000, undefined]);
+});
+
+test('“Next” is when the next try really is', async (t) => {
+  const { hub, feed, ada, id } = await followedFeed(t, []);
+  feed.handler = reply(429, { 'retry-after': '7200' });
+  hub.passTime(DAY);
+  await hub.work();
+
+  const [job] = jobs(hub.handle).list({ state: 'retrying' });
+  assert.equal(shown(hub, id)?.nextSyncAt, hub.now() + 2 * HOUR);
+  assert.equal(job?.runAt, shown(hub, id)?.nextSyncAt);
+  assert.match((await ada.page(`/sources/${id}/settings`)).text, /<dt>Next<\/dt><dd><time datetime="2030-01-16T14:00:00/);
+  const asked = async () => (hub.passTime(HOUR + MINUTE), hub.countJobs('sync-source'));
+  assert.deepEqual([await asked(), await asked()], [0, 1], 'one try, at that time');
+});
+
+test('the overview says that a source fails at its first failure', async (t) => {
+  const { hub, feed, ada } = await followedFeed(t, []);
+  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '1 well', more: '' });
+  feed.handler = reply(500, {});
+  hub.passTime(DAY);
+  await hub.work();
+  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'warn', state: '0 of 1 well', more: '1 failing' });
+});
+
+test('an owner hears that a source fails, once, and that it works again, if told before', async (t) => {
+  const { hub, feed, ada } = await followedFeed(t, [], { SYNC_MAX_ATTEMPTS: '2' });
+  const fails = reply(500, {});
+  const works = feed.handler;
+  for (const handler of [fails, works]) {
+    feed.handler = handler;
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  assert.deepEqual(await notificationTitles(ada), [], 'a retry that helped is nothing to tell');
+
+  for (const handler of [fails, fails, fails, fails, works, works]) {
+    feed.handler = handler;
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  assert.deepEqual(await notificationTitles(ada), [
+    '“Owls” can be synchronised again', '“Owls” cannot be synchronised; the hub keeps trying',
+  ]);
+});
+
+test('an owner hears that a source was paused because it moved to where another one is', async (t) => {
+  const { hub, feed, origin, ada, id } = await followedFeed(t, []);
+  await addFeed(ada, `${origin.url}/new`);
+  const works = feed.handler;
+  feed.handler = (request, response) =>
+    request.path === '/new' ? works(request, response) : reply(301, { location: '/new' })(request, response);
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.equal(shown(hub, id)?.state, 'paused');
+  assert.match(shown(hub, id)?.stateReason ?? '', /where you already follow it/);
+  const [notice = ''] = await notificationTitles(ada);
+  assert.match(notice, /^“Owls” has been paused: it moved to 127\.0\.0\.1:\d+, where you already follow it$/);
+});
+
+test('a worker that lost a large feed stores no more of it, and the next one goes on', async (t) => {
+  const { hub, feed, id } = await followedFeed(t, []);
+  const content = `<p>${'word '.repeat(600)}</p>`;
+  feed.handler = serving(() => rss('Owls', Array.from({ length: 400 }, (_, n) => ({ guid: `${n}`, content }))));
+  const stored = () => hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
+  hub.db.exec(`CREATE TRIGGER lose AFTER INSERT ON posts WHEN NEW.guid = '300' BEGIN
+    UPDATE jobs SET lease_token = 'another' WHERE state = 'running'; END`);
+  hub.passTime(DAY);
+  await hub.work();
+  const before = stored();
+  assert.ok(before > 0 && before < 200, `${before} stored, where the 100th was the last of this worker’s`);
+  assert.equal(shown(hub, id)?.lastSuccessAt, hub.now() - DAY, 'it has not ended well');
+
+  hub.db.exec('DROP TRIGGER lose');
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(stored(), 400);
+});
+
+test('small feeds do not wait for large ones, however many of these hang', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const large = `<p>${'word '.repeat(5_000)}</p>`;
+  const began: string[] = [];
+  const gates = [1, 2, 3, 4].map(() => Promise.withResolvers<void>());
+  const urls = await Promise.all(gates.map(async (gate, n) => {
+    const whole = rss('Large', Array.from({ length: 60 }, (_, i) => ({ guid: `${n}-${i}`, content: large })));
+    const origin = await startOrigin(t, (_request, response) => {
+      began.push(`large ${n}`);
+      response.write(whole.slice(0, 1_200_000));
+      void gate.promise.then(() => response.end(whole.slice(1_200_000)));
+    });
+    return `${origin.url}/feed`;
+  }));
+  const small = await startOrigin(t, (request, response) => {
+    serving(() => rss('Small', [{ guid: 's' }]))(request, response);
+    response.on('close', () => gates.forEach(({ resolve }) => resolve()));
+  });
+  await importFeeds(ada, [...urls, `${small.url}/feed`]);
+
+  await hub.work();
+  assert.equal(began.length, 4);
+  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM posts').get()?.n, 241);
+});

@@ -1,0 +1,454 @@
+// Protects synchronisation: posts keep their ids, servers are asked politely, and no source is ever given up silently.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
+import { planDueSyncs } from '../../../src/features/feeds/sync-source.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { addFeed, publicTitles } from '../../support/accounts.ts';
+import { rss, serving, type Item } from '../../support/feeds.ts';
+import { followedFeed } from '../../support/followed-feed.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
+
+type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
+
+function source(hub: Hub, id: number) {
+  const found = sources(hub.handle).find(id);
+  assert.ok(found);
+  return found;
+}
+
+test('a feed that is added shows its title and its posts at once, newest first', async (t) => {
+  const hub = await startHub(t);
+  const items = [
+    { guid: 'old', date: 'Tue, 01 Jan 2030 10:00:00 GMT' },
+    { guid: 'new', date: 'Wed, 02 Jan 2030 10:00:00 GMT' },
+  ];
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', items)) });
+  const id = await addFeed(await hub.person('ada'), `${origin.url}/feed`);
+
+  assert.equal(source(hub, id).title, 'Owls');
+  assert.deepEqual(await publicTitles(hub), ['Post new', 'Post old']);
+});
+
+test('a sync adds what is new, updates what changed, and keeps the ids of both', async (t) => {
+  const items: Item[] = [{ guid: 'a', title: 'First' }];
+  const { hub } = await followedFeed(t, items);
+  const before = (await hub.anybody.get('/api/posts')).json<PostList>().items[0];
+  items[0] = { guid: 'a', title: 'First, corrected' };
+  items.push({ guid: 'b', title: 'Second' });
+  hub.passTime(DAY);
+
+  await hub.work();
+  const after = (await hub.anybody.get('/api/posts')).json<PostList>().items;
+  assert.deepEqual(after.map((post) => post.title).sort(), ['First, corrected', 'Second']);
+  const corrected = after.find((post) => post.title === 'First, corrected');
+  assert.equal(corrected?.id, before?.id);
+  assert.equal(corrected?.publishedAt, before?.publishedAt, 'a post without a date keeps the time it was first seen');
+  assert.notEqual(corrected?.updatedAt, before?.updatedAt);
+});
+
+test('a deleted post does not come back with the next sync', async (t) => {
+  const items: Item[] = [{ guid: 'a', title: 'Gone' }, { guid: 'b', title: 'Kept' }];
+  const { hub, ada } = await followedFeed(t, items);
+  const gone = (await ada.get('/api/posts?q=Gone')).json<PostList>().items[0];
+
+  assert.equal((await ada.delete(`/api/posts/${gone?.id}`)).status, 204);
+  items[0] = { guid: 'a', title: 'Gone, corrected' }; // a feed that is as before would not be read at all
+  items.push({ guid: 'c', title: 'New' });
+  hub.passTime(2 * DAY);
+  assert.equal(await hub.countJobs('sync-source'), 1);
+  assert.deepEqual((await publicTitles(hub)).sort(), ['Kept', 'New']);
+});
+
+test('an unchanged feed is asked for conditionally, and its 304 writes no post', async (t) => {
+  const { hub, feed, origin } = await followedFeed(t);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }]), { etag: '"v1"', 'last-modified': 'Tue, 15 Jan 2030 10:00:00 GMT' });
+  hub.passTime(DAY);
+  await hub.work();
+  feed.handler = reply(304, {});
+  hub.passTime(DAY);
+  const version = hub.db.prepare<[], { value: number }>('t', `SELECT value FROM counts WHERE metric = 'content_version'`);
+  const before = version.get();
+
+  await hub.work();
+  const asked = origin.requests.at(-1);
+  assert.equal(asked?.headers['if-none-match'], '"v1"');
+  assert.equal(asked?.headers['if-modified-since'], 'Tue, 15 Jan 2030 10:00:00 GMT');
+  assert.deepEqual(version.get(), before);
+});
+
+test('a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever', async (t) => {
+  const { hub, feed, id } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '2' });
+  feed.handler = reply(500, {});
+  hub.passTime(DAY);
+
+  assert.equal(await hub.countJobs('sync-source'), 1);
+  assert.equal(source(hub, id).state, 'failing');
+  assert.match(source(hub, id).stateReason ?? '', /500/);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 0, 'still retrying');
+  hub.passTime(HOUR);
+  assert.equal(await hub.countJobs('sync-source'), 1);
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 1);
+
+  for (let day = 0; day < 5; day++) {
+    hub.passTime(DAY);
+    assert.ok((await hub.countJobs('sync-source')) >= 1, `nothing was tried on day ${day}`);
+    hub.passTime(HOUR);
+    await hub.work();
+  }
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }]));
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(source(hub, id).state, 'active');
+  assert.equal((await hub.anybody.get('/api/health')).json()['failedJobs'], 0, 'a success ends the worry');
+});
+
+test('a worker that dies with a sync in hand does not make the source be forgotten', async (t) => {
+  const { hub } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
+  hub.passTime(DAY);
+  await planDueSyncs(hub.handle, new AbortController().signal);
+  assert.equal(workerQueue(hub.handle).claim('sync-source', 1).length, 1); // and never heard of again
+
+  hub.passTime(2 * DAY);
+  await hub.work();
+  hub.passTime(2 * DAY);
+  assert.equal(await hub.countJobs('sync-source'), 1);
+});
+
+test('429 with Retry-After is obeyed', async (t) => {
+  const { hub, feed, origin } = await followedFeed(t);
+  feed.handler = reply(429, { 'retry-after': '7200' });
+  hub.passTime(DAY);
+  await hub.work();
+  const asked = origin.requests.length;
+
+  hub.passTime(119 * MINUTE);
+  await hub.work();
+  assert.equal(origin.requests.length, asked);
+  hub.passTime(2 * MINUTE);
+  await hub.work();
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('410 pauses the source, tells its owner why, and leaves its posts', async (t) => {
+  const { hub, feed, ada, id } = await followedFeed(t);
+  feed.handler = reply(410, {});
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.equal(source(hub, id).state, 'paused');
+  assert.match((await ada.page(`/sources/${id}`)).text, /permanently gone/);
+  assert.equal((await publicTitles(hub)).length, 1);
+  hub.passTime(30 * DAY);
+  assert.equal(await hub.countJobs('sync-source'), 0);
+});
+
+test('what the publisher asks for by Cache-Control or ttl is the shortest interval', async (t) => {
+  const items = [1, 2, 3].map((hour) => ({ guid: String(hour), date: `Tue, 15 Jan 2030 0${hour}:00:00 GMT` }));
+  const { hub, feed, id } = await followedFeed(t, items);
+  const plain = (source(hub, id).nextSyncAt ?? 0) - hub.now();
+  assert.ok(plain <= 3 * HOUR, `an hourly feed was planned in ${plain / HOUR} h`);
+  feed.handler = serving(() => rss('Owls', items, '<ttl>600</ttl>'));
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 9 * HOUR);
+});
+
+test('a web page is answered by the feed that it advertises; one without a feed is refused and nothing is kept', async (t) => {
+  const hub = await startHub(t);
+  const page = (head: string): OriginHandler => (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`<!doctype html><html><head>${head}</head><body><h1>A blog</h1></body></html>`);
+  };
+  const origin = await startOrigin(t, {
+    '/blog': page('<link rel="alternate" type="application/rss+xml" href="/feed" title="Posts">'),
+    '/bare': page(''),
+    '/feed': serving(() => rss('Owls', [{ guid: 'a' }])),
+  });
+  const ada = await hub.person('ada');
+  const found = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/blog` });
+  const refused = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/bare` });
+
+  assert.equal(found.json()['url'], `${origin.url}/feed`);
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /HTML page/);
+  assert.equal((await ada.get('/api/sources')).json<{ items: unknown[] }>().items.length, 1);
+});
+
+test('one owner has a feed once, and whoever else adds it follows that, or has one where it is private', async (t) => {
+  const { hub, origin, ada, id } = await followedFeed(t);
+  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const feed = { kind: 'feed', url: `${origin.url}/feed` };
+  const added = async (client: typeof ada): Promise<[number, boolean, boolean | undefined]> => {
+    const { status, ...answer } = await client.post('/api/sources', feed);
+    const source = answer.json<{ id: number; followed?: boolean }>();
+    return [status, source.id === id, source.followed];
+  };
+
+  assert.equal((await ada.post('/api/sources', { ...feed, url: `${feed.url}#top` })).status, 409);
+  for (let time = 0; time < 2; time++) assert.deepEqual(await added(bob), [200, true, true]);
+  await ada.patch(`/api/sources/${id}`, { visibility: 'private' });
+  assert.deepEqual(await added(carol), [201, false, true], 'nothing tells her of the other one');
+});
+
+test('a sync that cannot store one post stores none, and is tried again', async (t) => {
+  const items: Item[] = [{ guid: 'a' }];
+  const { hub } = await followedFeed(t, items);
+  items.push({ guid: 'b' }, { guid: 'bad' });
+  hub.db.exec(`CREATE TRIGGER refuse BEFORE INSERT ON posts WHEN NEW.guid = 'bad' BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  hub.passTime(DAY);
+  await hub.work();
+  assert.deepEqual(await publicTitles(hub), ['Post a']);
+
+  hub.db.exec('DROP TRIGGER refuse');
+  hub.passTime(HOUR);
+  await hub.work();
+  assert.equal((await publicTitles(hub)).length, 3);
+});
+
+test('two feeds of one host are never fetched at the same time', async (t) => {
+  const hub = await startHub(t);
+  let open = 0;
+  let most = 0;
+  const origin = await startOrigin(t, (request, response) => {
+    most = Math.max(most, ++open);
+    setImmediate(() => setImmediate(() => {
+      open--;
+      serving(() => rss(request.path, [{ guid: 'a' }]))(request, response);
+    }));
+  });
+  const ada = await hub.person('ada');
+  for (const name of ['a', 'b', 'c', 'd']) await addFeed(ada, `${origin.url}/${name}`);
+  most = 0;
+  hub.passTime(2 * DAY);
+
+  assert.equal(await hub.countJobs('sync-source'), 4);
+  assert.equal(most, 1);
+});
+
+test('sync now makes one job however often it is asked for', async (t) => {
+  const { hub, ada, id, origin } = await followedFeed(t);
+  const asked = origin.requests.length;
+  for (let time = 0; time < 3; time++) assert.equal((await ada.post(`/api/sources/${id}/sync`)).status, 202);
+
+  assert.equal(await hub.countJobs('sync-source'), 1);
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('a source that was deleted or paused while its job waited is left alone', async (t) => {
+  const { hub, ada, id, origin } = await followedFeed(t);
+  const asked = origin.requests.length;
+  await ada.post(`/api/sources/${id}/sync`);
+  await ada.patch(`/api/sources/${id}`, { paused: true });
+
+  await hub.work();
+  assert.equal(origin.requests.length, asked);
+  assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
+  assert.deepEqual(await publicTitles(hub), []);
+});
+
+test('a sync that waits for its next try is due at once when the owner asks for it, and is shown as under way', async (t) => {
+  const { hub, feed, ada, id, origin } = await followedFeed(t);
+  feed.handler = reply(429, { 'retry-after': '80000' });
+  hub.passTime(DAY);
+  await hub.work();
+  const asked = origin.requests.length;
+  assert.doesNotMatch((await ada.page(`/sources/${id}`)).text, /http-equiv="refresh"/);
+
+  assert.equal((await ada.post(`/api/sources/${id}/sync`)).status, 202);
+  assert.match((await ada.page(`/sources/${id}`)).text, /http-equiv="refresh"/);
+  await hub.work();
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('a source that was resumed is synchronised at once, though a try was put off before the pause', async (t) => {
+  const { hub, feed, ada, id, origin } = await followedFeed(t);
+  feed.handler = reply(503, { 'retry-after': '80000' });
+  hub.passTime(DAY);
+  await hub.work();
+  const asked = origin.requests.length;
+  await ada.patch(`/api/sources/${id}`, { paused: true });
+  await ada.patch(`/api/sources/${id}`, { paused: false });
+
+  await hub.work();
+  assert.equal(origin.requests.length, asked + 1);
+});
+
+test('Retry-After is obeyed after the last try too', async (t) => {
+  const { hub, feed, id } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
+  feed.handler = reply(429, { 'retry-after': String(20 * 3600) });
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 20 * HOUR);
+});
+
+test('the ttl of a feed counts also after an answer without a body', async (t) => {
+  const { hub, feed, id } = await followedFeed(t);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }], '<ttl>720</ttl>'), { etag: '"v1"' });
+  hub.passTime(DAY);
+  await hub.work();
+  feed.handler = reply(304, {});
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.ok((source(hub, id).nextSyncAt ?? 0) - hub.now() >= 11 * HOUR);
+});
+
+test('failedJobs falls when the failing source is deleted, paused or gone', async (t) => {
+  const { hub, feed, origin, ada, id } = await followedFeed(t, [{ guid: 'a' }], { SYNC_MAX_ATTEMPTS: '1' });
+  const failedJobs = async () => (await hub.anybody.get('/api/health')).json()['failedJobs'];
+  const fail = async (): Promise<void> => {
+    feed.handler = reply(500, {});
+    hub.passTime(DAY);
+    await hub.work();
+    assert.equal(await failedJobs(), 1);
+  };
+
+  await fail();
+  await ada.patch(`/api/sources/${id}`, { paused: true });
+  assert.equal(await failedJobs(), 0, 'paused');
+  await ada.patch(`/api/sources/${id}`, { paused: false });
+  await fail();
+  feed.handler = reply(410, {});
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(await failedJobs(), 0, 'gone');
+  await ada.delete(`/api/sources/${id}`);
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }]));
+  const again = await addFeed(ada, `${origin.url}/feed`);
+  await fail();
+  await ada.delete(`/api/sources/${again}`);
+  assert.equal(await failedJobs(), 0, 'deleted');
+});
+
+test('a clock that was years ahead for a while makes no source be forgotten', async (t) => {
+  const hub = await startHub(t);
+  hub.passTime(700 * DAY);
+  let asked = 0;
+  let handler: OriginHandler = serving(() => rss('Owls', [{ guid: 'a' }]));
+  const origin = await startOrigin(t, (request, response) => {
+    asked++;
+    handler(request, response);
+  });
+  const ada = await hub.person('ada');
+  await addFeed(ada, `${origin.url}/planned`);
+  await addFeed(ada, `${origin.url}/retrying`);
+  handler = reply(500, {});
+  hub.passTime(2 * DAY);
+  await hub.work(); // one of them, or both, now wait for a retry in the far future
+  hub.passTime(-700 * DAY);
+  handler = serving(() => rss('Owls', [{ guid: 'b' }]));
+  asked = 0;
+
+  for (let hour = 0; hour < 48; hour++) {
+    hub.passTime(HOUR);
+    await hub.work();
+  }
+  assert.ok(asked >= 4, `asked ${asked} times in two days`);
+  assert.deepEqual(sources(hub.handle).list(null, 0, 9).map(({ state }) => state), ['active', 'active']);
+});
+
+test('304 to a question that was never asked is no feed', async (t) => {
+  const hub = await startHub(t);
+  const origin = await startOrigin(t, { '/feed': reply(304, {}) });
+  const refused = await (await hub.person('ada')).post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
+
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /304/);
+});
+
+test('what a publisher makes very long is cut: titles, authors, addresses, contents, attachments', async (t) => {
+  const hub = await startHub(t);
+  const long = 'word '.repeat(60_000);
+  const enclosures = Array.from({ length: 300 }, (_, index) => `<enclosure url="https://blog.test/${index}.mp3" type="audio/mpeg"/>`);
+  const item = { guid: 'a', title: long, content: `<p>${long}</p>`.repeat(10), link: `https://blog.test/${long.replaceAll(' ', '')}`, extra: enclosures.join('') };
+  const origin = await startOrigin(t, { '/feed': serving(() => rss(long, [item])) });
+  const id = await addFeed(await hub.person('ada'), `${origin.url}/feed`);
+  await hub.work();
+  const post = (await hub.anybody.get('/api/posts')).json<{ items: { title: string; url: null; contentHtml: string; attachments: [] }[] }>().items[0];
+
+  assert.ok(source(hub, id).title.length <= 200);
+  assert.ok((post?.title.length ?? Infinity) <= 500);
+  assert.equal(post?.url, null);
+  assert.ok((post?.contentHtml.length ?? Infinity) < 800_000);
+  assert.ok((post?.attachments.length ?? Infinity) <= 100);
+});
+
+test('a source with many posts is gone at once for readers, and its rows go in steps that let others write', async (t) => {
+  const { hub, ada, id } = await followedFeed(t);
+  hub.db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+    INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at, updated_at, created_at)
+    SELECT ${id}, 1, 'x' || i, 1, '', '', '', '', i, i, i FROM n`);
+  const count = (table: string) => hub.db.prepare<[], { n: number }>('t', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n;
+
+  assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
+  assert.equal((await ada.get(`/api/sources/${id}`)).status, 404);
+  assert.deepEqual(await publicTitles(hub), []);
+  assert.ok((count('posts') ?? 0) > 1000, 'the request itself removed only a part');
+  await hub.work();
+  assert.deepEqual([count('posts'), count('sources'), count('feeds'), count('posts_search')], [0, 0, 0, 0]);
+});
+
+test('numbers and dates that no publisher can mean do no harm', async (t) => {
+  const hub = await startHub(t);
+  const feed = JSON.stringify({
+    version: 'https://jsonfeed.org/version/1.1',
+    title: 'Odd numbers',
+    items: [
+      { id: '1', title: 'endless', content_text: 'x', attachments: [{
+        url: 'https://blog.test/a.mp3', mime_type: 'audio/mpeg', size_in_bytes: 1e300, duration_in_seconds: 1e300,
+      }] },
+      { id: '2', title: 'half', content_text: 'x', attachments: [{
+        url: 'https://blog.test/b.mp3', mime_type: 'audio/mpeg', size_in_bytes: 1.5, duration_in_seconds: 2.5,
+      }] },
+      ...['-271821-04-20T00:00:00Z', '0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z', '1969-12-31T00:00:00Z', '9999-12-31T00:00:00Z']
+        .map((date, index) => ({ id: `date${index}`, title: `ancient ${index}`, content_text: 'x', date_published: date })),
+    ],
+  });
+  const origin = await startOrigin(t, { '/feed': serving(() => feed, { 'content-type': 'application/feed+json' }) });
+  await addFeed(await hub.person('ada'), `${origin.url}/feed`);
+
+  assert.equal((await publicTitles(hub)).length, 7);
+  const found = (await hub.anybody.get('/api/posts?q=ancient')).json<PostList>().items;
+  assert.equal(found.length, 5);
+  const future = found.find(({ title }) => title === 'ancient 4');
+  assert.ok(Date.parse(future?.publishedAt ?? '') <= hub.now(), 'a date in the future counts as now');
+});
+
+test('a feed that asks to wait for centuries, or sends validators of kilobytes, is synchronised all the same', async (t) => {
+  const long = `"${'x'.repeat(9_000)}"`;
+  const { hub, feed, origin, id } = await followedFeed(t);
+  const ttl = '<ttl>99999999999999999999</ttl>';
+  feed.handler = serving(() => rss('Owls', [{ guid: 'a' }, { guid: 'b' }], ttl), { etag: long, 'last-modified': long });
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal((await publicTitles(hub)).length, 2);
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.equal(origin.requests.at(-1)?.headers['if-none-match'], undefined);
+  assert.equal(source(hub, id).state, 'active');
+});
+
+test('a feed that moves to an address its owner follows already is paused, and its posts do not stand there twice', async (t) => {
+  const hub = await startHub(t);
+  let old: OriginHandler = serving(() => rss('Old', [{ guid: 'a', title: 'Before' }]));
+  const origin = await startOrigin(t, {
+    '/old': (request, response) => old(request, response),
+    '/new': serving(() => rss('New', [{ guid: 'b', title: 'After' }])),
+  });
+  const ada = await hub.person('ada');
+  const id = await addFeed(ada, `${origin.url}/old`);
+  await addFeed(ada, `${origin.url}/new`);
+  old = reply(301, { location: '/new' });
+  hub.passTime(DAY);
+
+  await hub.work();
+  assert.equal(source(hub, id).state, 'paused');
+  assert.match(source(hub, id).stateReason ?? '', /already follow it/);
+  assert.deepEqual((await publicTitles(hub)).sort(), ['After', 'Before']);
+});

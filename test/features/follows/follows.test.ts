@@ -1,0 +1,212 @@
+// Protects notifications of followers and owners: told once, in the same transaction, of what they may see.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { notifications } from '../../../src/features/notifications/notification-store.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { addFeed, addNotes, addPost, notificationTitles, numberIn, sendJson } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { rss, serving } from '../../support/feeds.ts';
+import { startHub } from '../../support/hub.ts';
+import { reply, startOrigin } from '../../support/origin.ts';
+
+function follow(client: Client, sourceId: number) {
+  return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, { notify: true });
+}
+
+/** Ada's feed, which has as many posts as `posts.count` says, and bob. */
+async function hubWithFeed(t: TestContext, env: Record<string, string> = {}) {
+  const posts = { count: 2, status: 200 };
+  const origin = await startOrigin(t, (request, response) => {
+    const items = Array.from({ length: posts.count }, (_, index) => ({ guid: `g${index}` }));
+    const answer = posts.status === 200 ? serving(() => rss('Owls', items)) : reply(posts.status, {}, 'trouble');
+    answer(request, response);
+  });
+  const hub = await startHub(t, env);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
+  return { hub, ada, bob, posts, sourceId: added.json<{ id: number }>().id };
+}
+
+test('new posts of one synchronisation make one notification with their number, for followers alone', async (t) => {
+  const { hub, ada, bob, posts, sourceId } = await hubWithFeed(t);
+  for (let time = 0; time < 2; time++) assert.equal((await follow(bob, sourceId)).status, 204);
+
+  posts.count = 202;
+  hub.passTime(DAY);
+  await hub.work();
+  assert.deepEqual(await notificationTitles(bob), ['200 new posts in “Owls”']);
+  assert.deepEqual(await notificationTitles(ada), []);
+
+  posts.count = 203;
+  hub.passTime(DAY);
+  await hub.work();
+  assert.deepEqual(await notificationTitles(bob), ['1 new post in “Owls”', '200 new posts in “Owls”']);
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal((await notificationTitles(bob)).length, 2, 'nothing is new');
+});
+
+test('who no longer follows hears no more', async (t) => {
+  const { hub, bob, posts, sourceId } = await hubWithFeed(t);
+  await follow(bob, sourceId);
+  for (let time = 0; time < 2; time++) {
+    assert.equal((await bob.delete(`/api/sources/${sourceId}/follow`)).status, 204);
+  }
+
+  posts.count = 5;
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.deepEqual(await notificationTitles(bob), []);
+});
+
+test('only a source that one may see can be followed, and one that became private is silent', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const carol = await hub.person('carol');
+  const open = await addNotes(bob);
+  const hidden = await addNotes(bob, 'Hidden', 'private');
+  assert.equal((await follow(hub.anybody, open)).status, 401);
+  assert.equal((await follow(carol, hidden)).status, 404);
+  assert.equal((await follow(carol, 99)).status, 404);
+  for (const client of [ada, carol]) await follow(client, open);
+
+  await bob.patch(`/api/sources/${open}`, { visibility: 'private', title: 'Diary' });
+  await addPost(bob, open, 'Secret');
+
+  const told = ['“Notes” is now private and no longer in your list'];
+  assert.deepEqual(await notificationTitles(carol), told, 'by the name that it had for her');
+  assert.deepEqual(await notificationTitles(ada), ['1 new post in “Diary”'], 'an administrator sees it all');
+  const followed = async (client: Client): Promise<(string | null)[]> => (await client.get('/api/account/export'))
+    .json<{ follows: { title: string | null }[] }>().follows.map(({ title }) => title);
+  assert.deepEqual([await followed(carol), await followed(ada)], [[null], ['Diary']], 'nor is its name told');
+  const unfollow = async (): Promise<number> => (await carol.delete(`/api/sources/${open}/follow`)).status;
+  assert.deepEqual([await unfollow(), await unfollow()], [204, 404], 'but it can be let go');
+  assert.deepEqual(await followed(carol), []);
+});
+
+test('a reading list holds SOURCES_MAX sources of others, and one’s own; an import leaves out what is more', async (t) => {
+  const hub = await startHub(t, { SOURCES_MAX: '2' });
+  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [])) });
+  const [one, two] = [await addNotes(ada), await addNotes(ada)];
+  const three = await addFeed(carol, `${origin.url}/feed`);
+  const own = await addNotes(bob);
+  assert.deepEqual([(await follow(bob, one)).status, (await follow(bob, two)).status], [204, 204]);
+  await bob.delete(`/api/sources/${own}/follow`);
+  const refused = await follow(bob, three);
+  assert.deepEqual([refused.status, refused.json()['detail']],
+    [422, 'A reading list may have at most 2 sources of others. Unfollow some first.']);
+  assert.deepEqual([(await follow(bob, own)).status, (await follow(bob, one)).status], [204, 204], 'one’s own, and again');
+  const document = `<opml version="2.0"><body><outline xmlUrl="${origin.url}/feed"/></body></opml>`;
+  const imported = await bob.send('POST', '/api/sources/import', { body: document, headers: { 'content-type': 'text/x-opml' } });
+  assert.ok(imported.text.includes('at most 2 sources'), imported.text);
+});
+
+test('posts written here one after another are told of together, and their author is not told', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const sourceId = await addNotes(ada);
+  for (const client of [ada, bob]) await follow(client, sourceId);
+
+  for (let n = 0; n < 3; n++) {
+    await addPost(ada, sourceId);
+    hub.passTime(MINUTE);
+  }
+  assert.deepEqual(await notificationTitles(bob), ['3 new posts in “Notes”']);
+  assert.deepEqual(await notificationTitles(ada), []);
+  await bob.post('/api/notifications/read', { all: true });
+  await addPost(ada, sourceId);
+  assert.deepEqual(await notificationTitles(bob), ['1 new post in “Notes”', '3 new posts in “Notes”'], 'what was read is closed');
+  hub.passTime(HOUR);
+  await addPost(ada, sourceId);
+  assert.equal((await notificationTitles(bob)).length, 3);
+});
+
+test('posts and their notification are stored together or not at all', async (t) => {
+  const { hub, bob, posts, sourceId } = await hubWithFeed(t);
+  await follow(bob, sourceId);
+  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON notifications BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+
+  posts.count = 5;
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 2);
+  hub.db.exec('DROP TRIGGER fault');
+  hub.passTime(HOUR);
+  await hub.work();
+
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 5);
+  assert.deepEqual(await notificationTitles(bob), ['3 new posts in “Owls”']);
+});
+
+test('an owner is told once that a source fails for good, that it works again, and of failing again only after that', async (t) => {
+  const { hub, ada, bob, posts, sourceId } = await hubWithFeed(t, { SYNC_MAX_ATTEMPTS: '1' });
+  await follow(bob, sourceId);
+  const failing = '“Owls” cannot be synchronised; the hub keeps trying';
+
+  posts.status = 500;
+  for (let day = 0; day < 4; day++) {
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  assert.deepEqual(await notificationTitles(ada), [failing]);
+  posts.status = 200;
+  hub.passTime(2 * DAY);
+  await hub.work();
+  posts.status = 500;
+  hub.passTime(2 * DAY);
+  await hub.work();
+  assert.deepEqual(await notificationTitles(ada), [failing, '“Owls” can be synchronised again', failing]);
+  assert.deepEqual(await notificationTitles(bob), [], 'it is the owner’s affair');
+});
+
+test('an owner is told that a publisher has taken a feed away', async (t) => {
+  const { hub, ada, posts } = await hubWithFeed(t);
+  posts.status = 410;
+  hub.passTime(DAY);
+  await hub.work();
+
+  assert.deepEqual(await notificationTitles(ada), ['“Owls” has been paused: its publisher says that it is permanently gone']);
+});
+
+test('the number of unread notifications stands on every page of a member, and on none of anybody’s', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  const unreadOn = async (path: string) => /href="\/notifications"[^]*?class="count"\s*>(\d+\+?)</.exec((await bob.page(path)).text)?.[1];
+
+  assert.equal(await unreadOn('/'), undefined);
+  const tell = () => notifications(hub.handle).add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
+  for (let n = 0; n < 99; n++) tell();
+  assert.equal(await unreadOn('/sources'), '99');
+  tell();
+  assert.equal(await unreadOn('/'), '99+');
+  assert.doesNotMatch((await hub.anybody.page('/')).text, /class="count"/);
+  await bob.form('/notifications/read');
+  assert.equal(await unreadOn('/'), undefined);
+});
+
+test('notifications that lead to a source go with it, however many there are, and no others do', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  const [gone, other] = [await addNotes(ada, 'Gone'), await addNotes(ada, 'Other')];
+  for (const sourceId of [gone, other]) await follow(bob, sourceId);
+  for (const sourceId of [gone, other]) await addPost(ada, sourceId);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+      INSERT INTO notifications (account_id, kind, title, path, created_at)
+      SELECT 1, 'source.failing', 'x', '/sources/${gone}', i FROM n`);
+
+  await ada.delete(`/api/sources/${gone}`);
+  await hub.work();
+
+  const told = await notificationTitles(bob);
+  assert.deepEqual(told, ['“Gone” was deleted and is no longer in your list', '1 new post in “Other”']);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM notifications'), 2);
+  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM sources WHERE id = ${gone}`), 0);
+});

@@ -1,0 +1,148 @@
+// Protects the probes and the metrics endpoint: what they answer and who may read them.
+import assert from 'node:assert/strict';
+import { copyFileSync, renameSync } from 'node:fs';
+import { test } from 'node:test';
+import { schemaVersion } from '../../../src/platform/db/migrate.ts';
+import type { Db } from '../../../src/platform/db/open-database.ts';
+import { START, startHealth } from '../../support/health-server.ts';
+
+const TOKEN = 'scrape-token-0123456789';
+
+async function getHealth(address: string, query = ''): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`http://${address}/api/health${query}`);
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  return { status: response.status, body: await response.json() as Record<string, unknown> };
+}
+
+function beat(db: Db, at: number): void {
+  db.exec(`INSERT INTO heartbeats (program, started_at, seen_at) VALUES ('worker', ${at}, ${at})
+    ON CONFLICT DO UPDATE SET seen_at = excluded.seen_at`);
+}
+
+test('a fresh hub is ready, with nothing failed and a worker that was never seen', async (t) => {
+  const { address, db } = await startHealth(t);
+
+  assert.deepEqual(await getHealth(address), {
+    status: 200,
+    body: {
+      ok: true,
+      failedJobs: 0,
+      database: 'ok',
+      worker: { ok: false, lastSeenSeconds: null },
+      schemaVersion: schemaVersion(db),
+      oldestDueJobSeconds: 0,
+      lastBackup: null,
+      lastVerifiedBackup: null,
+      offsite: [],
+      recoveryKit: null,
+      degraded: [],
+    },
+  });
+  assert.deepEqual(await getHealth(address, '?probe=ready'), await getHealth(address));
+});
+
+test('a worker that was seen 30 seconds ago is well, after that it is not, and the hub stays ready', async (t) => {
+  const { address, db, passTime } = await startHealth(t);
+  beat(db, START);
+
+  passTime(30_000);
+  assert.deepEqual((await getHealth(address)).body['worker'], { ok: true, lastSeenSeconds: 30 });
+  passTime(1_000);
+  const late = await getHealth(address);
+
+  assert.deepEqual(late.body['worker'], { ok: false, lastSeenSeconds: 31 });
+  assert.deepEqual([late.status, late.body['ok']], [200, true]);
+});
+
+test('a database that is removed or replaced under the hub turns readiness to 503 and says so, until it is back', async (t) => {
+  const { address, path } = await startHealth(t);
+  const aside = `${path}-aside`;
+  assert.equal((await getHealth(address)).status, 200);
+  const after = async (change: () => void): Promise<unknown> => {
+    change();
+    const { status, body } = await getHealth(address);
+    return [status, body['ok'], String(body['error']).split('. ')[0]];
+  };
+
+  const gone = (how: string) => [503, false, `hub.db was ${how} while the hub runs`];
+  assert.deepEqual(await after(() => renameSync(path, aside)), gone('removed'));
+  assert.deepEqual(await after(() => copyFileSync(aside, path)), gone('replaced by another file'));
+  assert.equal((await getHealth(address, '?probe=live')).status, 200);
+  assert.deepEqual(await after(() => renameSync(aside, path)), [200, true, 'undefined']);
+});
+
+test('failed synchronisations are counted, other failed jobs are not', async (t) => {
+  const { address, db } = await startHealth(t);
+  db.exec(`INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at) VALUES
+    ('sync-source', '{}', 'failed', 0, 5, 0), ('sync-source', '{}', 'failed', 0, 5, 0),
+    ('sync-source', '{}', 'done', 0, 5, 0), ('clean-up', '{}', 'failed', 0, 5, 0)`);
+  assert.equal((await getHealth(address)).body['failedJobs'], 2);
+
+  db.exec(`UPDATE jobs SET state = 'queued' WHERE id = 1`);
+
+  assert.equal((await getHealth(address)).body['failedJobs'], 1);
+});
+
+test('the oldest due job may be of any kind', async (t) => {
+  const { address, db } = await startHealth(t);
+  db.exec(`INSERT INTO jobs (kind, payload, run_at, max_attempts, created_at) VALUES
+    ('sync-source', '{}', ${START - 5_000}, 5, 0), ('clean-up', '{}', ${START - 70_000}, 5, 0),
+    ('sync-source', '{}', ${START + 90_000}, 5, 0)`);
+
+  assert.equal((await getHealth(address)).body['oldestDueJobSeconds'], 70);
+});
+
+test('a database that cannot be read is 503, and the reason goes to the log and not to the client', async (t) => {
+  const { address, db, unreadable } = await startHealth(t);
+  db.exec('DROP TABLE heartbeats');
+
+  const { status, body } = await getHealth(address);
+
+  assert.equal(status, 503);
+  assert.deepEqual(body, { ok: false, database: 'unreadable', error: 'The database is not readable.' });
+  assert.equal(unreadable.length, 1);
+  assert.match(String(unreadable[0]), /heartbeats/);
+});
+
+test('liveness does not touch the database, and an unknown probe is refused', async (t) => {
+  const { address, db } = await startHealth(t);
+  db.close();
+
+  assert.deepEqual(await getHealth(address, '?probe=live'), { status: 200, body: { ok: true } });
+  assert.equal((await getHealth(address, '?probe=ready')).status, 503);
+  assert.equal((await getHealth(address, '?probe=startup')).status, 400);
+});
+
+test('metrics need the whole token, and only when one is set', async (t) => {
+  const open = await startHealth(t);
+  const closed = await startHealth(t, { metricsToken: TOKEN });
+  const ask = (address: string, headers: Record<string, string>): Promise<Response> =>
+    fetch(`http://${address}/api/metrics`, { headers });
+
+  assert.equal((await ask(open.address, {})).status, 200);
+  assert.equal((await ask(closed.address, { authorization: `Bearer ${TOKEN}` })).status, 200);
+  assert.equal((await ask(closed.address, { authorization: `bearer ${TOKEN}` })).status, 200);
+  const wrong = ['', TOKEN, `Basic ${TOKEN}`, 'Bearer', 'Bearer ', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`];
+  for (const authorization of wrong) {
+    const refused = await ask(closed.address, authorization ? { authorization } : {});
+    assert.equal(refused.status, 401, authorization);
+    assert.match(refused.headers.get('www-authenticate') ?? '', /^Bearer realm=/);
+    assert.doesNotMatch(await refused.text(), /service_/);
+  }
+});
+
+test('metrics come in the format that was asked for, with its exact content type', async (t) => {
+  const { address } = await startHealth(t);
+  const get = async (accept: string): Promise<[string | null, string]> => {
+    const response = await fetch(`http://${address}/api/metrics`, { headers: { accept } });
+    return [response.headers.get('content-type'), await response.text()];
+  };
+
+  const [plainType, plain] = await get('*/*');
+  const [openType, open] = await get('application/openmetrics-text; version=1.0.0');
+
+  assert.equal(plainType, 'text/plain; version=0.0.4; charset=utf-8');
+  assert.ok(plain.endsWith('\n') && !plain.includes('# EOF\n'));
+  assert.equal(openType, 'application/openmetrics-text; version=1.0.0; charset=utf-8');
+  assert.ok(open.endsWith('\n# EOF\n'));
+});

@@ -1,0 +1,151 @@
+// Protects reading history: kept for its owner alone, and reading never writes more than once.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DAY, MINUTE } from '../../../src/platform/clock.ts';
+import { openDatabase } from '../../../src/platform/db/open-database.ts';
+import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../../support/accounts.ts';
+import { hubWithReader } from '../../support/own-posts.ts';
+
+type Read = { postId: number; title: string };
+type Post = { id: number; read?: boolean };
+type Listed<Item> = { items: Item[]; next: string | null };
+
+test('opening a post’s page marks it read for its reader alone, once', async (t) => {
+  const { hub, ada, bob, posts } = await hubWithReader(t, 2);
+  const [id] = posts;
+
+  assert.equal((await bob.page(`/posts/${id}`)).status, 200);
+  const firstRead = numberIn(hub, 'SELECT read_at FROM reading_history');
+  const changes = () => Number(hub.db.pragma('data_version')) + numberIn(hub, 'SELECT total_changes()');
+  hub.passTime(DAY);
+  await bob.page('/sources'); // renews the session
+  const before = changes();
+  for (let time = 0; time < 3; time++) await bob.page(`/posts/${id}`);
+
+  assert.equal(changes(), before, 'nothing was written again');
+  assert.equal(numberIn(hub, 'SELECT read_at FROM reading_history'), firstRead);
+  assert.deepEqual((await itemsAt<Read>(bob, '/api/history')).map(({ postId }) => postId), [id]);
+  assert.deepEqual(await itemsAt(ada, '/api/history'), []);
+});
+
+test('opening what is read already does not even ask for the right to write', async (t) => {
+  const { hub, bob, posts } = await hubWithReader(t, 1);
+  await bob.page(`/posts/${posts[0]}`);
+  const other = openDatabase(hub.config.databasePath);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+
+  assert.equal((await bob.page(`/posts/${posts[0]}`)).status, 200);
+
+  assert.equal(hub.logged().filter(({ event }) => event === 'reading not recorded').length, 0);
+  other.exec('ROLLBACK');
+});
+
+test('nobody’s reading is noted, nor a look at the head, nor what a browser fetches ahead', async (t) => {
+  const { hub, bob, posts } = await hubWithReader(t, 1);
+  const path = `/posts/${posts[0]}`;
+
+  await hub.anybody.page(path);
+  await bob.send('HEAD', path);
+  await bob.send('GET', path, { headers: { 'sec-purpose': 'prefetch;prerender' } });
+  await bob.get(`/api${path}`);
+
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM reading_history'), 0);
+});
+
+test('anonymous reading stays cached and writes nothing, however much members read', async (t) => {
+  const { hub, bob, posts } = await hubWithReader(t, 3);
+  const path = `/posts/${posts[0]}`;
+  const first = await hub.anybody.page(path);
+  const version = numberIn(hub, `SELECT value FROM counts WHERE metric = 'content_version'`);
+
+  for (const id of posts) await bob.page(`/posts/${id}`);
+  const changes = numberIn(hub, 'SELECT total_changes()');
+  const second = await hub.anybody.page(path);
+
+  assert.equal(numberIn(hub, `SELECT value FROM counts WHERE metric = 'content_version'`), version);
+  assert.equal(numberIn(hub, 'SELECT total_changes()'), changes);
+  assert.equal(second.headers.get('etag'), first.headers.get('etag'));
+  assert.doesNotMatch(second.text, /class="tag">read/);
+});
+
+test('a post is marked read and unread by the API, as often as one likes', async (t) => {
+  const { hub, ada, bob, posts } = await hubWithReader(t, 1);
+  const path = `/api/posts/${posts[0]}/read`;
+  const hidden = await addPost(ada, await addNotes(ada, 'Hidden', 'private'));
+
+  for (let time = 0; time < 2; time++) assert.equal((await sendJson(bob, 'PUT', path, {})).status, 204);
+  assert.equal((await itemsAt(bob, '/api/history')).length, 1);
+  for (let time = 0; time < 2; time++) assert.equal((await bob.delete(path)).status, 204);
+  assert.deepEqual(await itemsAt(bob, '/api/history'), []);
+  assert.equal((await sendJson(bob, 'PUT', `/api/posts/${hidden}/read`, {})).status, 404);
+  assert.equal((await sendJson(bob, 'PUT', '/api/posts/999/read', {})).status, 404);
+  assert.equal((await sendJson(hub.anybody, 'PUT', path, {})).status, 401);
+});
+
+test('the history is read page by page, the last read first', async (t) => {
+  const { hub, bob, posts } = await hubWithReader(t, 7);
+  for (const [index, id] of posts.entries()) {
+    if (index % 3 === 0) hub.passTime(MINUTE); // some at the same moment
+    await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
+  }
+  const seen: number[] = [];
+  for (let path: string | null = '/api/history?limit=2'; path;) {
+    const { items, next }: Listed<Read> = (await bob.get(path)).json();
+    seen.push(...items.map(({ postId }) => postId));
+    path = next && `/api/history?limit=2&cursor=${next}`;
+  }
+
+  assert.deepEqual(seen, posts.toReversed());
+  assert.equal((await bob.get('/api/history?cursor=nonsense')).status, 400);
+});
+
+test('members see what they have read in lists, and can leave it out', async (t) => {
+  const { hub, bob, posts, sourceId } = await hubWithReader(t, 5);
+  await sendJson(bob, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  const [first, second] = posts;
+  for (const id of [first, second]) await sendJson(bob, 'PUT', `/api/posts/${id}/read`, {});
+
+  const all = await itemsAt<Post>(bob, '/api/posts');
+  assert.deepEqual(all.map(({ read }) => read), [false, false, false, true, true]);
+  const unread = (await itemsAt<Post>(bob, '/api/posts?view=unread')).map(({ id }) => id);
+  assert.deepEqual(unread, posts.slice(2).toReversed());
+  assert.equal('read' in ((await itemsAt<Post>(hub.anybody, '/api/posts'))[0] ?? {}), false);
+  assert.equal((await bob.page('/all')).text.match(/class="row"/g)?.length, 3);
+  assert.equal((await bob.page('/all')).text.match(/class="row read"/g)?.length, 2);
+  assert.equal((await bob.page('/')).text.match(/class="row"/g)?.length, 3);
+  assert.doesNotMatch((await bob.page('/')).text, /class="row read"/);
+  const ledToSignIn = await hub.anybody.page('/all');
+  assert.equal(ledToSignIn.headers.get('location'), `/sign-in?next=${encodeURIComponent('/all')}`);
+});
+
+test('clearing forgets everything of its owner and nothing of others', async (t) => {
+  const { hub, ada, bob, posts } = await hubWithReader(t, 3);
+  for (const client of [ada, bob]) for (const id of posts) await sendJson(client, 'PUT', `/api/posts/${id}/read`, {});
+
+  assert.equal((await bob.delete('/api/history')).status, 204);
+
+  assert.deepEqual(await itemsAt(bob, '/api/history'), []);
+  assert.ok((await itemsAt<Post>(bob, '/api/posts')).every(({ read }) => read === true), 'but what is read stays read');
+  assert.equal((await itemsAt(ada, '/api/history')).length, 3);
+  assert.equal((await hub.anybody.delete('/api/history')).status, 401);
+});
+
+test('a history of what one may no longer see says nothing of it', async (t) => {
+  const { ada, bob, sourceId, posts } = await hubWithReader(t, 1);
+  await bob.page(`/posts/${posts[0]}`);
+
+  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
+  assert.deepEqual(await itemsAt(bob, '/api/history'), []);
+  assert.doesNotMatch((await bob.page('/history')).text, /Post 0/);
+  await ada.patch(`/api/sources/${sourceId}`, { visibility: 'public' });
+  assert.equal((await itemsAt(bob, '/api/history')).length, 1);
+});
+
+test('a disk that cannot be written keeps nobody from reading', async (t) => {
+  const { hub, bob, posts } = await hubWithReader(t, 1);
+  hub.db.exec('PRAGMA query_only = ON');
+
+  assert.equal((await bob.page(`/posts/${posts[0]}`)).status, 200);
+  assert.equal(hub.logged().filter(({ event }) => event === 'reading not recorded').length, 1);
+});

@@ -1,0 +1,96 @@
+// Protects the hub's name, front-page text and accent: set by administrators alone, seen by everybody at once.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hubLook } from '../../../src/features/hub/hub-row-store.ts';
+import { readSaid, saying } from '../../../src/features/hub/said.ts';
+import { itemsAt } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { startHub } from '../../support/hub.ts';
+import { SOURCES } from '../../support/source-tree.ts';
+
+const LOOK = { name: 'Quayside', text: 'Boats & ice', hue: 25 };
+
+/** The address of the stylesheet on the page that visitors see. */
+async function stylesheetOf(client: Client): Promise<string> {
+  return /<link rel="stylesheet" href="([^"]+)"/.exec((await client.page('/')).text)?.[1] ?? '';
+}
+
+test('what an administrator chooses is on every page, in the manifest, the feeds and the audit', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const before = await hub.anybody.page('/');
+  assert.match(before.text, /<title>Newest posts · Content Hub<\/title>/);
+  const old = await stylesheetOf(hub.anybody);
+
+  const changed = await ada.patch('/api/admin/hub', LOOK);
+
+  assert.deepEqual([changed.status, changed.json()], [200, LOOK]);
+  const page = await hub.anybody.page('/');
+  assert.match(page.text, /<h1 dir="auto">Quayside<\/h1>[^]*Boats &amp; ice/, 'although the page before was kept');
+  const now = await stylesheetOf(hub.anybody);
+  assert.notEqual(now, old);
+  const css = await hub.anybody.get(now);
+  assert.match(css.text, /:root \{ --hue: 25; \}\n$/);
+  assert.match(css.headers.get('cache-control') ?? '', /immutable/);
+  const late = await hub.anybody.get(old);
+  assert.equal(late.text, css.text, 'a page from before gets the stylesheet of now');
+  assert.doesNotMatch(late.headers.get('cache-control') ?? '', /immutable/);
+  const manifest = (await hub.anybody.get('/manifest.webmanifest')).json<{ name: string; icons: { src: string }[] }>();
+  assert.equal(manifest.name, 'Quayside');
+  for (const { src } of manifest.icons) {
+    assert.equal((await hub.anybody.get(src)).headers.get('content-type'), 'image/png', src);
+  }
+  assert.equal((await hub.anybody.get('/posts.json')).json()['title'], 'Quayside');
+  const [record] = await itemsAt<{ act: string; detail: object }>(ada, '/api/admin/audit?act=hub.changed');
+  assert.deepEqual(record?.detail, { name: 'Quayside', hue: 25 });
+});
+
+test('what another process has changed is seen with the next page', async (t) => {
+  const hub = await startHub(t);
+  const old = await stylesheetOf(hub.anybody);
+
+  hubLook(hub.handle).change({ ...LOOK, hue: 140 });
+  await new Promise(setImmediate);
+
+  assert.notEqual(await stylesheetOf(hub.anybody), old);
+  assert.match((await hub.anybody.page('/')).text, /Quayside/);
+});
+
+test('a wrong hue or an empty name is refused, by the API and at the field of the form; members may not', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+
+  for (const body of [{ hue: 360 }, { hue: -1 }, { hue: 1.5 }, { hue: 'red' }, { name: '' }, { text: 'x'.repeat(501) }]) {
+    assert.equal((await ada.patch('/api/admin/hub', body)).status, 422, JSON.stringify(body));
+  }
+  const form = await ada.form('/admin/hub', { name: '', text: 'kept', hue: '25' });
+  assert.equal(form.status, 422);
+  assert.match(form.text, /name="name"[^>]*aria-invalid="true" aria-describedby="fault-name" autofocus/);
+  assert.match(form.text, /id="fault-name"[^>]*>Name must not be empty/);
+  assert.match(form.text, />\nkept<\/textarea>/);
+  assert.equal((await bob.patch('/api/admin/hub', LOOK)).status, 403);
+  assert.equal(hubLook(hub.handle).read().name, 'Content Hub');
+
+  const saved = await ada.form('/admin/hub', { name: 'Quayside', text: '', hue: '25' });
+  assert.deepEqual([saved.status, saved.headers.get('location')], [303, '/admin/hub?said=look-saved']);
+  assert.match((await ada.page('/admin/hub?said=look-saved')).text, /class="said" role="status"><span>Saved\./);
+});
+
+test('a page says only what the list of such words has, with a number and what takes it back', () => {
+  assert.equal(saying('/unread?show=all#list', 'posts-marked', { count: 3, undo: 7 }),
+    '/unread?show=all&said=posts-marked&count=3&undo=7#list');
+  assert.deepEqual(readSaid('/unread?show=all&said=posts-marked&count=3&undo=7'),
+    { text: '3 posts marked as read.', undo: 7, page: '/unread?show=all' });
+  assert.equal(saying('/settings?said=name-saved', 'undone'), '/settings?said=undone');
+  for (const target of ['/', '/?said=', '/?said=Send+money+to+me', '/?said=constructor']) {
+    assert.equal(readSaid(target), undefined, target);
+  }
+  assert.equal(readSaid('/?said=undone&undo=x%22')?.undo, null);
+});
+
+test('each page that a form of the list of routes leads to says one of the known words', () => {
+  const routes = SOURCES.find(({ name }) => name === 'src/app/routes.ts')?.text ?? '';
+  const targets = [...routes.matchAll(/'(\/[^']*\?said=[^']*)'/g)].map(([, target = '']) => target.split('#')[0] ?? '');
+  assert.ok(targets.length >= 3);
+  assert.deepEqual(targets.filter((target) => readSaid(target) === undefined), []);
+});

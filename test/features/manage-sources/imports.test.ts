@@ -1,0 +1,209 @@
+// Protects imports of OPML by a person: progress while they run, a report for each line, folders, visibility, twice.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Job } from '../../../src/platform/jobs/claim-jobs.ts';
+import { importFeeds } from '../../../src/features/manage-sources/import-opml.ts';
+import { addFeed, itemsAt, leave, numberIn } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { rss, serving } from '../../support/feeds.ts';
+import { startHub } from '../../support/hub.ts';
+import { reply, startOrigin } from '../../support/origin.ts';
+
+type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
+
+function opml(outlines: string): string {
+  return `<?xml version="1.0"?><opml version="2.0"><head/><body>${outlines}</body></opml>`;
+}
+
+/** The page of an import that was begun. */
+async function begin(client: Client, document: string, visibility = 'public'): Promise<string> {
+  const begun = await client.form('/sources/import', { opml: document, visibility });
+  assert.equal(begun.status, 303, begun.text);
+  return begun.headers.get('location') ?? '';
+}
+
+async function foldersOf(client: Client): Promise<unknown> {
+  const { folders } = (await client.get('/api/reading')).json<Reading>();
+  return folders.map(({ name, sources }) => [name, sources.map(({ title }) => title)]);
+}
+
+test('an import shows how far it is, and then what became of each line', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const origin = await startOrigin(t, {
+    '/good': serving(() => rss('Good', [{ guid: 'a' }])), '/open': serving(() => rss('Open', [])),
+    '/mine': serving(() => rss('Mine', [])), '/gone': reply(404, {}, 'gone'),
+  });
+  await addFeed(ada, `${origin.url}/open`);
+  await addFeed(bob, `${origin.url}/mine`);
+  const outline = (name: string) => `<outline text="${name}" xmlUrl="${origin.url}/${name}"/>`;
+  const document = opml(`${outline('good')}<outline text="A">${outline('open')}<outline text="B">${outline('gone')}
+    </outline></outline>${outline('mine')}<outline text="Bad" xmlUrl="javascript:alert(1)"/>`);
+
+  const page = await begin(bob, document);
+  const waiting = (await bob.page(page)).text;
+  assert.match(waiting, /http-equiv="refresh"[^]*1 of 5 lines of the file[^]*<progress max="5" value="1">/);
+  assert.equal((await ada.page(page)).status, 404, 'it is nobody else’s');
+  for (let n = 0; n < 5; n++) {
+    await hub.work();
+    hub.passTime(24 * 3_600_000);
+  }
+
+  const done = (await bob.page(page)).text;
+  assert.doesNotMatch(done, /http-equiv="refresh"|<progress/);
+  assert.match(done, /2 added, 1 followed \(already on this hub\), 1 you already had, 1 not added\./);
+  assert.match(done, /Good[^]*\/good[^]*>Added<[^]*open[^]*Followed: this hub already had the feed/i);
+  assert.match(done, /in A \/ B[^]*cannot be fetched: [^<]* answered 404[^]*You already had it/);
+  assert.match(done, /javascript:alert[^]*Not added: the address is not an http or https address/);
+  assert.deepEqual(await foldersOf(bob), [['A', ['Open']], ['A / B', ['gone']], [null, ['Good', 'Mine']]]);
+
+  const again = await begin(bob, document);
+  await hub.work();
+  assert.match((await bob.page(again)).text, /4 you already had, 1 not added\./, 'twice changes nothing');
+  assert.equal((await itemsAt(bob, '/api/sources')).length, 4);
+});
+
+test('an import asks who may read; a file is taken as well as pasted text', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const document = opml('<outline text="Quiet" xmlUrl="https://quiet.test/feed"/>');
+
+  assert.equal((await ada.form('/sources/import', { opml: document })).status, 422, 'nobody publishes by forgetting');
+  const form = new FormData();
+  form.set('visibility', 'private');
+  form.set('file', new File([`\ufeff${document}`], 'feeds.opml', { type: 'text/x-opml' }));
+  const body = new Response(form);
+  const begun = await ada.send('POST', '/sources/import', {
+    body: await body.text(), headers: { 'content-type': body.headers.get('content-type') ?? '', accept: 'text/html' },
+  });
+  assert.equal(begun.headers.get('location'), '/sources/imports/1', begun.text);
+  await hub.work();
+  assert.equal((await itemsAt(hub.anybody, '/api/sources')).length, 0);
+  const [source] = await itemsAt(ada, '/api/sources');
+  assert.deepEqual([source?.['title'], source?.['visibility']], ['Quiet', 'private']);
+  const empty = await ada.form('/sources/import', { opml: ' ', visibility: 'public' });
+  assert.match(empty.text, /id="fault-file" role="alert">Choose an OPML file/);
+});
+
+test('what one exports names no addresses of feeds that others added, and comes back as it was', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const origin = await startOrigin(t, (request, response) =>
+    serving(() => rss(`Feed ${request.path.slice(1, 5)}`, []))(request, response));
+  const secret = await addFeed(ada, `${origin.url}/hers?token=s3cret`);
+  await addFeed(bob, `${origin.url}/mine?token=own`, { folder: 'A & B' });
+  await bob.send('PUT', `/api/sources/${secret}/follow`, {
+    body: JSON.stringify({ folder: 'Others' }), headers: { 'content-type': 'application/json' },
+  });
+
+  const { text } = await bob.get('/api/sources.opml');
+  assert.doesNotMatch(text, /s3cret/);
+  assert.match(text, /<outline text="A &amp; B"[^>]*>\s*<outline [^>]*xmlUrl="[^"]*token=own"/);
+  assert.match(text, new RegExp(`<outline text="Others"[^>]*>\\s*<outline [^>]*xmlUrl="[^"]*/sources/${secret}\\.atom"`));
+
+  const before = await foldersOf(bob);
+  await bob.delete(`/api/sources/${secret}/follow`);
+  const page = await begin(bob, text);
+  await hub.work();
+  assert.match((await bob.page(page)).text, /1 followed \(already on this hub\), 1 you already had\./);
+  assert.deepEqual(await foldersOf(bob), before);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 2);
+});
+
+test('an import that has begun goes no further once its account has left, and leaves nothing behind', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const bob = await hub.person('bob');
+  await begin(bob, opml('<outline xmlUrl="https://a.test/"/>'));
+
+  assert.equal((await leave(hub, bob)).status, 204);
+  for (let n = 0; n < 3; n++) await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 0);
+  assert.equal(numberIn(hub, 'SELECT (SELECT COUNT(*) FROM imports) + (SELECT COUNT(*) FROM import_lines)'), 0);
+});
+
+test('an import stops between two of its steps when its account has left, and so does its end', async (t) => {
+  const hub = await startHub(t);
+  await hub.person('ada');
+  const run = async (name: string, lines: number, meanwhile: (importId: number) => void) => {
+    const client = await hub.person(name);
+    const outlines = Array.from({ length: lines }, (_, n) => `<outline xmlUrl="https://${name}-${n}.test/"/>`).join('');
+    const importId = Number((await begin(client, opml(outlines))).split('/').at(-1));
+    const running = importFeeds.run(hub.handle, { importId }, AbortSignal.timeout(10_000), {} as Job);
+    meanwhile(importId);
+    return [await running, importId] as const;
+  };
+  const leaves = (importId: number): void => hub.db.exec(`UPDATE accounts SET left_at = 1
+    WHERE id = (SELECT account_id FROM imports WHERE id = ${importId})`);
+  const sourcesOf = (name: string) => numberIn(hub, `SELECT COUNT(*) FROM feeds WHERE url LIKE 'https://${name}-%'`);
+
+  await run('bob', 500, leaves);
+  assert.ok(sourcesOf('bob') < 500, 'a step or two');
+  const [finish, importId] = await run('cleo', 2, () => {});
+  leaves(importId);
+  hub.db.write('finish', () => finish?.());
+  assert.equal(sourcesOf('cleo'), 2);
+  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM audit_records WHERE act = 'sources.imported'"), 0);
+});
+
+test('the same file twice at once, and many files, lose no line and add no feed twice', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const feeds = (from: number, to: number) => opml(Array.from({ length: to - from }, (_, n) =>
+    `<outline xmlUrl="http://127.0.0.1:9/${from + n}"/>`).join(''));
+  for (const document of [feeds(0, 300), feeds(0, 300), feeds(300, 310), feeds(310, 320), feeds(320, 330)]) {
+    await begin(ada, document);
+  }
+  const sixth = await ada.form('/sources/import', { opml: feeds(330, 340), visibility: 'public' });
+  assert.equal(sixth.status, 429, sixth.text);
+  await hub.work();
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM feeds'), 330);
+  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM import_lines WHERE outcome = 'added'"), 330);
+  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM import_lines WHERE outcome = 'had'"), 300);
+
+  const slow = await begin(ada, feeds(330, 340));
+  for (let n = 0; n < 7; n++) {
+    await begin(ada, feeds(0, 1));
+    hub.db.exec(`UPDATE imports SET done_at = 1 WHERE id = ${n + 7};
+      UPDATE jobs SET state = 'done' WHERE kind = 'import-feeds' AND dedupe_key = '${n + 7}'`);
+  }
+  await hub.work();
+  assert.match((await ada.page(slow)).text, /10 added/, 'it is not forgotten while it is under way');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM imports'), 6);
+});
+
+test('an import that will never be through says so, and importing its file again does the rest', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const document = opml('<outline xmlUrl="https://a.test/"/><outline xmlUrl="https://b.test/"/>');
+  const page = await begin(ada, document);
+  assert.match((await ada.page(page)).text, /http-equiv="refresh"[^]*Waiting/);
+  hub.db.exec("UPDATE jobs SET state = 'failed', finished_at = 1, last_error = 'x' WHERE kind = 'import-feeds'");
+
+  const { text } = await ada.page(page);
+  assert.match(text, /The import stopped before it was finished[^]*Not reached/);
+  assert.doesNotMatch(text, /http-equiv="refresh"|<progress|Waiting/);
+  const again = await begin(ada, document);
+  await hub.work();
+  assert.match((await ada.page(again)).text, /2 added/);
+});
+
+test('the report of an import says no more of a source than its reader may see', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Open', [])) });
+  const page = await begin(bob, opml(`<outline xmlUrl="${origin.url}/feed"/>`));
+  await hub.work();
+  const [source] = await itemsAt<{ id: number }>(bob, '/api/sources');
+  assert.match((await bob.page(page)).text, /Added; waiting for its first fetch/);
+  hub.db.prepare('test', 'UPDATE sources SET state = ?, state_reason = ?')
+    .run('paused', 'This feed moved to owls.test, where you already follow it.');
+  assert.match((await bob.page(page)).text, />Added, and paused: this feed moved to owls.test, where you already follow it</);
+
+  const path = `/api/sources/${source?.id}`;
+  assert.equal((await bob.post(`${path}/transfer`, { username: 'ada' })).status, 200);
+  await ada.patch(path, { visibility: 'private', title: 'Hers alone', paused: true });
+  const report = (await bob.page(page)).text;
+  assert.match(report, /Added, and deleted or made private since then/);
+  assert.doesNotMatch(report, /Hers alone|paused|href="\/sources\/\d/);
+});

@@ -1,0 +1,286 @@
+// Protects import and export of sources: readable by other programs, all or nothing, and safe with hostile documents.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MAX_OUTLINES } from '../../../src/features/manage-sources/import-opml.ts';
+import { parseOpml } from '../../../src/features/manage-sources/opml.ts';
+import { STEP } from '../../../src/platform/markup/in-steps.ts';
+import { readXmlTree } from '../../../src/platform/markup/xml-tree.ts';
+import { addFeed, addNotes } from '../../support/accounts.ts';
+import type { Answer, Client } from '../../support/client.ts';
+import { rss, serving } from '../../support/feeds.ts';
+import { startHub } from '../../support/hub.ts';
+import { number } from '../../support/migrated-database.ts';
+import { reply, startOrigin } from '../../support/origin.ts';
+
+type SourceList = { items: { id: number; kind: string; title: string; url?: string }[] };
+type Imported = { added: number; alreadyFollowed: number; leftOut: number; refused: { url: string; reason: string }[] };
+
+const XML = 'text/x-opml';
+
+function importOpml(client: Client, body: string, contentType = XML): Promise<Answer> {
+  return client.send('POST', '/api/sources/import', { body, headers: { 'content-type': contentType } });
+}
+
+function opml(outlines: string): string {
+  return `<?xml version="1.0"?><opml version="2.0"><head><title>x</title></head><body>${outlines}</body></opml>`;
+}
+
+test('what one hub exports as OPML another imports: the same feeds with the same titles', async (t) => {
+  const [one, other] = [await startHub(t), await startHub(t)];
+  const [ada, bob] = [await one.person('ada'), await other.person('bob')];
+  const titles = ['Plain', 'Ampersand & <tag> "quotes" \'and\' more', 'Ümläute 漢字 😀', '  '];
+  const origin = await startOrigin(
+    t, (request, response) => serving(() => rss(`Feed ${request.path.slice(1)}`, []))(request, response),
+  );
+  for (const [n, title] of titles.entries()) {
+    await addFeed(ada, `${origin.url}/${n}?a=1&b=2`, title.trim() ? { title } : {});
+  }
+  await addNotes(ada, 'Own posts are no feed');
+
+  const exported = await ada.get('/api/sources.opml');
+  assert.equal(exported.status, 200);
+  assert.match(exported.headers.get('content-type') ?? '', /^text\/x-opml/);
+  assert.match(exported.headers.get('content-disposition') ?? '', /^attachment; filename="[\w.-]+\.opml"$/);
+  assert.match(exported.text, /^<\?xml version="1\.0"[\s\S]*<opml version="2\.0">/);
+  assert.deepEqual(
+    (await importOpml(bob, exported.text)).json<Imported>(),
+    { added: 4, alreadyFollowed: 0, leftOut: 0, refused: [] },
+  );
+  const listed = async (client: Client) => (await client.get('/api/sources')).json<SourceList>().items
+    .filter(({ kind }) => kind === 'feed').map(({ url, title }) => [url, title]);
+  assert.deepEqual(await listed(bob), await listed(ada));
+  assert.deepEqual(
+    (await importOpml(bob, exported.text)).json<Imported>(),
+    { added: 0, alreadyFollowed: 4, leftOut: 0, refused: [] },
+  );
+});
+
+test('an address of 80,000 dots is refused by its length before anything looks at it', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const outlines = ['.'.repeat(80_000), `x:${'.'.repeat(80_000)}`, `https://a.example/${'b'.repeat(2_000)}`]
+    .map((url) => `<outline xmlUrl="${url}"/>`);
+
+  const imported = (await importOpml(ada, opml(`${outlines.join('')}<outline xmlUrl="https://a.example/"/>`)))
+    .json<Imported>();
+  assert.equal(imported.added, 1);
+  assert.deepEqual(imported.refused.map(({ reason }) => reason), Array(3).fill('is longer than 2000 characters'));
+});
+
+test('imported feeds are fetched by the worker, and then have their own titles and posts', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a' }])) });
+
+  await importOpml(
+    ada,
+    opml(`<outline text="Birds"><outline text="As the other reader called it" xmlUrl="${origin.url}/feed"/></outline>`),
+  );
+  assert.equal((await ada.get('/api/sources')).json<SourceList>().items[0]?.title, 'As the other reader called it');
+  await hub.work();
+  assert.equal((await ada.get('/api/sources')).json<SourceList>().items[0]?.title, 'Owls');
+  assert.equal((await hub.anybody.get('/api/posts')).json<{ items: unknown[] }>().items.length, 1);
+});
+
+test('an OPML document is read as other programs write it', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const document = `\ufeff<?xml version="1.0" encoding="UTF-8"?>\n<!-- made by hand -->\n<OPML version="1.1"><Body>
+    <Outline TEXT="Upper" XMLURL="https://upper.test/feed"></Outline>
+    <outline title='Group'><outline title='Inner &amp; more' xmlUrl='feed://inner.test/rss'/>
+      <outline text="again" xmlUrl="https://inner.test/rss#top"/></outline>
+    <outline text="only a page" htmlUrl="https://page.test/"/><outline text="bare" xmlUrl="bare.test/feed.xml"/>
+    <outline xmlUrl="https://untitled.test/x"/>
+  </Body></OPML>`;
+
+  assert.deepEqual(
+    (await importOpml(ada, document, 'text/xml; charset=utf-8')).json<Imported>(),
+    { added: 4, alreadyFollowed: 1, leftOut: 0, refused: [] },
+  );
+  const items = (await ada.get('/api/sources')).json<SourceList>().items;
+  assert.deepEqual(items.map(({ title, url }) => [title, url]), [
+    ['Upper', 'https://upper.test/feed'], ['Inner & more', 'https://inner.test/rss'],
+    ['bare', 'https://bare.test/feed.xml'], ['untitled.test', 'https://untitled.test/x'],
+  ]);
+});
+
+test('addresses in an OPML document that are no web addresses are refused one by one, the others are taken', async (t) => {
+  const ada = await (await startHub(t)).person('ada');
+  const bad = [
+    'javascript:alert(1)', 'file:///etc/passwd', 'https://user:pw@x.test/', 'ftp://x.test/', 'data:text/xml,x',
+    'http://',
+  ];
+
+  const imported = (await importOpml(
+    ada,
+    opml(bad.map((url) => `<outline text="x" xmlUrl="${url}"/>`).join('') + '<outline xmlUrl="https://good.test/"/>'),
+  )).json<Imported>();
+  assert.equal(imported.added, 1);
+  assert.deepEqual(imported.refused.map(({ url }) => url), bad);
+});
+
+test('hostile OPML adds nothing and harms nothing', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const canary = await startOrigin(t, reply(200, {}, 'x'));
+  const outline = '<outline xmlUrl="https://good.test/"/>';
+  const entities = `<!DOCTYPE opml [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
+    <!ENTITY c SYSTEM "file:///etc/passwd"><!ENTITY d SYSTEM "${canary.url}/dtd"> %d;]>`;
+  const cases: [what: string, document: string, status: number][] = [
+    ['nested deeper than any reader', opml('<outline>'.repeat(2_000) + outline + '</outline>'.repeat(2_000)), 422],
+    ['more than is taken at once', opml(outline.repeat(10_000)), 422],
+    ['attributes without end', opml(
+      `<outline ${Array.from({ length: 5_000 }, (_, n) => `a${n}="x"`).join(' ')} xmlUrl="https://good.test/"/>`,
+    ), 422],
+    ['a name without end', opml(`<outline ${'x'.repeat(100_000)}="1" xmlUrl="https://good.test/"/>`), 422],
+    ['nothing', '', 422],
+    ['no markup', 'hello', 422],
+    ['another document', rss('Owls', [{ guid: 'a' }]), 422],
+    ['HTML', '<html><body><outline xmlUrl="https://good.test/"/></body></html>', 422],
+    ['no feeds', opml('<outline text="empty"/>'), 422],
+    ['no body', '<opml version="2.0"><head/></opml>', 422],
+    ['bytes', '\u0000\u0001\u0002<<<>>>&&&', 422],
+  ];
+  for (const [what, document, status] of cases) {
+    const answer = await importOpml(ada, document);
+    assert.equal(answer.status, status, `${what}: ${answer.text.slice(0, 200)}`);
+    assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0, what);
+  }
+  assert.equal(
+    (await importOpml(
+      ada,
+      `<?xml version="1.0"?>${entities}<opml><body><outline text="&b;&c;" xmlUrl="https://good.test/&c;"/></body></opml>`,
+    )).status,
+    200,
+  );
+  const [only] = (await ada.get('/api/sources')).json<SourceList>().items;
+  assert.equal(only?.title, '&b;&c;', 'entities of the document mean nothing');
+  assert.equal(canary.requests.length, 0);
+  assert.equal(
+    hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM error_events').get()?.n, 0,
+    'none of it was a fault of the hub',
+  );
+});
+
+test('a large document is read in steps, between which everybody else has a turn', async () => {
+  const outlines = (written: string): string => `<opml><body>${written.repeat(200_000 / written.length)}</body></opml>`;
+  for (const [written, found] of [['<outline xmlUrl="http://a/"/>', 6_896], ['<outline a="1"/>', 0]] as const) {
+    let turns = 0;
+    const count = (): void => void (turns++, others = setImmediate(count));
+    let others = setImmediate(count);
+    assert.equal((await parseOpml(outlines(written)))?.length, found);
+    clearImmediate(others);
+    assert.ok(turns >= 15, `${turns} turns`);
+  }
+  const text = 'x'.repeat(4 * 1024 * 1024);
+  const options = { namespaces: new Map(), siblings: new Set<string>(), from: 0 };
+  let steps = 0;
+  for (const reading = readXmlTree(text, options); reading.read(STEP);) steps++;
+  assert.equal(steps, 0, 'what holds no markup is passed over at once');
+});
+
+test('as many feeds as one import takes are taken, one more is none', async (t) => {
+  const hub = await startHub(t, { SOURCES_MAX: '10000' });
+  const ada = await hub.person('ada');
+  const outlines = Array.from(
+    { length: MAX_OUTLINES + 1 },
+    (_, n) => `<outline text="F${n}" xmlUrl="https://f${n}.test/"/>`,
+  );
+
+  const refused = await importOpml(ada, opml(outlines.join('')));
+  assert.equal(refused.status, 422);
+  assert.match(refused.json<{ detail: string }>().detail, new RegExp(`${MAX_OUTLINES + 1}.*${MAX_OUTLINES}`));
+  assert.match((await hub.anybody.get('/api/metrics')).text, /service_limits_refused_total\{limit="opml-feeds"\} 1\n/);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0);
+  assert.equal((await importOpml(ada, opml(outlines.slice(1).join('')))).json<Imported>().added, MAX_OUTLINES);
+  assert.equal(hub.logged().filter(({ event }) => event === 'request failed').length, 0);
+});
+
+test('an import that fails half-way adds nothing', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  hub.db.exec(
+    `CREATE TRIGGER broken BEFORE INSERT ON feeds WHEN NEW.host = 'third.test'
+     BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+  );
+
+  const answer = await importOpml(
+    ada,
+    opml(['first', 'second', 'third', 'fourth'].map((name) => `<outline xmlUrl="https://${name}.test/"/>`).join('')),
+  );
+  assert.equal(answer.status, 500);
+  assert.deepEqual([number(hub.db, 'SELECT COUNT(*) FROM sources'), number(hub.db, 'SELECT COUNT(*) FROM feeds')], [0, 0]);
+  assert.equal(
+    hub.db.prepare<[],
+    { n: number }>('t', `SELECT COUNT(*) AS n FROM audit_records WHERE act = 'sources.imported'`).get()?.n, 0,
+  );
+});
+
+test('importing is for people who are signed in, and takes OPML only, of a bearable size', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const document = opml('<outline xmlUrl="https://good.test/"/>');
+
+  assert.equal((await importOpml(hub.anybody, document)).status, 401);
+  assert.equal((await hub.anybody.get('/api/sources.opml')).status, 401);
+  for (const type of ['application/json', 'text/html', 'application/x-www-form-urlencoded', 'text/xmlish', '']) {
+    assert.equal((await importOpml(ada, document, type)).status, 415, type);
+  }
+  assert.equal((await importOpml(ada, ' '.repeat(4 * 1024 * 1024) + document)).status, 413);
+  assert.equal((await importOpml(ada, document, 'application/xml')).status, 200);
+});
+
+test('titles that other programs spoiled are exported as well-formed XML', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  await importOpml(ada, opml('<outline text="a&#1;b&#xFFFF;c&#10;d" xmlUrl="https://spoiled.test/"/>'));
+
+  const { text } = await ada.get('/api/sources.opml');
+  assert.doesNotMatch(text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/);
+  assert.match(text, /text="abc d"/);
+});
+
+test('the import form keeps a document that is none', async (t) => {
+  const ada = await (await startHub(t)).person('ada');
+
+  const again = await ada.form('/sources/import', { opml: 'no <opml> "at" all', visibility: 'public' });
+  assert.equal(again.status, 422);
+  assert.match(again.text, /<textarea name="opml"[^>]*aria-invalid="true"[^>]*>no &lt;opml&gt; "at" all<\/textarea>[^<]*<span[^>]*role="alert"/);
+  const long = await ada.form('/sources/import', { opml: 'x'.repeat(100_001), visibility: 'public' });
+  assert.ok(long.status === 422 && long.text.length < 50_000, 'a long one is not shown again');
+  assert.match(long.text, /<details open>[^]*<textarea name="opml"[^>]*aria-invalid="true"/, 'the field that is wrong is in sight');
+});
+
+test('an account has at most SOURCES_MAX sources: what is beyond is refused, and an import says how many it left out', async (t) => {
+  const hub = await startHub(t, { SOURCES_MAX: '3' });
+  const ada = await hub.person('ada');
+  const bob = await hub.person('bob');
+  await addNotes(ada, 'One');
+  const outlines = [1, 2, 3, 4].map((n) => `<outline xmlUrl="https://${n}.example/"/>`).join('');
+  const imported = (await importOpml(ada, opml(outlines))).json<Imported>();
+  assert.deepEqual(imported, { added: 2, alreadyFollowed: 0, leftOut: 2, refused: [] });
+  const room = 'An account may have at most 3 sources on this hub. Delete some first.';
+
+  const origin = await startOrigin(t, {});
+  const beyond = [
+    await importOpml(ada, opml(outlines)),
+    await ada.post('/api/sources', { kind: 'native', title: 'Four' }),
+    await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` }),
+    await ada.form('/sources', { kind: 'native', title: 'Four' }),
+  ];
+  for (const answer of beyond) {
+    assert.equal(answer.status, 422);
+    assert.ok(answer.text.includes(room), answer.text);
+  }
+  assert.equal(origin.requests.length, 0, 'nothing is fetched for nothing');
+  const others = outlines.replaceAll('.example', '.test');
+  const begun = await bob.form('/sources/import', { opml: opml(others), visibility: 'public' });
+  await hub.work();
+  assert.match((await bob.page(begun.headers.get('location') ?? '')).text, /3 added[^]*1 left out/);
+
+  const [one] = (await ada.get('/api/sources')).json<SourceList>().items;
+  const given = await ada.post(`/api/sources/${one?.id}/transfer`, { username: 'bob' });
+  assert.equal(given.status, 422, 'nor by giving');
+  await ada.delete(`/api/sources/${one?.id}`);
+  await addNotes(ada, 'Four');
+});

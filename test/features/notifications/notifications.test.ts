@@ -1,0 +1,163 @@
+// Protects notifications: seen and marked by their owner alone, in small transactions.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { notifications } from '../../../src/features/notifications/notification-store.ts';
+import { notificationTitles } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+import { number } from '../../support/migrated-database.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+type Item = { id: number; kind: string; title: string; path: string; createdAt: string; readAt: string | null };
+type List = { items: Item[]; next: string | null };
+
+/** A hub in which ada was told so many things, and bob one. */
+async function hubWithNotifications(t: TestContext, count: number) {
+  const hub = await startHub(t);
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const tell = (username: string, title: string): void => notifications(hub.handle).add({
+    accountId: number(hub.db, `SELECT id FROM accounts WHERE username = '${username}'`),
+    kind: 'test.told', title, path: '/posts/1',
+  });
+  tell('bob', 'For Bob');
+  for (let n = 1; n <= count; n++) {
+    tell('ada', `Number ${n}`);
+    hub.passTime(1000);
+  }
+  return { hub, ada, bob, tell };
+}
+
+async function list(client: Client, query = ''): Promise<List> {
+  const answer = await client.get(`/api/notifications${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json<List>();
+}
+
+test('everybody sees their own, newest first, and nobody else', async (t) => {
+  const { hub, ada, bob } = await hubWithNotifications(t, 2);
+  const { items, next } = await list(ada);
+
+  const told = { kind: 'test.told', path: '/posts/1', readAt: null };
+  assert.equal(next, null);
+  assert.deepEqual(items, [
+    { id: items[0]?.id, ...told, title: 'Number 2', createdAt: '2030-01-15T12:00:01.000Z' },
+    { id: items[1]?.id, ...told, title: 'Number 1', createdAt: '2030-01-15T12:00:00.000Z' },
+  ]);
+  assert.deepEqual(await notificationTitles(bob), ['For Bob']);
+  const anonymous = [await hub.anybody.get('/api/notifications'),
+    await hub.anybody.post('/api/notifications/read', { all: true })];
+  assert.deepEqual(anonymous.map(({ status }) => status), [401, 401]);
+  assert.equal((await ada.get('/api/notifications')).headers.get('cache-control'), 'private, no-cache');
+});
+
+test('they come in pages, also those not read', async (t) => {
+  const { ada } = await hubWithNotifications(t, 7);
+  const first = await list(ada, '?limit=3');
+  const second = await list(ada, `?limit=3&cursor=${first.next}`);
+  const third = await list(ada, `?limit=3&cursor=${second.next}`);
+  assert.deepEqual([first, second, third].map(({ items }) => items.length), [3, 3, 1]);
+  assert.deepEqual([...first.items, ...second.items, ...third.items].map(({ title }) => title),
+    [7, 6, 5, 4, 3, 2, 1].map((n) => `Number ${n}`));
+  assert.equal(third.next, null);
+
+  const link = (await ada.get('/api/notifications?unread=1&limit=3')).headers.get('link') ?? '';
+  assert.match(link, /^<\/api\/notifications\?[^>]*>; rel="next"$/);
+  const { pathname, searchParams } = new URL(/<(.*)>/.exec(link)?.[1] ?? '', 'http://hub');
+  assert.deepEqual([pathname, searchParams.get('unread'), searchParams.get('limit')], ['/api/notifications', '1', '3']);
+  for (const query of ['?unread=yes', '?limit=0', '?limit=101', '?cursor=%21']) {
+    assert.equal((await ada.get(`/api/notifications${query}`)).status, 400, query);
+  }
+});
+
+test('some are marked read by their ids, those of others are not, and a second time changes nothing', async (t) => {
+  const { hub, ada, bob } = await hubWithNotifications(t, 3);
+  const [, two] = (await list(ada)).items;
+  const [his] = (await list(bob)).items;
+  const mark = () => ada.post('/api/notifications/read', { ids: [two?.id, his?.id, 999] });
+
+  assert.equal((await mark()).status, 204);
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Number 3', 'Number 1']);
+  assert.deepEqual(await notificationTitles(bob, '?unread=1'), ['For Bob']);
+  const readAt = async () => (await list(ada)).items.map((item) => item.readAt);
+  assert.deepEqual(await readAt(), [null, '2030-01-15T12:00:03.000Z', null]);
+  hub.passTime(60_000);
+  assert.equal((await mark()).status, 204);
+  assert.deepEqual(await readAt(), [null, '2030-01-15T12:00:03.000Z', null]);
+});
+
+test('all are marked read at once; what comes after is new', async (t) => {
+  const { ada, bob, tell } = await hubWithNotifications(t, 3);
+  assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 204);
+  tell('ada', 'Later');
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Later']);
+  assert.equal((await notificationTitles(ada)).length, 4);
+  assert.deepEqual(await notificationTitles(bob, '?unread=1'), ['For Bob']);
+});
+
+/** So many more for ada, the oldest first, in one go. */
+function tellMany({ db }: Hub, count: number): void {
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test.told', 'One of many', '/', i FROM n`);
+}
+
+test('many are marked in small transactions: what was marked before trouble stays, and the rest can be asked for again', async (t) => {
+  const { hub, ada } = await hubWithNotifications(t, 0);
+  tellMany(hub, 1700);
+  const unread = (): number => number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE account_id = 1 AND read_at IS NULL');
+  hub.db.exec(`CREATE TRIGGER fault BEFORE UPDATE ON notifications WHEN OLD.id = 100 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+
+  assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 500);
+  assert.ok(unread() > 0 && unread() < 1000, `${unread()} are unread`);
+  hub.db.exec('DROP TRIGGER fault');
+  assert.equal((await ada.form('/notifications/read')).status, 303);
+  assert.equal(unread(), 0);
+});
+
+test('others are served while many are marked, and what comes meanwhile stays unread', async (t) => {
+  const { hub, ada, bob, tell } = await hubWithNotifications(t, 0);
+  tellMany(hub, 20_000);
+  let isMarked = false;
+  const marking = ada.post('/api/notifications/read', { all: true }).then(() => void (isMarked = true));
+  const marked = (): number => number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE read_at IS NOT NULL');
+  await waitUntil('the marking has begun', async () => (await bob.get('/api/account')).status === 200 && marked() > 0);
+  assert.equal(isMarked, false, 'he was served before that was over');
+  tell('ada', 'Just now');
+  await marking;
+
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Just now']);
+});
+
+test('anything but ids or all is refused, and marks nothing', async (t) => {
+  const { ada } = await hubWithNotifications(t, 1);
+  for (const body of [
+    {}, { all: false }, { all: 'true' }, { ids: 1 }, { ids: ['1'] }, { ids: [1.5] }, { ids: [1], all: true },
+    { ids: Array.from({ length: 1001 }, (_, n) => n) },
+  ]) {
+    const answer = await ada.post('/api/notifications/read', body);
+    assert.equal(answer.status, 422, JSON.stringify(body).slice(0, 80));
+    assert.deepEqual(answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/ids']);
+  }
+  assert.equal((await notificationTitles(ada, '?unread=1')).length, 1);
+});
+
+test('the page shows them, leads to what they speak of and marks all read', async (t) => {
+  const { hub, ada, tell } = await hubWithNotifications(t, 1);
+  tell('ada', 'The file <b>x</b>');
+  const page = await ada.page('/notifications');
+  assert.equal(page.status, 200);
+  assert.match(page.text, /<a class="title" href="\/posts\/1">The file &lt;b&gt;x&lt;\/b&gt;<\/a>/);
+  assert.doesNotMatch(page.text, /For Bob/);
+
+  const marked = await ada.form('/notifications/read');
+  assert.deepEqual([marked.status, marked.headers.get('location')], [303, '/notifications?said=notifications-read']);
+  assert.deepEqual(await notificationTitles(ada, '?unread=1'), []);
+  assert.match((await ada.page('/notifications?unread=1')).text, /No unread notifications/);
+  assert.equal((await hub.anybody.page('/notifications')).status, 303); // to where one signs in
+});
+
+test('they go with their account', async (t) => {
+  const { hub } = await hubWithNotifications(t, 2);
+  hub.db.exec(`DELETE FROM accounts WHERE username = 'bob'`);
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM notifications'), 2);
+});

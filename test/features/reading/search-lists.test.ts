@@ -1,0 +1,123 @@
+// Protects search within lists: only what is there is found, it is marked, and what is said when there is nothing.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { listView, wholePage } from '../../../src/features/reading/reading-list.ts';
+import type { Viewer } from '../../../src/platform/http/router.ts';
+import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { hubWithOwnPosts } from '../../support/own-posts.ts';
+
+async function write(client: Client, sourceId: number, title: string, content: string): Promise<number> {
+  return (await client.post('/api/posts', { sourceId, title, content })).json<{ id: number }>().id;
+}
+
+async function titlesAt(client: Client, path: string): Promise<string[]> {
+  const { status, text } = await client.get(path);
+  assert.equal(status, 200, text);
+  return [...text.matchAll(/<h3 [^>]*><a [^>]*>(.*?)<\/a><\/h3>/g)].map(([, title = '']) => title.replace(/<[^>]*>/g, ''));
+}
+
+test('a search finds what is unread, starred, in a folder or of a source, and nothing else', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  const other = await addNotes(ada, 'Other', 'public');
+  const [read, unread] = [await write(ada, sourceId, 'Read', 'an owl'), await write(ada, sourceId, 'Unread', 'an owl')];
+  await write(ada, other, 'Elsewhere', 'an owl');
+  await write(ada, other, 'Without', 'a newt');
+  await write(ada, await addNotes(ada, 'Not followed', 'public'), 'Of others', 'an owl');
+  for (const id of [sourceId, other]) await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
+  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  await sendJson(ben, 'PUT', `/api/posts/${read}/read`, {});
+  await sendJson(ben, 'PUT', `/api/posts/${unread}/star`, {});
+
+  assert.deepEqual(await titlesAt(ben, '/?q=owl'), ['Elsewhere', 'Unread']);
+  assert.deepEqual(await titlesAt(ben, '/all?q=owl'), ['Elsewhere', 'Unread', 'Read']);
+  assert.deepEqual(await titlesAt(ben, '/starred?q=owl'), ['Unread']);
+  assert.deepEqual(await titlesAt(ben, '/folders/Birds?q=owl'), ['Unread']);
+  assert.deepEqual(await titlesAt(ben, '/folders/Birds?q=owl&show=all'), ['Unread', 'Read']);
+  assert.deepEqual(await titlesAt(ben, `/sources/${sourceId}?q=owl`), ['Unread', 'Read']);
+  assert.deepEqual(await titlesAt(ben, `/sources/${other}?q=owl&show=unread`), ['Elsewhere']);
+  assert.deepEqual(await titlesAt(ben, '/all?q=-newt'), [], 'of nothing but what must not occur nothing is made');
+  assert.deepEqual(await titlesAt(ben, '/all?q=owl+-elsewhere'), ['Unread', 'Read']);
+});
+
+test('a search in a list of very many sources and posts finds nothing of what is not in it', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  for (let n = 0; n < 61; n++) {
+    const id = await addNotes(ada, `Notes ${n}`, 'public');
+    await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
+    if (n === 60) await write(ada, id, 'Followed', 'an owl');
+  }
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
+                         updated_at, created_at)
+      SELECT ${sourceId + 1}, 1, hex(randomblob(8)), 1, 'x', 'x', 'x', 'x', i, i, i FROM n`);
+  await write(ada, sourceId, 'Not followed', 'an owl');
+
+  assert.deepEqual(await titlesAt(ben, '/all?q=owl'), ['Followed']);
+  assert.deepEqual(await titlesAt(ada, '/all?q=owl'), ['Not followed', 'Followed']);
+});
+
+test('what was found is marked in the title, the summary, or the text around it, and stays text', async (t) => {
+  const { ada, sourceId } = await hubWithOwnPosts(t);
+  await write(ada, sourceId, 'Die Straße <b>', 'kurz');
+  await write(ada, sourceId, 'Weather', '東京都の天気は晴れです');
+  await write(ada, sourceId, 'Deep', `${'Much that is said before. '.repeat(60)}An owl & <i>more</i>. ${'And after. '.repeat(60)}`);
+
+  const shown = async (typed: string) => (await ada.get(`/all?${new URLSearchParams({ q: typed })}`)).text;
+  assert.match(await shown('strasse'), /Die <mark>Straße<\/mark> &lt;b&gt;/);
+  assert.match(await shown('天気'), /東京都の<mark>天気<\/mark>は晴れです/);
+  assert.match(await shown('owl'), /…[a-zA-Z. ]{20,60}An <mark>owl<\/mark> &amp; &lt;i&gt;more/);
+  assert.match(await shown('"much that"'), /<mark>Much that<\/mark> is said before/);
+});
+
+test('a search without a result says what was searched, how to widen it, and how searches are written', async (t) => {
+  const { ada, sourceId } = await hubWithOwnPosts(t);
+  await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, { folder: 'Birds' });
+  const page = async (path: string) => (await ada.get(path)).text;
+
+  const unread = await page('/?q=newt');
+  assert.match(unread, /No unread post matches “<span dir="auto">newt<\/span>”/);
+  assert.match(unread, /href="\/all\?q=newt">All posts</);
+  assert.match(unread, /<details class="syntax" open>/);
+  const folder = await page('/folders/Birds?q=%3Cnewt');
+  assert.match(folder, /No unread post in <span dir="auto">Birds<\/span> matches “<span dir="auto">&lt;newt</);
+  assert.match(folder, /href="\/folders\/Birds\?show=all&amp;q=%3Cnewt">Include read posts</);
+  assert.match(await page(`/sources/${sourceId}?q=newt`), /href="\/all\?q=newt">All of your sources</);
+  assert.match(await page('/all?q=-newt'), /There is no word to search for/);
+  assert.doesNotMatch(await page('/all'), /class="syntax"/);
+});
+
+test('a search for a word that stands everywhere looks at so many posts at once, and on between turns of others', async (t) => {
+  const { hub, sourceId } = await hubWithOwnPosts(t);
+  const ben = await hub.person('ben');
+  await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+      INSERT INTO posts (id, source_id, owner_id, guid, is_public, title, content_html, summary, content_hash,
+                         published_at, updated_at, created_at, search_key)
+      SELECT i, 1, 1, 'g' || i, 1, 'Owl ' || i, '', '', '', i * 1000, i, i, i * 2097152 + i FROM n;
+    INSERT INTO posts_search (rowid, title, body, source) SELECT search_key, title, '', '1' FROM posts;
+    UPDATE follows SET read_up_to = 6000 WHERE account_id = 2;
+    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+      SELECT 2, 1, id, 0, 0 FROM posts WHERE id IN (1, 3, 5999)`);
+
+  const viewer = { id: 2, role: 'member' } as Viewer;
+  const view = { kind: 'unread', q: 'owl' } as const;
+  const few = listView(hub.handle, viewer, view, { limit: 30 });
+  assert.deepEqual([few.items.map(({ id }) => id), few.next], [[5999, 3, 1], null], 'few are looked for by themselves');
+  hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
+    SELECT 2, 1, id, 0, 0 FROM posts WHERE id <= 1200 ON CONFLICT DO NOTHING`);
+  const wanted = [5_999, ...Array.from({ length: 29 }, (_, below) => 1_200 - below)];
+  assert.deepEqual(await titlesAt(ben, '/?q=owl'), wanted.map((id) => `Owl ${id}`));
+  assert.deepEqual((await itemsAt(ben, '/api/posts?view=unread&q=owl')).map(({ id }) => id), wanted);
+  const { items, next } = listView(hub.handle, viewer, view, { limit: 30 });
+  assert.deepEqual([items.map(({ id }) => id), next?.id], [[5999], 3_500]);
+  const ended: string[] = [];
+  setImmediate(() => ended.push('another request'));
+  await wholePage(hub.handle, viewer, view, { limit: 30 }).then(() => ended.push('search'));
+  assert.deepEqual(ended, ['another request', 'search']);
+  assert.equal((await wholePage(hub.handle, viewer, view, { limit: 2 })).next?.id, 1_200);
+});

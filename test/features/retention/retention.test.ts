@@ -1,0 +1,215 @@
+// Protects retention: to the day, in small steps that can be cut off, with one record of what was removed.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { jobs } from '../../../src/features/hub/hub.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import { previewRetention, removeOldRows, removeOldRowsNow } from '../../../src/features/retention/remove-old-rows.ts';
+import { readingHistory } from '../../../src/features/reading/reading-history-store.ts';
+import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
+import { addNotes, addPost, itemsAt, numberIn } from '../../support/accounts.ts';
+import { startHub, type Hub } from '../../support/hub.ts';
+
+/** A hub with an administrator and one row of each kind for each of these ages in days. */
+async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string, string> = {}) {
+  const hub = await startHub(t, env);
+  const ada = await hub.person('ada');
+  const sourceId = await addNotes(ada);
+  for (const [index, age] of ages.entries()) {
+    const at = hub.now() - age * DAY;
+    const postId = await addPost(ada, sourceId);
+    hub.db.exec(`
+      INSERT INTO notifications (account_id, kind, title, path, created_at) VALUES (1, 'test', '${age}', '/', ${at});
+      INSERT INTO reading_history (account_id, post_id, read_at) VALUES (1, ${postId}, ${at});
+      INSERT INTO audit_records (at, act, actor_name) VALUES (${at}, 'test.done', '${age}');
+      INSERT INTO error_events (fingerprint, program, message, stack, count, first_at, last_at)
+        VALUES ('${index}', 'web', '${age}', '', 1, 0, ${at});`);
+  }
+  return { hub, ada };
+}
+
+/** How many rows of each kind there are. */
+function rows(hub: Hub) {
+  return {
+    notifications: numberIn(hub, 'SELECT COUNT(*) FROM notifications'),
+    history: numberIn(hub, 'SELECT COUNT(*) FROM reading_history'),
+    audit: numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'test.done'`),
+    errors: numberIn(hub, 'SELECT COUNT(*) FROM error_events'),
+  };
+}
+
+/** What the last run has on record. */
+async function applied(ada: Awaited<ReturnType<Hub['person']>>): Promise<unknown[]> {
+  return (await itemsAt(ada, '/api/admin/audit?act=retention.applied')).map(({ detail }) => detail);
+}
+
+test('what has been kept long enough goes, to the day, and one record says how much that was', async (t) => {
+  const { hub, ada } = await hubWithOldRows(t, [1, 89, 91, 364, 366]);
+
+  await hub.work();
+
+  assert.deepEqual(rows(hub), { notifications: 2, history: 4, audit: 4, errors: 2 });
+  assert.deepEqual(await applied(ada), [{ notifications: 3, readingHistory: 1, auditRecords: 1, errorEvents: 3 }]);
+  assert.equal(hub.logged().filter(({ event }) => event === 'old rows removed').length, 1);
+});
+
+test('periods are set in days, and 0 keeps for ever', async (t) => {
+  const { hub } = await hubWithOldRows(t, [1, 3, 5000], {
+    NOTIFICATION_RETENTION_DAYS: '2', READING_HISTORY_RETENTION_DAYS: '0', AUDIT_RETENTION_DAYS: '0',
+  });
+
+  await hub.work();
+
+  assert.deepEqual(rows(hub), { notifications: 1, history: 3, audit: 3, errors: 2 });
+});
+
+test('it happens once a day, also across restarts of the worker, and leaves no record when there was nothing', async (t) => {
+  const { hub, ada } = await hubWithOldRows(t, [91]);
+  await hub.work();
+  assert.equal((await applied(ada)).length, 1);
+  const addOld = () => hub.db.exec(`
+    INSERT INTO notifications (account_id, kind, title, path, created_at) VALUES (1, 'test', 'x', '/', 0)`);
+
+  addOld();
+  hub.passTime(23 * HOUR);
+  await hub.work();
+  await removeOldRows(hub.handle);
+  assert.equal(rows(hub).notifications, 1, 'not before a day has passed, in a new process either');
+  hub.passTime(HOUR);
+  await hub.work();
+  assert.equal(rows(hub).notifications, 0);
+  assert.equal((await applied(ada)).length, 2);
+  hub.passTime(DAY);
+  await hub.work();
+  assert.equal((await applied(ada)).length, 2, 'nothing was removed');
+});
+
+test('a clock that jumps ahead and comes back neither stops nor repeats it', async (t) => {
+  const { hub, ada } = await hubWithOldRows(t, [80, 91]);
+  await hub.work();
+  assert.equal(rows(hub).notifications, 1);
+
+  hub.passTime(15 * DAY);
+  await hub.work();
+  assert.equal(rows(hub).notifications, 0, 'older than 90 days by the clock there is');
+  hub.passTime(-15 * DAY);
+  hub.db.exec(`
+    INSERT INTO notifications (account_id, kind, title, path, created_at) VALUES (1, 'test', 'x', '/', 0);
+    INSERT INTO notifications (account_id, kind, title, path, created_at)
+      VALUES (1, 'test', 'from the future', '/', ${hub.now() + 15 * DAY})`);
+  hub.passTime(10 * SECOND);
+  await hub.work();
+  assert.equal(rows(hub).notifications, 1, 'it ran again at once, and did not wait for the time of before');
+  const runs = (await applied(ada)).length;
+  for (let minute = 0; minute < 5; minute++) {
+    hub.passTime(MINUTE);
+    await hub.work();
+  }
+  assert.equal((await applied(ada)).length, runs);
+  hub.passTime(106 * DAY);
+  await hub.work();
+  assert.equal(rows(hub).notifications, 0, 'what was written under the wrong clock goes too, in its time');
+});
+
+test('a run that was cut off goes on, and its record counts all that it removed', async (t) => {
+  const { hub, ada } = await hubWithOldRows(t, []);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test', 'x', '/', i FROM n;
+    CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 3000 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+
+  await assert.rejects(removeOldRows(hub.handle), /fault/);
+  const left = rows(hub).notifications;
+  assert.ok(left > 2000 && left < 5000, `${left} are left`);
+  assert.deepEqual(await applied(ada), []);
+  hub.db.exec('DROP TRIGGER fault');
+  await removeOldRows(hub.handle);
+
+  assert.equal(rows(hub).notifications, 0);
+  assert.deepEqual(await applied(ada), [{ notifications: 5000 }]);
+});
+
+test('a run from the command line goes on with one that the worker has begun, and one record counts both', async (t) => {
+  const { hub, ada } = await hubWithOldRows(t, []);
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test', 'x', '/', i FROM n;
+    CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 300 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  await assert.rejects(removeOldRows(hub.handle), /fault/);
+  hub.db.exec('DROP TRIGGER fault');
+
+  await removeOldRowsNow(hub.handle, COMMAND_LINE);
+
+  assert.equal(rows(hub).notifications, 0);
+  assert.deepEqual(await applied(ada), [{ notifications: 500 }]);
+});
+
+/** Three hundred more readers, each of whom has read every post, long ago. */
+function addOldReaders(hub: Hub): void {
+  hub.db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 301)
+      INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      SELECT i, 'reader' || i, '', 'member', '', 0, 0 FROM n;
+    INSERT INTO reading_history (account_id, post_id, read_at)
+      SELECT a.id, p.id, p.id FROM accounts a, posts p WHERE a.id > 1`);
+}
+
+test('old reading history of many readers goes in one step, as many entries as were asked for', async (t) => {
+  const { hub } = await hubWithOldRows(t, [1]);
+  addOldReaders(hub);
+  const before = hub.now() - 2 * DAY;
+  const history = readingHistory({ db: hub.db, clock: Date.now });
+
+  assert.equal(history.removeBefore(before, 120), 120);
+  assert.equal(history.removeBefore(before, 1000), 180);
+  assert.equal(history.removeBefore(before, 1000), 0);
+  assert.equal(rows(hub).history, 1, 'what is not old stays');
+});
+
+test('each step takes some old entries of some readers, the oldest first, and goes round until none is left', async (t) => {
+  const { hub } = await hubWithOldRows(t, Array.from({ length: 60 }, () => 1));
+  addOldReaders(hub);
+  const before = hub.now() - 2 * DAY;
+  const history = readingHistory({ db: hub.db, clock: Date.now });
+  const oldest = (accountId: number): number =>
+    numberIn(hub, `SELECT MIN(post_id) FROM reading_history WHERE account_id = ${accountId}`);
+  const changed = (): number => numberIn(hub, `
+    SELECT COUNT(*) FROM (SELECT 1 FROM reading_history WHERE account_id > 1 GROUP BY account_id HAVING COUNT(*) < 60)`);
+
+  assert.equal(history.removeBefore(before, 100), 100);
+  assert.equal(changed(), 2, 'fifty entries of each');
+  assert.deepEqual([oldest(2), oldest(3), oldest(4)], [51, 51, 1]);
+  assert.equal(history.removeBefore(before, 100), 100);
+  assert.equal(changed(), 4, 'the next step takes the next readers');
+  const steps = Array.from({ length: 4 }, () => history.removeBefore(before, 5_000));
+  assert.deepEqual(steps, [5_000, 5_000, 5_000, 2_800], 'only the last one is smaller');
+  assert.equal(rows(hub).history, 60, 'what is not old stays');
+});
+
+test('a preview counts and changes nothing', async (t) => {
+  const { hub } = await hubWithOldRows(t, [1, 91, 366], { AUDIT_RETENTION_DAYS: '0' });
+  const before = rows(hub);
+
+  const preview = previewRetention(hub.handle);
+
+  assert.deepEqual(preview.map(({ kind, rows: count }) => [kind, count]), [
+    ['notifications', 2], ['readingHistory', 1], ['posts', 0], ['auditRecords', 0], ['errorEvents', 2],
+  ]);
+  assert.equal(preview.find(({ kind }) => kind === 'auditRecords')?.before, null, 'kept for ever');
+  assert.deepEqual(rows(hub), before);
+});
+
+test('what expires by itself is gone within minutes: invitations, sessions, rate limits, finished jobs', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  await ada.post('/api/invitations', { hours: 1, currentPassword: hub.password });
+  await hub.anybody.post('/api/session', { username: 'ada', password: 'wrong password' });
+  jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
+  await hub.work();
+  const count = (table: string): number => numberIn(hub, `SELECT COUNT(*) FROM ${table}`);
+  assert.ok(count('invitations') > 0 && count('sessions') > 0 && count('rate_limits') > 0 && count('jobs') > 0);
+
+  hub.passTime(31 * DAY);
+  await hub.work();
+
+  for (const table of ['invitations', 'sessions', 'rate_limits', 'jobs']) assert.equal(count(table), 0, table);
+});

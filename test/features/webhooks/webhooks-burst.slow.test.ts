@@ -1,0 +1,62 @@
+// Protects acknowledged events: committed before the answer, also when many share a transaction.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { createSecret } from '../../../src/features/webhooks/verify-signature.ts';
+import { openDatabase } from '../../../src/platform/db/open-database.ts';
+import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
+import { standardEvent } from '../../support/signed-events.ts';
+import { countingCommits } from '../../support/wal-commits.ts';
+import { eventBody, openWithWebhook, sendEvent } from '../../support/webhooks.ts';
+
+const SENDERS = 64;
+const EVENTS_EACH = 20;
+
+/** A real web process with a webhook, on a file whose log keeps every frame from now on. */
+async function webWithWebhook(t: TestContext) {
+  const dataDir = temporaryDataDir(t);
+  const secret = createSecret();
+  const db = openWithWebhook(dataDir, secret);
+  t.after(() => db.close());
+  const address = await startHubProcess(t, 'web', dataDir).address();
+
+  const reader = openDatabase(join(dataDir, 'hub.db'), { readonly: true });
+  t.after(() => reader.close());
+  reader.exec('BEGIN; SELECT count(*) FROM posts'); // while it reads this state, the log is not begun anew
+
+  async function send(id: string): Promise<void> {
+    const now = Date.now();
+    const body = eventBody('post.published', { id, title: `Post ${id}`, content_text: 'x'.repeat(300) }, now);
+    const event = standardEvent(secret, { id, timestamp: Math.floor(now / 1_000), body });
+    const { status, text } = await sendEvent(address, 1, event);
+    assert.equal(status, 202, text);
+  }
+
+  const select = db.prepare<[], { guid: string }>('guids', 'SELECT guid FROM posts ORDER BY guid');
+  return { send, commits: countingCommits(join(dataDir, 'hub.db')), guids: () => select.all().map(({ guid }) => guid) };
+}
+
+test('one sender after the other has each event committed by itself before it is acknowledged', async (t) => {
+  const { send, commits, guids } = await webWithWebhook(t);
+  for (let n = 1; n <= 20; n++) {
+    await send(`event-${n}`);
+    assert.ok(commits() >= n, `${commits()} commits for ${n} events`);
+    assert.equal(guids().length, n);
+  }
+});
+
+test('the events of 64 senders at once share transactions, far fewer than events, and all that are acknowledged are there', async (t) => {
+  const { send, commits, guids } = await webWithWebhook(t);
+  const ids: string[] = [];
+  await Promise.all(Array.from({ length: SENDERS }, async (_, sender) => {
+    for (let n = 0; n < EVENTS_EACH; n++) {
+      await send(`${sender}-${n}`);
+      ids.push(`${sender}-${n}`);
+    }
+  }));
+
+  t.diagnostic(`${ids.length} events in ${commits()} transactions`);
+  assert.equal(ids.length, SENDERS * EVENTS_EACH);
+  assert.deepEqual(guids(), ids.sort());
+  assert.ok(commits() > 0 && commits() <= ids.length / 4, `${commits()} transactions for ${ids.length} events`);
+});

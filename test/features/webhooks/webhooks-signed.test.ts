@@ -1,0 +1,307 @@
+// Protects webhooks from forged and replayed events, and their secrets through rotation and sealing.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { openDatabase } from '../../../src/platform/db/open-database.ts';
+import { publicTitles } from '../../support/accounts.ts';
+import type { Hub } from '../../support/hub.ts';
+import { randomBelow } from '../../support/random.ts';
+import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts';
+import {
+  githubEvent, githubHeaders, standardEvent, standardHeaders, withHeader, type SignedEvent,
+} from '../../support/signed-events.ts';
+import {
+  eventBody, eventOf, hubWithWebhook, metric, publish, sendEvent, type Hook,
+} from '../../support/webhooks.ts';
+
+const MUTATIONS = 1_000;
+
+/** Says whether anybody has committed anything meanwhile. */
+function watchWrites(t: TestContext, hub: Hub): () => boolean {
+  const reader = openDatabase(hub.config.databasePath, { readonly: true });
+  t.after(() => reader.close());
+  const before = reader.pragma('data_version');
+  return () => reader.pragma('data_version') !== before;
+}
+
+function setSecret(hub: Hub, { id }: Hook, secret: string): void {
+  hub.db.prepare<[string, number]>('set secret', 'UPDATE webhooks SET secret = ? WHERE source_id = ?')
+    .run(`plain:${secret}`, id);
+}
+
+test('the published vectors of Standard Webhooks and GitHub hold from the request to the answer', async (t) => {
+  const vectors = [
+    {
+      secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', at: 1_614_265_330, body: '{"test": 2432232314}',
+      headers: standardHeaders('msg_p5jXN8AQM9LWM0D4loKWxJek', '1614265330', 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='),
+    },
+    {
+      secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD', at: 1_649_367_553,
+      body: '{"email":"test@example.com","username":"test_user"}',
+      headers: standardHeaders('msg_27UH4WbU6Z5A5EzD8u03UvzRbpk', '1649367553', 'v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw='),
+    },
+    {
+      secret: 'It\'s a Secret to Everybody', at: 1_649_367_553, body: 'Hello, World!',
+      headers: githubHeaders('1', 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'),
+    },
+  ];
+  for (const { secret, at, body, headers } of vectors) {
+    const { hub, hook } = await hubWithWebhook(t);
+    setSecret(hub, hook, secret);
+    hub.passTime(at * 1_000 - hub.now());
+
+    const { status } = await sendEvent(hub.address, hook.id, { rawHeaders: headers, body: Buffer.from(body) });
+    assert.equal(status, 400, 'the signature holds, the body is no event');
+    const changed = await sendEvent(hub.address, hook.id, { rawHeaders: headers, body: Buffer.from(`${body} `) });
+    assert.equal(changed.status, 401);
+  }
+});
+
+/** The same event with one thing about it changed. */
+function mutate({ rawHeaders, body }: SignedEvent, below: (limit: number) => number): SignedEvent {
+  const headers = [...rawHeaders];
+  const header = 2 * below(headers.length / 2);
+  const value = headers[header + 1] ?? '';
+  const at = below(value.length);
+  const other = (not: string): string => {
+    const char = String.fromCharCode(33 + below(94));
+    return char === not ? (char === 'x' ? 'y' : 'x') : char;
+  };
+  const kinds: (() => SignedEvent)[] = [
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + other(value[at] ?? '') + value.slice(at + 1)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + value.slice(at + 1)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at) + other('') + value.slice(at)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header + 1, 1, value.slice(0, at)), body }),
+    () => ({ rawHeaders: headers.toSpliced(header, 2), body }),
+    () => ({ rawHeaders: [...headers, headers[header] ?? '', value], body }),
+    () => ({ rawHeaders: [...headers, ...githubHeaders('1', `sha256=${'0'.repeat(64)}`)], body }),
+    () => ({ rawHeaders: headers, body: Buffer.concat([body.subarray(0, at), Buffer.from(' '), body.subarray(at)]) }),
+    () => ({ rawHeaders: headers, body: body.subarray(0, below(body.length)) }),
+    () => {
+      const flipped = Buffer.from(body);
+      const place = below(body.length);
+      flipped[place] = (flipped[place] ?? 0) ^ (1 << below(8));
+      return { rawHeaders: headers, body: flipped };
+    },
+  ];
+  return kinds[below(kinds.length)]?.() ?? assert.fail();
+}
+
+test('1,000 mutated signatures, headers and bodies are refused with one answer, and nothing is written', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const below = randomBelow(5);
+  const hasWritten = watchWrites(t, hub);
+  const answers = new Set<string>();
+
+  for (let n = 0; n < MUTATIONS; n++) {
+    const event = n % 3 === 0
+      ? githubEvent(hook.secret, eventBody('post.published', { id: `${n}`, title: 'Forged' }, hub.now()), `delivery-${n}`)
+      : eventOf(hub, hook.secret, 'post.published', { id: `${n}`, title: 'Forged' });
+    // GitHub's form does not sign its id: another one is no forgery.
+    const fixed = n % 3 === 0 ? withHeader(event.rawHeaders, 'x-github-delivery', () => 'd') : event.rawHeaders;
+    const mutated = mutate({ ...event, rawHeaders: fixed }, below);
+    const isOtherId = n % 3 === 0 && isOnlyAnotherId(mutated, { ...event, rawHeaders: fixed });
+    if (isOtherId) continue;
+    const { status, text } = await sendEvent(hub.address, hook.id, mutated);
+    answers.add(`${status} ${text}`);
+    assert.equal(status, 401, JSON.stringify(mutated.rawHeaders));
+  }
+
+  assert.equal(answers.size, 1);
+  assert.equal(hasWritten(), false);
+  assert.deepEqual(await publicTitles(hub), []);
+});
+
+function isOnlyAnotherId(mutated: SignedEvent, event: SignedEvent): boolean {
+  const without = ({ rawHeaders }: SignedEvent): string =>
+    withHeader(rawHeaders, 'x-github-delivery', (id) => (/^[!-\-/-~]+$/.test(id) ? 'same' : id)).join();
+  return mutated.body.equals(event.body) && without(mutated) === without(event);
+}
+
+test('an event that is sent again is answered as before and changes nothing', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const event = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A' });
+  const first = await sendEvent(hub.address, hook.id, event);
+  await publish(hub, hook, 'post.updated', { id: 'a', title: 'B' });
+  const hasWritten = watchWrites(t, hub);
+
+  for (let n = 0; n < 20; n++) {
+    hub.passTime(10_000);
+    const again = await sendEvent(hub.address, hook.id, event);
+    assert.deepEqual([again.status, again.text], [first.status, first.text]);
+  }
+  const sameId = standardEvent(hook.secret, {
+    id: 'msg_same', timestamp: hub.now() / 1_000, body: eventBody('post.updated', { id: 'a', title: 'C' }, hub.now()),
+  });
+  assert.equal(hasWritten(), false);
+  await sendEvent(hub.address, hook.id, sameId);
+  const other = standardEvent(hook.secret, {
+    id: 'msg_same', timestamp: hub.now() / 1_000, body: eventBody('post.updated', { id: 'a', title: 'D' }, hub.now()),
+  });
+  assert.equal((await sendEvent(hub.address, hook.id, other)).status, 202);
+
+  assert.deepEqual(await publicTitles(hub), ['C']);
+  assert.equal(await metric(hub, 'service_webhook_events_total{result="accepted"}'), 3);
+  assert.equal(await metric(hub, 'service_webhook_events_total{result="duplicate"}'), 21);
+});
+
+test('in GitHub’s form, which does not sign the id, the same body under another id changes nothing either', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const body = (title: string): string => eventBody('post.updated', { id: 'a', title }, hub.now());
+  const overheard = githubEvent(hook.secret, body('A'), 'one');
+  assert.equal((await sendEvent(hub.address, hook.id, overheard)).status, 202);
+  assert.equal((await sendEvent(hub.address, hook.id, githubEvent(hook.secret, body('B'), 'two'))).status, 202);
+  const hasWritten = watchWrites(t, hub);
+
+  for (let n = 0; n < 10; n++) {
+    const headers = withHeader(overheard.rawHeaders, 'x-github-delivery', () => `other-${n}`);
+    assert.equal((await sendEvent(hub.address, hook.id, { ...overheard, rawHeaders: headers })).status, 202);
+  }
+
+  assert.equal(hasWritten(), false);
+  assert.deepEqual(await publicTitles(hub), ['B']);
+});
+
+test('an overheard event is refused once five minutes have passed, by either clock', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const event = eventOf(hub, hook.secret, 'build.finished', {});
+  hub.passTime(5 * MINUTE + 1_000);
+  assert.equal((await sendEvent(hub.address, hook.id, event)).status, 401);
+  hub.passTime(-11 * MINUTE);
+  assert.equal((await sendEvent(hub.address, hook.id, event)).status, 401);
+  hub.passTime(2 * MINUTE);
+  assert.equal((await sendEvent(hub.address, hook.id, event)).status, 202);
+});
+
+test('after a rotation both secrets are valid for 24 hours, and never more than two', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const rotate = async (): Promise<string> =>
+    (await ada.post(`/api/sources/${hook.id}/webhook/rotate`)).json<{ webhook: { secret: string } }>().webhook.secret;
+  const status = async (secret: string): Promise<number> =>
+    (await sendEvent(hub.address, hook.id, eventOf(hub, secret, 'build.finished', {}))).status;
+
+  assert.equal(await status(hook.secret), 202);
+  const second = await rotate();
+  assert.deepEqual([await status(hook.secret), await status(second)], [202, 202]);
+  const third = await rotate();
+  assert.deepEqual([await status(hook.secret), await status(second), await status(third)], [401, 202, 202]);
+  hub.passTime(DAY - MINUTE);
+  assert.deepEqual([await status(second), await status(third)], [202, 202]);
+  hub.passTime(MINUTE);
+  assert.deepEqual([await status(second), await status(third)], [401, 202]);
+
+  await hub.work();
+  const row = hub.db.prepare<[], { previous: string | null }>('previous', 'SELECT previous_secret AS previous FROM webhooks').get();
+  assert.equal(row?.previous, null, 'a secret that is not valid any more is not kept');
+});
+
+test('a clock set back does not make a replaced secret valid for longer', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  hub.passTime(10 * DAY);
+  await ada.post(`/api/sources/${hook.id}/webhook/rotate`);
+  hub.passTime(-10 * DAY);
+
+  assert.equal((await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'a', {}))).status, 401);
+});
+
+test('a clock set right by a few minutes after a rotation neither ends the old secret nor makes it last', async (t) => {
+  for (const { ahead, answer } of [{ ahead: 5 * MINUTE, answer: 202 }, { ahead: 6 * MINUTE, answer: 401 }]) {
+    const { hub, ada, hook } = await hubWithWebhook(t);
+    const status = async (): Promise<number> => {
+      hub.passTime(2_000); // secrets are read once a second
+      return (await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'a', {}))).status;
+    };
+    const rotatedAt = hub.now();
+    hub.passTime(ahead);
+    await ada.post(`/api/sources/${hook.id}/webhook/rotate`);
+    assert.equal(await status(), 202);
+    hub.passTime(rotatedAt - hub.now());
+    await hub.work(); // forgets what is valid no longer
+    assert.equal(await status(), answer, `${ahead / MINUTE} minutes ahead`);
+
+    hub.passTime(rotatedAt + DAY + ahead - 4_000 - hub.now());
+    assert.equal(await status(), answer);
+    hub.passTime(2_000);
+    assert.equal(await status(), 401, 'no longer than was promised, by the clock of the rotation');
+  }
+});
+
+test('only those who may change a source get a new secret, and an audit record tells of it without the secret', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const bob = await hub.person('bob');
+  const path = `/api/sources/${hook.id}/webhook/rotate`;
+  const native = (await ada.post('/api/sources', { kind: 'native', title: 'Notes' })).json<{ id: number }>().id;
+
+  assert.equal((await hub.anybody.post(path)).status, 401);
+  assert.equal((await bob.post(path)).status, 403);
+  assert.equal((await ada.post(`/api/sources/${native}/webhook/rotate`)).status, 409);
+  const rotated = await ada.post(path);
+  const { secret } = rotated.json<{ webhook: { secret: string } }>().webhook;
+
+  assert.equal(rotated.headers.get('cache-control'), 'no-store');
+  const acts = hub.db.prepare<[], { act: string }>('acts', 'SELECT * FROM audit_records').all();
+  assert.ok(acts.some(({ act }) => act === 'webhook.rotated'));
+  const told = JSON.stringify(acts) + JSON.stringify(hub.logged());
+  for (const one of [hook.secret, secret]) assert.equal(told.includes(one), false);
+  for (const shown of [await ada.get(`/api/sources/${hook.id}`), await ada.page(`/sources/${hook.id}`)]) {
+    assert.equal(shown.text.includes(secret), false, 'a secret is shown once');
+  }
+});
+
+/** Everything that SQLite has on the disk. */
+function databaseBytes(hub: Hub): string {
+  const files = [hub.config.databasePath, `${hub.config.databasePath}-wal`].filter((path) => existsSync(path));
+  return files.map((path) => readFileSync(path, 'latin1')).join('');
+}
+
+function keyFile(t: TestContext): string {
+  const folder = temporaryFolder(t);
+  writeFiles(folder, { key: randomBytes(32).toString('hex') });
+  return join(folder, 'key');
+}
+
+test('with a key file no secret stands in the database, rotated ones neither; without one it does', async (t) => {
+  const sealed = await hubWithWebhook(t, { HUB_SECRET_KEY_FILE: keyFile(t) });
+  const rotated = await sealed.ada.post(`/api/sources/${sealed.hook.id}/webhook/rotate`);
+  const second = rotated.json<{ webhook: { secret: string } }>().webhook.secret;
+  await publish(sealed.hub, sealed.hook, 'build.finished', {});
+  await publish(sealed.hub, { ...sealed.hook, secret: second }, 'build.finished', {});
+
+  for (const secret of [sealed.hook.secret, second]) {
+    assert.equal(databaseBytes(sealed.hub).includes(secret.slice('whsec_'.length)), false);
+  }
+  const plain = await hubWithWebhook(t);
+  assert.equal(databaseBytes(plain.hub).includes(plain.hook.secret), true, 'the search finds what is there');
+});
+
+test('secrets from before there was a key are sealed by the worker and stay valid', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t, { HUB_SECRET_KEY_FILE: keyFile(t) });
+  await ada.post(`/api/sources/${hook.id}/webhook/rotate`);
+  const secrets = (): (string | null)[] => Object.values(
+    hub.db.prepare<[], Record<string, string | null>>('secrets', 'SELECT secret, previous_secret FROM webhooks').get() ?? {},
+  );
+  hub.db.exec(`UPDATE webhooks SET secret = 'plain:${hook.secret}', previous_secret = 'plain:${hook.secret}'`);
+  hub.db.pragma('wal_checkpoint(TRUNCATE)');
+  assert.ok(readFileSync(join(hub.dataDir, 'hub.db')).includes(hook.secret), 'it was in the file');
+  hub.passTime(HOUR);
+  await hub.work();
+
+  assert.deepEqual(secrets().map((secret) => secret?.startsWith('aes-256-gcm-v1:')), [true, true]);
+  hub.db.pragma('wal_checkpoint(TRUNCATE)');
+  assert.equal(readFileSync(join(hub.dataDir, 'hub.db')).includes(hook.secret), false, 'nothing is left in the file');
+  await publish(hub, hook, 'build.finished', {});
+});
+
+test('sealed secrets without their key are no reason to refuse an event for good: 503, and the log says why', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  hub.db.exec(`UPDATE webhooks SET secret = 'aes-256-gcm-v1:AAAA'`);
+  const answer = await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'a', {}));
+
+  assert.equal(answer.status, 503);
+  assert.ok(answer.headers['retry-after']);
+  const [line] = hub.logged().filter(({ event }) => event === 'webhook secrets cannot be read');
+  assert.match(String(line?.['error']), /HUB_SECRET_KEY_FILE/);
+});

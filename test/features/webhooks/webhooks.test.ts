@@ -1,0 +1,301 @@
+// Protects events as they become posts: made, changed and deleted as the last one says, and silence is noticed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { receiveEvent } from '../../../src/features/webhooks/receive-event.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
+import { publicTitles } from '../../support/accounts.ts';
+import { countCalls } from '../../support/count-calls.ts';
+import { rawConnection } from '../../support/raw-exchange.ts';
+import { githubEvent, standardEvent } from '../../support/signed-events.ts';
+import { eventBody, eventOf, hubWithWebhook, makeWebhook, metric, publish, sendEvent } from '../../support/webhooks.ts';
+
+type Post = { id: number; title: string; contentHtml: string; url: string; attachments: { url: string }[] };
+
+test('events make, change and delete posts, as items of feeds do: sanitised, searchable, with their files', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const posts = async (query = '') => (await ada.get(`/api/posts${query}`)).json<{ items: Post[] }>().items;
+
+  await publish(hub, hook, 'post.published', {
+    id: 'a', url: 'https://example.org/a', title: 'Owls', content_html: '<p onclick="x()">Barn <b>owls</b><script>1</script></p>',
+    attachments: [{ url: 'https://example.org/owl.mp3', mime_type: 'audio/mpeg' }],
+  });
+  const [post] = await posts();
+  assert.equal(post?.contentHtml, '<p>Barn <b>owls</b></p>');
+  assert.equal(post?.url, 'https://example.org/a');
+  assert.equal(post?.attachments.length, 1);
+
+  await publish(hub, hook, 'post.updated', { id: 'a', title: 'Eagles', content_text: 'Golden & bald' });
+  assert.deepEqual((await posts('?q=golden')).map(({ id, title }) => ({ id, title })), [{ id: post?.id, title: 'Eagles' }]);
+  assert.deepEqual(await posts('?q=owls'), []);
+
+  await publish(hub, hook, 'post.deleted', { id: 'a' });
+  assert.deepEqual(await posts(), []);
+  await publish(hub, hook, 'post.published', { id: 'a', title: 'Owls again' });
+  assert.deepEqual(await posts(), [], 'what was deleted does not come back');
+  assert.equal(await metric(hub, 'service_posts_ingested_total{kind="webhook"}'), 1);
+});
+
+test('a file that an event names twice is one, and goes when an update names it no more', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const file = { url: 'https://example.org/owl.mp3' };
+  const urls = async () => (await ada.get('/api/posts')).json<{ items: Post[] }>().items[0]?.attachments.map(({ url }) => url);
+
+  for (const title of ['first', 'second', 'third']) {
+    await publish(hub, hook, 'post.updated', { id: 'a', title, attachments: [file, file] });
+    assert.deepEqual(await urls(), [file.url], title);
+  }
+  await publish(hub, hook, 'post.updated', { id: 'a', title: 'without' });
+  assert.deepEqual(await urls(), []);
+});
+
+test('a post that its owner deleted here, or that was deleted before it came, does not come back', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  await publish(hub, hook, 'post.published', { id: 'a', title: 'Deleted here' });
+  const { items } = (await ada.get('/api/posts')).json<{ items: Post[] }>();
+  await ada.delete(`/api/posts/${items[0]?.id}`);
+  await publish(hub, hook, 'post.deleted', { id: 'b' });
+
+  await publish(hub, hook, 'post.updated', { id: 'a', title: 'Deleted here' });
+  await publish(hub, hook, 'post.published', { id: 'b', title: 'Came late' });
+
+  assert.deepEqual(await publicTitles(hub), []);
+});
+
+test('events that arrive in another order than they happened leave the last state', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const send = (type: string, title: string, at: number) => sendEvent(hub.address, hook.id, standardEvent(hook.secret, {
+    id: `msg-${at}-${title.length}`, timestamp: Math.floor(hub.now() / SECOND), body: eventBody(type, { id: 'a', title }, at),
+  }));
+
+  assert.equal((await send('post.updated', 'second', hub.now() - SECOND)).status, 202);
+  assert.equal((await send('post.published', 'first', hub.now() - 2 * SECOND)).status, 202);
+  assert.deepEqual(await publicTitles(hub), ['second']);
+
+  assert.equal((await send('post.updated', 'same moment', hub.now() - SECOND)).status, 202);
+  assert.deepEqual(await publicTitles(hub), ['same moment']);
+
+  assert.equal((await send('post.deleted', 'before all of it', hub.now() - MINUTE)).status, 202);
+  assert.deepEqual(await publicTitles(hub), [], 'a deletion counts whenever it comes');
+});
+
+test('a signed event of another type counts as heard and makes no post, GitHub’s too', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  await publish(hub, hook, 'build.finished', { ok: true });
+  for (const [index, name] of ['ping', 'push'].entries()) {
+    const event = githubEvent(hook.secret, `{"zen":"Design for failure ${index}"}`, `delivery-${index}`);
+    event.rawHeaders.push('X-GitHub-Event', name);
+    assert.equal((await sendEvent(hub.address, hook.id, event)).status, 202);
+  }
+
+  assert.deepEqual(await publicTitles(hub), []);
+  assert.equal(await metric(hub, 'service_webhook_events_total{result="accepted"}'), 3);
+  assert.match((await ada.page(`/sources/${hook.id}/settings`)).text, /Last event<\/dt><dd><time datetime="2030-01-15T12:00:00/);
+
+  const nameless = githubEvent(hook.secret, '{"zen":"no name"}', 'delivery-9');
+  assert.equal((await sendEvent(hub.address, hook.id, nameless)).status, 400, 'without a name it has no type');
+});
+
+test('posts can be sent in GitHub’s form too, but not ones so old that a repeated one could not be told', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const send = (at: number, id: string) =>
+    sendEvent(hub.address, hook.id, githubEvent(hook.secret, eventBody('post.published', { id, title: id }, at), id));
+
+  assert.equal((await send(hub.now() - DAY, 'new')).status, 202);
+  const old = await send(hub.now() - 8 * DAY, 'old');
+  assert.equal(old.status, 400);
+  assert.match(old.text, /"pointer":"\/timestamp"/);
+  assert.deepEqual(await publicTitles(hub), ['new']);
+});
+
+test('what cannot be an event is refused with the status that says why', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const native = (await ada.post('/api/sources', { kind: 'native', title: 'Notes' })).json<{ id: number }>().id;
+  const good = () => eventOf(hub, hook.secret, 'post.published', { id: 'x', title: 'X' });
+  const signed = (body: string) => standardEvent(hook.secret, { id: 'm', timestamp: hub.now() / SECOND, body });
+  const status = async (...sent: Parameters<typeof sendEvent>) => (await sendEvent(...sent)).status;
+
+  assert.equal(await status(hub.address, 999, good()), 404);
+  assert.equal(await status(hub.address, native, good()), 404, 'a source of another kind');
+  assert.equal(await status(hub.address, 'x', good()), 404);
+  assert.equal(await status(hub.address, hook.id, good(), 'text/plain'), 415);
+  assert.equal(await status(hub.address, hook.id, good(), null), 415);
+  assert.equal(await status(hub.address, hook.id, good(), 'application/cloudevents+json; charset=utf-8'), 202);
+  assert.equal(await status(hub.address, hook.id, signed(' '.repeat(1024 * 1024 + 1))), 413);
+  assert.equal(await status(hub.address, hook.id, signed('{"type"')), 400);
+  assert.equal(await status(hub.address, hook.id, signed('{"type":"post.deleted"}')), 400);
+  assert.equal((await hub.anybody.get(`/api/webhooks/${hook.id}`)).status, 405);
+  assert.equal(await metric(hub, 'service_webhook_events_total{result="rejected"}'), 8);
+
+  const raw = await rawConnection(hub.address);
+  raw.write('POST /api/webhooks/999 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n');
+  raw.write('Content-Length: 1000000\r\n\r\n');
+  assert.equal((await raw.answer()).status, 404, 'before anything of the body has come');
+  raw.socket.destroy();
+});
+
+test('a body of exactly 1 MiB is taken', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const body = eventBody('build.finished', { log: '' }, hub.now());
+  const filled = body.replace('"log":""', `"log":"${'x'.repeat(1024 * 1024 - body.length)}"`);
+  const event = standardEvent(hook.secret, { timestamp: hub.now() / SECOND, body: filled });
+
+  assert.equal(event.body.length, 1024 * 1024);
+  assert.equal((await sendEvent(hub.address, hook.id, event)).status, 202);
+});
+
+test('a paused webhook tells its senders to stop, and a deleted one too, with nothing of it left', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const send = async () => {
+    const event = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A' });
+    return (await sendEvent(hub.address, hook.id, event)).status;
+  };
+  assert.equal(await send(), 202);
+
+  await ada.patch(`/api/sources/${hook.id}`, { paused: true });
+  assert.equal(await send(), 410);
+  assert.equal(await metric(hub, 'service_webhooks{state="disabled"}'), 1);
+  await ada.patch(`/api/sources/${hook.id}`, { paused: false });
+  assert.equal(await send(), 202);
+  assert.equal(await metric(hub, 'service_webhooks{state="active"}'), 1);
+
+  await ada.delete(`/api/sources/${hook.id}`);
+  assert.equal(await send(), 410);
+  hub.passTime(MINUTE);
+  assert.equal(await send(), 410);
+  for (const table of ['webhooks', 'webhook_events', 'posts', 'post_tombstones']) {
+    const { n } = hub.db.prepare<[], { n: number }>('count', `SELECT count(*) AS n FROM ${table}`).get() ?? { n: -1 };
+    assert.equal(n, 0, table);
+  }
+  assert.equal(await metric(hub, 'service_webhooks{state="active"}'), 0);
+  assert.equal(await metric(hub, 'service_webhooks{state="disabled"}'), 0);
+});
+
+test('a webhook made after one was deleted has another address, and the old one says to stop', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  await publish(hub, hook, 'build.finished', {});
+  await ada.delete(`/api/sources/${hook.id}`);
+  const next = await makeWebhook(ada);
+
+  assert.ok(next.id > hook.id);
+  const old = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A' });
+  assert.equal((await sendEvent(hub.address, hook.id, old)).status, 410);
+  await publish(hub, next, 'post.published', { id: 'b', title: 'B' });
+  assert.deepEqual(await publicTitles(hub), ['B']);
+});
+
+test('posts of a private webhook are its owner’s alone', async (t) => {
+  const { hub, ada } = await hubWithWebhook(t);
+  const secret = await makeWebhook(ada, 'Diary', 'private');
+  await publish(hub, secret, 'post.published', { id: 'a', title: 'Dear diary' });
+
+  assert.deepEqual(await publicTitles(hub), []);
+  assert.equal((await ada.get('/api/posts')).json<{ items: Post[] }>().items.length, 1);
+});
+
+test('a source has a rate limit of its own: 429 with Retry-After, and the event comes in when it is sent again', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const other = await makeWebhook(ada, 'Other');
+  const nearlyFull = hub.now() + 10_000 * 10 - 5;
+  hub.db.exec(`UPDATE webhooks SET arrives_at = ${nearlyFull} WHERE source_id = ${hook.id}`);
+  const event = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A' });
+
+  const refused = await sendEvent(hub.address, hook.id, event);
+  assert.equal(refused.status, 429);
+  assert.equal(refused.headers['retry-after'], '1');
+  await publish(hub, other, 'build.finished', {});
+  hub.passTime(SECOND);
+  assert.equal((await sendEvent(hub.address, hook.id, event)).status, 202);
+  assert.deepEqual(await publicTitles(hub), ['A']);
+});
+
+test('a webhook that is not heard for more than 7 days is silent, its owner is told once, and an event ends it', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const notices = async () => (await ada.get('/api/notifications')).json<{ items: { kind: string; title: string }[] }>()
+    .items.filter(({ kind }) => kind === 'webhook.silent').length;
+  const silent = () => metric(hub, 'service_webhooks{state="silent"}');
+
+  hub.passTime(7 * DAY);
+  await hub.work();
+  assert.equal(await silent(), 0, '7 days are not more than 7 days');
+  hub.passTime(HOUR);
+  await hub.work();
+  assert.equal(await silent(), 1);
+  assert.equal(await notices(), 1);
+  for (let day = 0; day < 3; day++) {
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  assert.equal(await notices(), 1);
+
+  await publish(hub, hook, 'build.finished', {});
+  assert.equal(await silent(), 0);
+  hub.passTime(7 * DAY + HOUR);
+  await hub.work();
+  assert.equal(await silent(), 1);
+  assert.equal(await notices(), 2);
+});
+
+test('a refused event, a repeated one or a pause does not make a webhook heard; a resumed one has a week again', async (t) => {
+  const { hub, ada, hook } = await hubWithWebhook(t);
+  const event = eventOf(hub, hook.secret, 'build.finished', {});
+  await sendEvent(hub.address, hook.id, event);
+  hub.passTime(4 * MINUTE);
+  assert.equal((await sendEvent(hub.address, hook.id, event)).status, 202);
+  await sendEvent(hub.address, hook.id, { ...event, body: Buffer.from('{}') });
+  const heard = hub.db.prepare<[], { at: number }>('heard', 'SELECT last_event_at AS at FROM webhooks').get();
+  assert.equal(heard?.at, hub.now() - 4 * MINUTE);
+
+  await ada.patch(`/api/sources/${hook.id}`, { paused: true });
+  hub.passTime(30 * DAY);
+  await hub.work();
+  assert.equal(await metric(hub, 'service_webhooks{state="silent"}'), 0, 'a paused one is not silent');
+  await ada.patch(`/api/sources/${hook.id}`, { paused: false });
+  hub.passTime(7 * DAY);
+  await hub.work();
+  assert.equal(await metric(hub, 'service_webhooks{state="silent"}'), 0);
+});
+
+test('a clock that was ahead when an event came does not hide a silence for as long', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  hub.passTime(300 * DAY);
+  await publish(hub, hook, 'build.finished', {});
+  hub.passTime(-300 * DAY);
+  await hub.work();
+  hub.passTime(7 * DAY + HOUR);
+  await hub.work();
+
+  assert.equal(await metric(hub, 'service_webhooks{state="silent"}'), 1);
+});
+
+test('ids of events are forgotten after 7 days, and those of younger ones are not', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const count = () => hub.db.prepare<[], { n: number }>('count', 'SELECT count(*) AS n FROM webhook_events').get()?.n;
+  await publish(hub, hook, 'build.finished', {});
+  hub.passTime(6 * DAY);
+  await publish(hub, hook, 'build.finished', {});
+  await hub.work();
+  assert.equal(count(), 2);
+  hub.passTime(DAY + HOUR);
+  await hub.work();
+  assert.equal(count(), 1);
+});
+
+test('a long post that is repeated or beyond the rate limit is not sanitised first', async (t) => {
+  const { hub, hook } = await hubWithWebhook(t);
+  const prepared = await countCalls(t, '/posts/ingest-posts.ts', 'hashOf');
+  const content_html = 'long '.repeat(1_000);
+  const first = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A', content_html });
+  const receive = ({ rawHeaders, body }: typeof first): Promise<void> =>
+    receiveEvent(hub.handle, { sourceId: hook.id, rawHeaders, body, headerType: null });
+
+  for (let time = 0; time < 3; time++) await receive(first);
+  assert.equal(await prepared(), 1);
+  hub.db.exec(`UPDATE webhooks SET arrives_at = ${hub.now() + 10_000 * 10} WHERE source_id = ${hook.id}`);
+  await receive(first);
+  const second = eventOf(hub, hook.secret, 'post.published', { id: 'b', title: 'B', content_html });
+  await assert.rejects(receive(second), { status: 429 });
+  assert.equal(await prepared(), 1);
+  hub.db.exec(`UPDATE webhooks SET arrives_at = ${hub.now() + 20_000 * 10} WHERE source_id = ${hook.id}`);
+  await receive(second);
+  assert.equal(await prepared(), 2, 'what a clock ahead has left is no limit');
+});

@@ -1,0 +1,127 @@
+// Protects other writers from long removals: many small transactions with a pause after each.
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { test, type TestContext } from 'node:test';
+import { createThrottledWrites } from '../../../src/platform/db/batched-writes.ts';
+import { migratedDatabase } from '../../support/migrated-database.ts';
+
+const PAUSE_MS = 25;
+const LARGEST_STEP = 5_000; // rows
+
+/** A table with so many rows, and what removes them; `steps` has when each transaction ended, and its rows. */
+function startRemoving(t: TestContext, rows: number, isTight = () => false) {
+  const { db, path } = migratedDatabase(t);
+  db.exec(`
+    CREATE TABLE old (n INTEGER PRIMARY KEY) STRICT;
+    WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ${rows})
+      INSERT INTO old SELECT n FROM count`);
+  const remove = db.prepare<[number]>('remove', 'DELETE FROM old WHERE n IN (SELECT n FROM old LIMIT ?)');
+  const count = db.prepare<[], { n: number }>('count', 'SELECT COUNT(*) AS n FROM old');
+  const steps: { began: number; ended: number; rows: number }[] = [];
+  const noting: typeof db = {
+    ...db,
+    transaction: (name, work) => {
+      const run = db.transaction(name, work);
+      return (...args) => {
+        const [began, before] = [performance.now(), left()];
+        const result = run(...args);
+        steps.push({ began, ended: performance.now(), rows: before - left() });
+        return result;
+      };
+    },
+  };
+  const left = (): number => count.get()?.n ?? NaN;
+  const logBytes = (): number => statSync(`${path}-wal`).size;
+  return {
+    paced: createThrottledWrites(noting, isTight), removeSome: (limit: number) => remove.run(limit).changes, left, steps,
+    logBytes,
+  };
+}
+
+/** Milliseconds between the end of each step that did something and the beginning of the next. */
+function pauses(steps: { began: number; ended: number; rows: number }[]): number[] {
+  return steps.slice(1).flatMap(({ began }, index) => steps[index]?.rows ? began - steps[index].ended : []);
+}
+
+test('much is done in many transactions with a pause after each', async (t) => {
+  const { paced, removeSome, left, steps } = startRemoving(t, 50_000);
+
+  assert.equal(await paced('remove', removeSome), true);
+  assert.equal(left(), 0);
+  assert.ok(steps.length >= 50_000 / LARGEST_STEP, `${steps.length} transactions`);
+  assert.ok(steps.every(({ rows }) => rows <= LARGEST_STEP));
+  // A timer may be a millisecond early.
+  assert.ok(pauses(steps).every((ms) => ms >= PAUSE_MS - 1.5), `pauses of ${pauses(steps).map(Math.round).join(' ')} ms`);
+});
+
+test('what is asked for at the same time takes turns, so that there is a pause after every transaction', async (t) => {
+  const { paced, removeSome, left, steps } = startRemoving(t, 20_000);
+
+  await Promise.all([paced('remove', removeSome), paced('remove', removeSome), paced('remove', removeSome)]);
+  assert.equal(left(), 0);
+  assert.ok(steps.length > 4);
+  assert.ok(pauses(steps).every((ms) => ms >= PAUSE_MS - 1.5), `pauses of ${pauses(steps).map(Math.round).join(' ')} ms`);
+});
+
+test('what has nothing to do keeps nobody waiting', async (t) => {
+  const { paced, steps } = startRemoving(t, 1);
+
+  await Promise.all(Array.from({ length: 400 }, () => paced('nothing', () => 0)));
+  assert.equal(steps.length, 400);
+  const gaps = steps.slice(1).map(({ began }, index) => began - (steps[index]?.ended ?? NaN));
+  assert.ok(gaps.some((ms) => ms < PAUSE_MS - 1.5), 'there is no pause after each');
+});
+
+test('it stops between two transactions when it is told to, and can be gone on with', async (t) => {
+  const { paced, removeSome, left, steps } = startRemoving(t, 30_000);
+
+  assert.equal(await paced('remove', removeSome, () => steps.length === 3), false);
+  assert.equal(steps.length, 3);
+  assert.equal(left(), 30_000 - steps.reduce((sum, { rows }) => sum + rows, 0));
+  assert.ok(left() > 0);
+  assert.equal(await paced('remove', removeSome), true);
+  assert.equal(left(), 0);
+});
+
+test('a step that fails is undone and told, and others go on', async (t) => {
+  const { paced, removeSome, left } = startRemoving(t, 1_000);
+  let calls = 0;
+  const failing = (limit: number): number => {
+    if (++calls === 3) throw new Error('a fault');
+    return removeSome(limit);
+  };
+  const outcomes = await Promise.allSettled([paced('fail', failing), paced('nothing', () => 0)]);
+
+  assert.deepEqual(outcomes.map(({ status }) => status), ['rejected', 'fulfilled']);
+  assert.equal(left() % 100, 0, 'whole portions only');
+  assert.ok(left() > 0);
+  assert.equal(await paced('remove', removeSome), true);
+  assert.equal(left(), 0);
+});
+
+test('on a disk that is nearly full each step is ten rows, and the log is empty before the next', async (t) => {
+  let isTight = true;
+  const { paced, removeSome, left, steps, logBytes } = startRemoving(t, 20_000, () => isTight);
+  const lengths: number[] = [];
+  const some = (limit: number): number => {
+    if (isTight) lengths.push(logBytes());
+    if (steps.length === 19) isTight = false;
+    return removeSome(limit);
+  };
+
+  assert.equal(await paced('remove', some), true);
+  assert.equal(left(), 0);
+  assert.deepEqual(steps.slice(0, 19).map(({ rows }) => rows), Array(19).fill(10));
+  assert.deepEqual(lengths.slice(1), Array(lengths.length - 1).fill(0));
+  assert.ok((steps[21]?.rows ?? 0) >= 100, 'with room, steps are as large as before');
+});
+
+test('a step that finds the log in use goes on without emptying it', async (t) => {
+  const { db, connect } = migratedDatabase(t);
+  db.exec('CREATE TABLE old (n INTEGER PRIMARY KEY) STRICT; INSERT INTO old VALUES (1), (2)');
+  const reader = connect();
+  reader.exec('BEGIN; SELECT count(*) FROM old');
+  const remove = db.prepare<[]>('remove one', 'DELETE FROM old WHERE n IN (SELECT n FROM old LIMIT 1)');
+  assert.equal(await createThrottledWrites(db, () => true)('remove', () => remove.run().changes), true);
+  reader.exec('COMMIT');
+});

@@ -1,0 +1,127 @@
+// Protects readers from hostile markup: only allowed elements come out, and ordinary writing keeps its structure.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hostileCases } from '../../support/hostile-markup.ts';
+import { randomMarkup } from '../../support/random-markup.ts';
+import { assertCases, assertSanitised, clean, link, TAIL } from '../../support/sanitized-markup.ts';
+
+
+test('hostile markup comes out in the narrow grammar of allowed elements, and stays as it is when read again', () => {
+  for (const { way, markup } of hostileCases()) {
+    const result = clean(markup);
+    assertSanitised(result, `${way}: ${markup.slice(0, 200)}`);
+    assert.equal(clean(result), result, `${way}: ${markup.slice(0, 200)}`);
+  }
+});
+
+test('hostile markup inside allowed places comes out safe as well', () => {
+  const places = [
+    '<p>*</p>', '<table><tr><td>*</table>', '<a href="/x">*</a>', '<ul><li>*<li>x', '<pre>*</pre>', '<table>*',
+  ];
+  for (const { way, markup } of hostileCases()) {
+    for (const place of places) {
+      const result = clean(place.replace('*', () => markup));
+      assertSanitised(result, `${way}: ${place} ${markup.slice(0, 200)}`);
+      assert.equal(clean(result), result, `${way}: ${place} ${markup.slice(0, 200)}`);
+    }
+  }
+});
+
+test('any markup at all comes out balanced, allowed and unchanged by a second reading', () => {
+  for (let seed = 1; seed <= 4_000; seed += 1) {
+    const markup = randomMarkup(seed);
+    const result = clean(markup);
+    assertSanitised(result, `seed ${seed}: ${markup}`);
+    assert.equal(clean(result), result, `seed ${seed}: ${markup}`);
+  }
+});
+
+test('the reader that judges the output refuses what must not be in it', () => {
+  const unsafe = [
+    '<script></script>', '<p onclick="x">y</p>', '<p>', '</p>', '<b><i></b></i>', '<a href="javascript:x">y</a>',
+    'a < b', '&nbsp;', `<a href="https://u@x.example/"${TAIL}>y</a>`,
+    '<a href="https://x.example/">y</a>', '<!-- x -->',
+    '<p id="x">y</p>', '<svg></svg>',
+    "<p lang='en'>x</p>", '<td colspan="0">x</td>', '"', '<img src="https://x.example/">',
+    '<code class="x">y</code>',
+    link('https://x.example/', link('https://y.example/', 'z')), `${'<b>'.repeat(100)}${'</b>'.repeat(100)}`,
+  ];
+  for (const markup of unsafe) assert.throws(() => assertSanitised(markup, 'unsafe'), assert.AssertionError, markup);
+});
+
+test('ordinary writing keeps its structure', () => {
+  assertCases([
+    ['<h2 id=x class=y>Title</h2><p style="color:red">One <em>two</em>.</p>', '<h2 id="in-post-x">Title</h2><p>One <em>two</em>.</p>'],
+    ['a &lt; b &amp; c &copy; &nbsp;"d" \'e\'', 'a &lt; b &amp; c © \u00a0&quot;d&quot; &#39;e&#39;'],
+    ['<ul><li>a<li>b<ul><li>c</ul></ul>', '<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>'],
+    ['<dl><dt>a<dd>b<dt>c<dd>d</dl>', '<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd>d</dd></dl>'],
+    ['<p>a<p>b<div>c</div>d', '<p>a</p><p>b</p><div>c</div>d'],
+    ['<table><tr><th scope=COL>a<td colspan=2>b</table>',
+      '<table><tr><th scope="col">a</th><td colspan="2">b</td></tr></table>'],
+    ['<table><col span=2><tbody><tr><td>a<tr><td>b</table>',
+      '<table><colgroup><col span="2"></colgroup><tbody><tr><td>a</td></tr><tr><td>b</td></tr></tbody></table>'],
+    ['<table>a<b>b</b></table>', '<table><tr><td>a<b>b</b></td></tr></table>'],
+    ['<td>a</td>', 'a'],
+    ['<pre><code class="hljs language-c++">a\n  b</code></pre>', '<pre><code class="language-c++">a\n  b</code></pre>'],
+    ['<section><article>a</article></section><custom-element>b</custom-element>', '<div><div>a</div></div>b'],
+    ['<span>a<span lang=fr>b<span>c</span>d</span>e</span>', 'a<span lang="fr">bcd</span>e'],
+    ['<strike>a</strike><tt>b</tt><acronym title=c>d</acronym><big>e</big>',
+      '<s>a</s><code>b</code><abbr title="c">d</abbr>e'],
+    ['<ol start=3 reversed type=a><li value=7>x</ol>', '<ol start="3" reversed="" type="a"><li value="7">x</li></ol>'],
+    ['<details open><summary>a</summary>b</details>', '<details open=""><summary>a</summary>b</details>'],
+    ['<ruby>漢<rp>(<rt>kan<rp>)</ruby>', '<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>'],
+    ['<time datetime="2026-01-02T03:04Z">x</time><bdo dir=RTL>y</bdo>',
+      '<time datetime="2026-01-02T03:04Z">x</time><bdo dir="rtl">y</bdo>'],
+    ['a<br/>b</br>c<hr>d', 'a<br>b<br>c<hr>d'],
+    ['\ud800a&#xD800;\ud83d<b></b>\ude00', '\ufffda\ufffd\ufffd\ufffd'],
+    ['a\r\nb\0c\u0007d&#13;e', 'a\nbcd\ne'],
+  ]);
+});
+
+test('elements that overlap are taken apart, and what was inside goes on', () => {
+  assertCases([
+    ['<b>a<i>b</b>c</i>d', '<b>a<i>b</i></b><i>c</i>d'],
+    ['<b><p>a</b>b</p>', '<b><p>a</p></b><p>b</p>'],
+    ['<p>a <a href="/x">b<div>c</div></a></p>',
+      `<p>a ${link('https://blog.example/x', 'b')}</p>${link('https://blog.example/x', '<div>c</div>')}`],
+    ['<p><a href="/x"><h3>Card</h3></a></p>', `\n${link('https://blog.example/x', '<h3>Card</h3>')}`],
+    ['<a href=/1>one<a href=/2>two</a>', link('https://blog.example/1', 'one') + link('https://blog.example/2', 'two')],
+    ['<p>a</div>b', '<p>ab</p>'],
+    ['<b>a<table><tr><td>x</b>y</div></table>z</b>', '<b>a<table><tr><td>xy</td></tr></table>z</b>'],
+    ['<ul><li>a<ul></li><li>b</ul>c</ul>', '<ul><li>a<ul><li>b</li></ul>c</li></ul>'],
+    ['<h2>a</h3>b', '<h2>a</h2>b'],
+    ['<table><tr><td><b>a</table>b</b>', '<table><tr><td><b>a</b></td></tr></table>b'],
+  ]);
+});
+
+test('what has no content left vanishes, and a block leaves the line it made', () => {
+  assertCases([
+    ['a<p></p><p> <b></b></p>b', 'a\nb'],
+    ['a<b></b><i> </i>b', 'a<i> </i>b'],
+    ['<p><script>x</script></p>', '\n'],
+    ['<ul><li></li></ul>', '\n'],
+    ['<ul><li></li><li>a</li></ul>', '<ul><li></li><li>a</li></ul>'],
+    ['<tr><table><tr><td></td><td>a</table>', '<table><tr><td></td><td>a</td></tr></table>'],
+  ]);
+});
+
+test('the content of raw text, of foreign elements and of everything hidden is gone', () => {
+  const dropped = ['script', 'style', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript', 'textarea', 'title', 'svg',
+    'math', 'template', 'select', 'object', 'applet', 'button', 'canvas', 'datalist', 'dialog', 'audio', 'video'];
+  for (const name of dropped) assert.equal(clean(`a<${name}>gone<b>gone</b></${name}>b`), 'ab', name);
+  assertCases([
+    ['a<div hidden>gone<div>gone</div>gone</div>b', 'ab'],
+    ['<h2>a<div hidden>gone<h3>gone</h3></div>b</h2>', '<h2>ab</h2>'],
+    ['<b>a<div hidden>gone</b>gone</div>c</b>', '<b>ac</b>'],
+    ['<p hidden>gone<p>b', '<p>b</p>'],
+    ['<x-y hidden="until-found">gone</x-y>b<input hidden>c', 'bc'],
+    ['<table><tr hidden><td>gone<td>gone<tr><td>b</table>', '<table><tr><td>b</td></tr></table>'],
+    ['a<plaintext>gone</plaintext>gone', 'a'],
+    ['a<!-- gone --><?gone?><!gone>b</ gone>c<![CDATA[gone]]>d', 'abcd'],
+    ['a<!-->b<!--->c<!-- gone --!>d<!----!>e<!-- gone <!-- gone -->f', 'abcdef'],
+    ['<script><!--<script></script>gone</script>b<script><!--></script>c<script><!--<script>--></script>d', 'bcd'],
+    ['<svg><style/><title/><![CDATA[</svg>gone]]></svg>b', 'b'],
+    ['<div><svg><path></div>b', '\nb'],
+    ['<svg/>a<math/>b', 'ab'],
+  ]);
+});
