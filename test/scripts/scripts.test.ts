@@ -129,7 +129,7 @@ function recordingProject(t: TestContext, failing: string) {
     case "$*" in *${failing}*) exit 1 ;; esac
   `;
   writeFiles(folder, {
-    'test/a.test.ts': '', 'test/b.test.ts': '', 'test/slow/c.test.ts': '', 'test/bench/d.test.ts': '',
+    'test/a.test.ts': '', 'test/b/b.test.ts': '', 'test/b/c.slow.test.ts': '', 'test/bench/d.test.ts': '',
   });
   writeFiles(folder, { node: script }, 0o755);
   const calls = (): string[] => readFileSync(join(folder, 'node.log'), 'utf8').trim().split('\n');
@@ -142,9 +142,9 @@ const runTests = (more: number): string =>
   `[--test][--test-timeout=300000][--test-concurrency=${availableParallelism() + more}]`;
 
 for (const [title, args, expected] of [
-  ['every test file', [], '[test/a.test.ts][test/b.test.ts]'],
+  ['every test file', [], '[test/a.test.ts][test/b/b.test.ts]'],
   ['the named file alone', ['test/a.test.ts'], '[test/a.test.ts]'],
-  ['every file with an option', ['--test-only'], '[--test-only][test/a.test.ts][test/b.test.ts]'],
+  ['every file with an option', ['--test-only'], '[--test-only][test/a.test.ts][test/b/b.test.ts]'],
 ] as const) {
   test(`the tests run after the type check, ${title}`, async (t) => {
     const { folder, calls, env } = recordingProject(t, 'nothing');
@@ -159,7 +159,7 @@ for (const [title, args, expected] of [
 test('test:all runs the quick tests, then the slow ones; test:slow those alone', async (t) => {
   const { folder, calls, env } = recordingProject(t, 'nothing');
   const run = (task: string) => runProgram('sh', [join(folder, 'scripts/run.sh'), task], { env });
-  const [quick, slow] = [`${runTests(2)}[test/a.test.ts][test/b.test.ts]`, `${runTests(1)}[test/slow/c.test.ts]`];
+  const [quick, slow] = [`${runTests(2)}[test/a.test.ts][test/b/b.test.ts]`, `${runTests(1)}[test/b/c.slow.test.ts]`];
 
   assert.equal((await run('test:all')).status, 0);
   assert.deepEqual(calls().filter((call) => call !== TYPE_CHECK), [quick, slow]);

@@ -131,10 +131,10 @@ test('a scrape measures the lag that the next one reports', async (t) => {
 
 test('where /proc may not be read its numbers are left out, and the others stay', () => {
   const script = `
-    import { createProcessMetrics } from '../../src/platform/metrics/measure-process.ts';
-    import { PROCESS_METRICS } from '../../src/platform/metrics/process-metrics.ts';
-    import { familiesFrom } from '../../src/platform/metrics/exposition.ts';
-    import { renderPrometheus } from '../../src/platform/metrics/exposition.ts';
+    import { createProcessMetrics } from './src/platform/metrics/measure-process.ts';
+    import { PROCESS_METRICS } from './src/platform/metrics/process-metrics.ts';
+    import { familiesFrom } from './src/platform/metrics/exposition.ts';
+    import { renderPrometheus } from './src/platform/metrics/exposition.ts';
     const metrics = createProcessMetrics({ startedAtSeconds: 1 });
     const families = familiesFrom(PROCESS_METRICS);
     setTimeout(() => process.stdout.write(renderPrometheus(families({ process: metrics.read() }))), 50);`;
