@@ -9,12 +9,15 @@ import { isRunning } from '../../support/run-program.ts';
 import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
+// `run` makes the file once every process is running.
+const ONCE_ALL_RUN = `const { existsSync } = await import('node:fs'); setInterval(() => existsSync('all run') && `;
+
 // What a stand-in does when it is asked to stop; each says its process id first, once it listens for signals.
 const STAND_INS = {
   obedient: `process.on('SIGTERM', () => process.exit(0));`,
   stubborn: `process.on('SIGTERM', () => process.send('refused'));`,
-  dying: `setTimeout(() => process.exit(3), 50);`,
-  crashing: `setTimeout(() => process.kill(process.pid, 'SIGSEGV'), 50);`,
+  dying: `${ONCE_ALL_RUN}process.exit(3), 5);`,
+  crashing: `${ONCE_ALL_RUN}process.kill(process.pid, 'SIGSEGV'), 5);`,
   parent: `
     const { spawn } = await import('node:child_process');
     process.send({ grandchild: spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']).pid });
@@ -37,6 +40,7 @@ async function run(t: TestContext, kinds: (keyof typeof STAND_INS)[], graceMs?: 
   );
   t.after(() => supervision.kill());
   await waitUntil('every process is running', () => numbers(messages, 'pid').length === kinds.length);
+  writeFiles(folder, { 'all run': '' });
   return { supervision, messages, pids: numbers(messages, 'pid') };
 }
 
