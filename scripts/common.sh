@@ -18,7 +18,7 @@ read_settings() {
   settings=
   for pair; do settings="$settings ${pair#*=}"; done
   # shellcheck disable=SC2086 # several words
-  values=$(sh "$root/scripts/hubctl" config $settings) || return
+  values=$(cd -- "$root" && sh scripts/hubctl config $settings) || return
   for pair; do
     IFS= read -r "${pair%%=*}" || : # the last values may be empty
   done <<VALUES

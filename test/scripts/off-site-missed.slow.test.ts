@@ -259,7 +259,7 @@ test('with BACKUP_OFFSITE_DIR=/mnt/unplugged health, metrics, log and the receiv
   const worker = startHubProcess(t, 'worker', dataDir, env);
   const told = (): string => receiver.requests.map(({ body }) => body.toString()).join();
   await waitUntil('the alert has arrived', () => told().includes('backup-offsite-failed'));
-  assert.match(told(), /dir: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
+  assert.match(told(), /Copies on another disk are failing: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
   assert.ok(worker.lines('trouble').some(({ trouble }) => trouble === 'backup-offsite-failed'));
 });
 

@@ -237,7 +237,7 @@ test('case 61: after restore.sh was killed the units do not run on half a restor
   await killed();
   await refused();
   const undone = await hub.restore('--recover');
-  assert.equal(undone.status, 0, undone.stderr);
+  assert.equal(undone.status, 0, undone.stderr + (await hub.sh('journalctl --no-pager -n 60 -u content-hub-web -u content-hub-worker')).stdout);
   assert.match(undone.stderr, /interrupted in phase 'staged': rolling back/);
   assert.deepEqual([await hub.isReady(), hub.world(), leftovers(hub.dataDir)], [true, 'old', []]);
 

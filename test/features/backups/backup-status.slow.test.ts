@@ -11,6 +11,7 @@ import { backupHub, statusOf, type BackupHub } from '../../support/backup-hub.ts
 const NOTHING = {
   lastBackup: null, lastVerification: null, lastSuccessAt: null, lastVerifiedAt: null, lastBackupFailed: false,
   damaged: null, newest: null, newestVerified: null, ahead: [], newestComplete: null, byVerification: [],
+  wereEverMade: false,
 };
 
 async function made(hub: BackupHub): Promise<{ name: string; path: string }> {
