@@ -1971,8 +1971,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a step of reading ends at the next piece of markup, however far that is',
     file: 'src/platform/markup/xml-tokenizer.ts',
-    from: 'return open === -1 ? source.length : open;',
-    to: 'return Math.max(textStart, to);',
+    from: 'handler.text(textStart, to);\n  return open;',
+    to: 'handler.text(textStart, to);\n  return Math.max(textStart, to);',
     test: 'test/features/manage-sources/opml.test.ts',
     name: 'a large document is read in steps, between which everybody else has a turn',
   },
