@@ -48,8 +48,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an uploaded file is synced before it gets its name',
     file: 'src/platform/files/durable-file.ts',
-    from: 'await flusher.done();\n      await sync(handle);',
-    to: 'await flusher.done();',
+    from: 'batch.subarray(0, filled));\n  await sync(handle);',
+    to: 'batch.subarray(0, filled));',
     test: 'test/features/attachments/upload-durability.test.ts',
     name: 'a file is on the disk before it has its name, its name before the row, the row before the answer',
   },
