@@ -8,8 +8,6 @@ export type HttpMetrics = {
 
 type Series = { labels: Labels; counts: number[]; sum: number };
 
-type ByMethodAndCode = Map<string, Map<number, Series>>;
-
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = '_OTHER'; // OpenTelemetry's name for an unknown method
 const NO_ROUTE = 'unmatched';
@@ -30,7 +28,8 @@ export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>
     name: 'service_http_requests_total',
     help: 'HTTP requests answered by the web process.',
     labels: LABELS,
-    samples: ({ http }) => http.map((one) => ({ labels: one.labels, value: countOf(one) })),
+    samples: ({ http }) => http.map(({ labels, counts }) =>
+      ({ labels, value: counts.reduce((total, count) => total + count, 0) })),
   },
   {
     type: 'histogram',
@@ -42,46 +41,26 @@ export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>
   },
 ];
 
-/** Counts and durations of the answers of this process, in memory. `observe` makes no objects for a known series. */
+/** Counts and durations of the answers of this process, in memory. */
 export function createHttpMetrics(): HttpMetrics {
-  const routes = new Map<string, ByMethodAndCode>();
-  const all: Series[] = [];
+  const all = new Map<string, Series>();
 
-  function addSeries(method: string, route: string, code: number): Series {
-    const labels = { method, route, code: String(code) };
-    const series = { labels, counts: new Array<number>(ANSWER_BOUNDS.length + 1).fill(0), sum: 0 };
-    all.push(series);
-    const methods = getOrAdd(routes, route, () => new Map());
-    getOrAdd(methods, method, () => new Map()).set(code, series);
-    return series;
+  function newSeries(method: string, route: string, code: number): Series {
+    const counts = new Array<number>(ANSWER_BOUNDS.length + 1).fill(0);
+    return { labels: { method, route, code: String(code) }, counts, sum: 0 };
   }
 
-  function observe(method: string, route: string | undefined, code: number, seconds: number): void {
-    const name = METHODS.has(method) ? method : OTHER_METHOD;
-    const template = route ?? NO_ROUTE;
-    const series = routes.get(template)?.get(name)?.get(code) ?? addSeries(name, template, code);
-    const bucket = bucketOf(seconds);
-    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
-    series.sum += seconds;
-  }
-
-  return { observe, read: () => all };
-}
-
-function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
-}
-
-function bucketOf(seconds: number): number {
-  let bucket = 0;
-  while (bucket < ANSWER_BOUNDS.length && seconds > (ANSWER_BOUNDS[bucket] ?? Infinity)) bucket++;
-  return bucket;
-}
-
-function countOf({ counts }: HistogramSample): number {
-  return counts.reduce((total, count) => total + count, 0);
+  return {
+    observe(method, route = NO_ROUTE, code, seconds) {
+      const name = METHODS.has(method) ? method : OTHER_METHOD;
+      const key = `${name} ${code} ${route}`;
+      const series = all.get(key) ?? newSeries(name, route, code);
+      all.set(key, series);
+      const bucket = ANSWER_BOUNDS.findIndex((bound) => seconds <= bound);
+      const index = bucket < 0 ? ANSWER_BOUNDS.length : bucket;
+      series.counts[index] = (series.counts[index] ?? 0) + 1;
+      series.sum += seconds;
+    },
+    read: () => [...all.values()],
+  };
 }
