@@ -57,6 +57,7 @@ function readNamedReferences(list: string): Map<string, string> {
 }
 
 function decode(text: string, inAttribute: boolean): string {
+  if (!text.includes('&')) return text; // most texts: replace would take as long as the tokenizer
   return text.replace(REFERENCE, (written: string, hex: string | undefined, decimal: string | undefined,
     name: string, semicolon: string, at: number) => {
     if (hex !== undefined) return characterFor(parseInt(hex, 16));
