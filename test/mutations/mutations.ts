@@ -227,7 +227,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'few uploads of an account come in at once',
-    file: 'src/features/attachments/upload-share.ts',
+    file: 'src/features/attachments/receive-upload.ts',
     from: 'ofAccount.size >= AT_ONCE',
     to: 'false',
     test: 'test/features/attachments/upload-quota.test.ts',
@@ -2800,7 +2800,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'only open descriptors are counted',
-    file: 'src/platform/metrics/measure-process.ts',
+    file: 'src/platform/metrics/process-metrics.ts',
     from: "if (codeOf(error) === 'EBADF') return false;",
     to: "if (codeOf(error) === 'EBADF') return true;",
     test: 'test/platform/metrics/process-metrics.test.ts',

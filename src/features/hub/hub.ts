@@ -10,7 +10,7 @@ import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
 import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
-import { createProcessMetrics } from '../../platform/metrics/measure-process.ts';
+import { createProcessMetrics } from '../../platform/metrics/process-metrics.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';

@@ -1,4 +1,4 @@
-import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { forgetSourceAlerts } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { settleFailedSyncs } from '../feeds/sync-source.ts';

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Times } from '../../platform/http/times.ts';
-import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
 import type { Source } from '../sources/source-store.ts';
