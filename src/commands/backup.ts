@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
+import { BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
 import type { RunResult } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
@@ -7,8 +7,7 @@ import type { Config } from '../features/hub/read-config.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
-import type { Command, CommandContext, ExitCode, Values } from './command.ts';
-import { showProgress } from './progress.ts';
+import { type Command, type CommandContext, type ExitCode, type Values, showProgress } from './command.ts';
 import { backupBytes, absentLines, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;

@@ -2,9 +2,9 @@ import { join, resolve } from 'node:path';
 import {
   filesOfSavedPost, findSavedFiles, searchSavedFiles, type SavedFile,
 } from '../features/attachments/attachment-store.ts';
-import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
+import { BackupError, timeOfBackup } from '../features/backups/backup-folder.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
-import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/open-backup.ts';
+import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/verify-backup.ts';
 import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';
 import { isoTime } from '../platform/clock.ts';
 import { codeOf } from '../platform/error-code.ts';

@@ -1,7 +1,8 @@
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
-import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
+import {
+  clockTrouble, DATABASE, SUMS, BackupError, backupName, timeOfBackup,
+} from '../features/backups/backup-folder.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';
@@ -14,9 +15,9 @@ import type { Config } from '../features/hub/read-config.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import {
-  answerAdoption, idsOf, lookForOlder, printHub, readJsonList, settleHub, type Snapshot, toSnapshot,
+  answerAdoption, idsOf, lookForOlder, printHub, readJsonList, settleHub, type Snapshot, toSnapshot, noteDamaged,
+  noteGood, notePruned, planPart,
 } from './restic-hub.ts';
-import { noteDamaged, noteGood, notePruned, planPart } from './restic-parts.ts';
 
 type ResticStep = (context: CommandContext, ...args: string[]) => Promise<void>;
 

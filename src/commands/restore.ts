@@ -8,8 +8,7 @@ import { apiTokens } from '../features/accounts/credential-store.ts';
 import { largestUploads } from '../features/attachments/attachment-store.ts';
 import { servedPath } from '../features/attachments/attachment-links.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
-import { reserveIn } from '../features/backups/backup-folder.ts';
-import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
+import { reserveIn, BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
 import {
   beginRestore, finishRestore, makeRoom, openRestored, rejectRestored, removeStaged, swapRestored, undoRestore,
@@ -21,8 +20,7 @@ import { readMigrations } from '../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-database.ts';
 import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
 import { byteSize, plural } from '../platform/in-words.ts';
-import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
-import { showProgress } from './progress.ts';
+import { type Command, type CommandContext, type ExitCode, UsageError, showProgress } from './command.ts';
 
 type RestoreStep = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 

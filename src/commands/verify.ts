@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { uploadPath } from '../features/attachments/upload-files.ts';
-import { timeOfBackup } from '../features/backups/backup-name.ts';
+import { timeOfBackup } from '../features/backups/backup-folder.ts';
 import type { RunResult } from '../features/backups/backup-status.ts';
 import type { AbsentUpload, Counts } from '../features/backups/manifest.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
@@ -12,8 +12,7 @@ import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { byteSize, duration, plural, utcTime } from '../platform/in-words.ts';
-import { type Command, type CommandContext, UsageError } from './command.ts';
-import { showProgress } from './progress.ts';
+import { type Command, type CommandContext, UsageError, showProgress } from './command.ts';
 
 /** Verifies a backup and prints a report. Needs neither a hub nor its configuration; another account may run it. */
 export const verifyCommand: Command = {

@@ -5,7 +5,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { accounts, invitations } from '../accounts/account-store.ts';
 import { TEST_BUTTON } from '../alerts/alert-list.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
-import { DELIVERED_KEPT } from '../alerts/deliver-alert.ts';
+import { DELIVERED_KEPT } from '../alerts/send-alert.ts';
 import { startReading } from '../health/condition.ts';
 import { findingOn, type Finding } from '../health/findings.ts';
 import { hubLook, PRODUCT } from '../hub/hub-row-store.ts';

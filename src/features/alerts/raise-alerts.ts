@@ -5,7 +5,7 @@ import { enqueue, once, type Hub } from '../hub/hub.ts';
 import {
   alertDeliveries, alertEvents, TEST, TEST_MESSAGE, type AlertEvent, type AlertMessage, type Severity,
 } from './alert-store.ts';
-import { deliverAlert } from './deliver-alert.ts';
+import { deliverAlert } from './send-alert.ts';
 
 /** Between two messages of one name. */
 export const TELL_EVERY = HOUR;

@@ -3,8 +3,9 @@ import { isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
 import { grantedName } from '../../platform/files/granted-name.ts';
-import { EnvFileError, hashFileSettings, parseEnvFile, type FileSettings } from './env-file.ts';
-import { doubtfulNames, misspeltNames, variableNames } from './nearest-name.ts';
+import {
+  EnvFileError, hashFileSettings, parseEnvFile, type FileSettings, doubtfulNames, misspeltNames, variableNames,
+} from './env-file.ts';
 import {
   problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
 } from './settings.ts';
