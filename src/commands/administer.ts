@@ -125,7 +125,9 @@ export const retentionCommand: Command = {
     const hub = isDryRun ? (await lookAtHub()).hub : await openHub();
     const found = previewRetention(hub);
     if (!isDryRun) await removeOldRowsNow(hub, COMMAND_LINE);
-    out(values['json'] ? `${JSON.stringify(found.map(expiredJson))}\n` : found.map(expiredLine).join(''));
+    const json = found.map(({ kind, keptMs, before, rows }) =>
+      ({ kind, keptDays: keptMs / DAY, before: isoTime(before), rows }));
+    out(values['json'] ? `${JSON.stringify(json)}\n` : found.map(expiredLine).join(''));
     return 0;
   },
 };
@@ -200,10 +202,6 @@ async function changeJob(
     ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting\n`
     : `job ${jobId} cannot be discarded: it does not exist, is running or has ended\n`);
   return 1;
-}
-
-function expiredJson({ kind, keptMs, before, rows }: ExpiredRows) {
-  return { kind, keptDays: keptMs / DAY, before: isoTime(before), rows };
 }
 
 function expiredLine({ kind, before, rows }: ExpiredRows): string {

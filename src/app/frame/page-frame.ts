@@ -15,7 +15,7 @@ import { rail } from './rail.ts';
 /** The navigation between pages for administrators; `section` as the pages declare it. */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
-  ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
+  ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 

@@ -2,7 +2,7 @@ import type { Hub } from '../../features/hub/hub.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { iconsOfSources } from '../../features/attachments/icon-views.ts';
 import {
-  byTitle, countText, lastCountsForPage, type CountedFolder, type CountedSource,
+  countsForPage, countText, type CountedFolder, type CountedSource,
 } from '../../features/reading/reading-counts.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, type IconName } from '../../platform/http/icons.ts';
@@ -21,11 +21,9 @@ const MOST_OPEN = 40;
 /** Folders in the rail. If there are more, it shows those with something unread. */
 const MOST_FOLDERS = 60;
 
-type Whereabouts = { viewer: Viewer; section: string | undefined };
-
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
-  const { unread, starred, folders } = lastCountsForPage(hub, viewer);
+  const { unread, starred, folders } = countsForPage(hub, viewer);
   return html`
 <nav class="rail" id="rail" popover aria-label="Main">
 <div class="rail-in">
@@ -37,7 +35,7 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
 </div>
 ${folders.length > 0 && following(hub, folders, section)}
 <div class="foot">
-  ${foot(hub, { viewer, section })}
+  ${foot(hub, viewer, section)}
   <form method="post" action="/sign-out">
     <button class="item">${icon('leave')}<span class="name">Sign out</span></button></form>
 </div>
@@ -45,7 +43,7 @@ ${folders.length > 0 && following(hub, folders, section)}
 </nav>`;
 }
 
-function foot(hub: Hub, { viewer, section }: Whereabouts): Html {
+function foot(hub: Hub, viewer: Viewer, section: string | undefined): Html {
   const told = notifications(hub).countUnread(viewer.id, MOST_TOLD);
   const toldCount = countOf(told, 'unread', '', told < MOST_TOLD ? String(told) : `${MOST_TOLD - 1}+`);
   return html`
@@ -95,7 +93,7 @@ ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
-  const shown = sources.length > MOST_OPEN ? fitting(sources, section) : byTitle(sources);
+  const shown = sources.length > MOST_OPEN ? fitting(sources, section) : sources;
   const icons = iconsOfSources(hub, shown);
   return html`${shown.map((source) => sourceItem(source, icons.get(source.id), section))}${shown.length < sources.length
     && item('/sources', 'sources', `All ${sources.length} sources`, false)}`;
@@ -103,7 +101,7 @@ function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | und
 
 function fitting(sources: CountedSource[], section: string | undefined): CountedSource[] {
   const isHere = ({ id }: CountedSource): boolean => section === sourceSection(id);
-  return byTitle(sources.filter((source) => source.unread > 0 || isHere(source)))
+  return sources.filter((source) => source.unread > 0 || isHere(source))
     .filter((source, index) => index < MOST_OPEN || isHere(source));
 }
 

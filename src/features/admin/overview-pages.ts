@@ -28,6 +28,7 @@ export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply 
   const nights = readNights(hub, (at) => dayNumber(times, at));
   const hasNights = nights.some(({ here, elsewhere }) => here !== 'unknown' || (elsewhere ?? 'unknown') !== 'unknown');
   const failing = failingSources(hub).list(FAILING_SHOWN);
+  const plots = plotViews(hub, range, times);
   const bar = html`<h1>Overview</h1><span class="space"></span>
 <span class="meta only-wide">${showTime(times, hub.clock(), 'exact')}</span>`;
   const main = html`
@@ -38,7 +39,8 @@ ${hasNights && nightsView(nights)}
 ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times)}
 <section aria-labelledby="plots"><div class="section-head"><h2 id="plots">The last ${RANGES[range].words}</h2>
 ${rangeLinks(range)}</div>
-${plotsOrNothing(plotViews(hub, range, times))}</section>
+${plots.length > 0 ? html`<div class="plots">${plots}</div>`
+    : html`<p class="empty">No data for this time. The worker records figures every five minutes.</p>`}</section>
 ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
@@ -56,11 +58,6 @@ function rangeOf(query: URLSearchParams): Range {
   const range = query.get('range') ?? '24h';
   if (Object.hasOwn(RANGES, range)) return range as Range;
   throw new HttpError(400, `range must be ${Object.keys(RANGES).join(', ')}.`);
-}
-
-function plotsOrNothing(plots: Html[]): Html {
-  if (plots.length > 0) return html`<div class="plots">${plots}</div>`;
-  return html`<p class="empty">No data for this time. The worker records figures every five minutes.</p>`;
 }
 
 /** A row for each label `kind,state` of the counters. */
@@ -92,16 +89,14 @@ export function verdict(problems: Finding[], past: PastTrouble | null, times: Ti
   }
   const more = others.length === 0 ? '' : others.length === 1 ? ' One more thing needs attention.' :
     ` ${others.length} more things need attention.`;
-  const words = others.length === 0 ? onlyProblem(worst, times) : html`
-<ul>${problems.map((one) => html`<li><strong>${one.problem}</strong> ${advice(one, times)} ${linkOf(one)}</li>`)}</ul>`;
+  const words = others.length === 0
+    ? html`<p>${worst.headline !== worst.problem && html`${worst.problem} `}${advice(worst, times)}</p>` : html`
+<ul>${problems.map((one) => html`<li><strong>${one.problem}</strong> ${advice(one, times)} ${
+  one.href && html`<a href="${one.href}">${one.subject}</a>`}</li>`)}</ul>`;
   return html`<section class="verdict ${worst.level}">${icon('warning')}<div>
 <h2>${sentence(worst)}${more}</h2>
 ${words}</div>
 ${others.length === 0 && worst.href && html`<a class="button" href="${worst.href}">${worst.subject}</a>`}</section>`;
-}
-
-function onlyProblem(one: Finding, times: Times): Html {
-  return html`<p>${one.headline !== one.problem && html`${one.problem} `}${advice(one, times)}</p>`;
 }
 
 function sentence({ level, headline }: Finding): string {
@@ -111,10 +106,6 @@ function sentence({ level, headline }: Finding): string {
 
 function advice({ since, whatToDo }: Finding, times: Times): Html {
   return html`${since !== null && html`Since ${showTime(times, since, 'since')}. `}${whatToDo}`;
-}
-
-function linkOf({ href, subject }: Finding): Html | null {
-  return href === null ? null : html`<a href="${href}">${subject}</a>`;
 }
 
 const LAMP_WORDS: Record<Level, string> = {

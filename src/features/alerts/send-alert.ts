@@ -151,22 +151,15 @@ function hostOf(address: string): string {
 async function exchange(
   alert: AlertRequest, host: string, userAgent: string, timeoutMs: number, signal: AbortSignal | undefined,
 ): Promise<Received> {
-  const stop = new AbortController();
-  const request = post(alert, userAgent, stop.signal);
+  const tooSlow = AbortSignal.timeout(timeoutMs);
+  const request = post(alert, userAgent, AbortSignal.any(signal ? [signal, tooSlow] : [tooSlow]));
   const closed = new NoAnswer(`${host} closed the connection without an answer`);
-  const response = responseTo(request, (cause) => cause ?? closed);
-  const tooSlow = new NoAnswer(`${host} gave no answer within ${timeoutMs / SECOND} s`);
-  const timer = setTimeout(() => stop.abort(tooSlow), timeoutMs);
-  const onAbort = () => stop.abort(new NoAnswer(`the attempt to reach ${host} was stopped`));
-  signal?.addEventListener('abort', onAbort);
-  if (signal?.aborted) onAbort();
   try {
-    return await readAnswer(await response);
+    return await readAnswer(await responseTo(request, (cause) => cause ?? closed));
   } catch (error) {
-    throw stop.signal.aborted ? stop.signal.reason : error;
+    if (signal?.aborted) throw new NoAnswer(`the attempt to reach ${host} was stopped`);
+    throw tooSlow.aborted ? new NoAnswer(`${host} gave no answer within ${timeoutMs / SECOND} s`) : error;
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
     request.destroy();
   }
 }

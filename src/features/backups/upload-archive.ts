@@ -23,13 +23,11 @@ type ArchiveOptions = {
   onProgress: (bytes: number) => void;
 };
 
-type WrittenArchive = WrittenFile & { absent: AbsentUpload[] };
-
 /** A damaged file shows only after it was written. Then the archive is made again without it. */
 const ATTEMPTS = 3;
 
 /** Archives exactly the files that the rows name, except those that are gone or changed, which it lists. */
-export async function archiveUploads(options: ArchiveOptions): Promise<WrittenArchive> {
+export async function archiveUploads(options: ArchiveOptions): Promise<WrittenFile & { absent: AbsentUpload[] }> {
   const absent = new Map<string, AbsentUpload>();
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const written = new Set<string>();
@@ -132,15 +130,13 @@ function readOrNothing(fd: number, chunk: Buffer): number {
   }
 }
 
-/** Receives the bytes of a file in the archive, besides hashing. */
-type Destination = (name: string) => MemberSink | undefined;
-
 export type CheckOptions = {
   rows: UploadRow[];
   /** SHA-256 of files that the archive must lack although rows name them. */
   absent: ReadonlySet<string>;
   signal?: AbortSignal | undefined;
-  destination?: Destination;
+  /** Receives the bytes of a file in the archive, besides hashing. */
+  destination?: (name: string) => MemberSink | undefined;
   /** Told of bytes of the archive, as they are read. */
   onBytes?: ((bytes: number) => void) | undefined;
 };
@@ -180,7 +176,10 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
   }
 
   function onMember({ kind, name, size }: UnpackedMember): MemberSink | undefined {
-    if (kind === 'folder') return requireFolder(name);
+    if (kind === 'folder') {
+      if (/^uploads(\/[0-9a-f]{2})?$/.test(name)) return undefined;
+      throw new ArchiveError(`holds the folder ${JSON.stringify(name.slice(0, 120))}`);
+    }
     const row = expected.get(name);
     if (!row) throw new ArchiveError(`holds ${JSON.stringify(name.slice(0, 120))}, which hub.db does not reference`);
     if (size !== row.bytes) throw new ArchiveError(`holds ${name} with ${size} bytes instead of ${row.bytes}`);
@@ -196,12 +195,6 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
   }
 
   return { onMember, finish };
-}
-
-function requireFolder(name: string): undefined {
-  if (!/^uploads(\/[0-9a-f]{2})?$/.test(name)) {
-    throw new ArchiveError(`holds the folder ${JSON.stringify(name.slice(0, 120))}`);
-  }
 }
 
 function comparing({ sha256 }: UploadRow, next: MemberSink | undefined): MemberSink {

@@ -53,9 +53,11 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
     return explain(error);
   });
   const verifiedAt = options.clock();
+  const flaws = (found.defects?.length ?? 0) + (found.absent?.length ?? 0);
+  const verdict = problem !== null ? 'failed' : flaws > 0 ? 'degraded' : 'verified';
   return {
     ...NOTHING, ...found, folder: writtenPath(resolve(folder)), name: basename(resolve(folder)) || folder, problem,
-    verdict: verdictOf(problem, found), verifiedAt, seconds: Math.max(0, verifiedAt - began) / 1_000,
+    verdict, verifiedAt, seconds: Math.max(0, verifiedAt - began) / 1_000,
   };
 }
 
@@ -63,11 +65,6 @@ const NOTHING = {
   defects: [], notes: [], absent: [], createdAt: null, version: null, schemaVersion: null, schema: null, counts: null,
   databaseBytes: null, archiveBytes: null,
 };
-
-function verdictOf(problem: string | null, { defects = [], absent = [] }: Partial<Verification>): Verdict {
-  if (problem !== null) return 'failed';
-  return defects.length + absent.length > 0 ? 'degraded' : 'verified';
-}
 
 async function examine(folder: string, options: VerifyOptions, found: Partial<Verification>): Promise<void> {
   const { migrations, signal, onStep = () => {}, onProgress } = options;

@@ -90,7 +90,8 @@ export function isHubRunning(dataDir: string): boolean {
 
 /** Shared by all verifications in DATA_DIR: retention removes no backup until the last one ends. */
 export async function lockForVerifying(dataDir: string): Promise<FileLock> {
-  const gate = await takeGate(dataDir);
+  let gate = takeFileLock(gatePath(dataDir));
+  for (; !gate; gate = takeFileLock(gatePath(dataDir))) await delay(POLL_MS);
   try {
     return takePlace(dataDir, 'verify');
   } finally {
@@ -108,12 +109,4 @@ export function lockForRemoving(dataDir: string): FileLock | undefined {
     if (!isFree) gate?.release();
   }
   return isFree ? gate : undefined;
-}
-
-async function takeGate(dataDir: string): Promise<FileLock> {
-  for (;;) {
-    const gate = takeFileLock(gatePath(dataDir));
-    if (gate) return gate;
-    await delay(POLL_MS);
-  }
 }
