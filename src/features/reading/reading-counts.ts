@@ -17,11 +17,10 @@ const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base'
 export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
   const sources = rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, notify, ...row }) => {
-    const { title, state, folder } = row;
     const isExact = later < LATER_MAX || later - readAfter >= COUNT_MAX;
     const after = isExact ? later : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter);
     const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore);
-    return { id, unread, title, state, folder, notify: notify === 1 };
+    return { id, unread, ...row, notify: notify === 1 };
   });
   return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
