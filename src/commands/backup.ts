@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
+import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
 import type { RunResult } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
 import type { Config } from '../features/hub/read-config.ts';

@@ -1,6 +1,7 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ARCHIVE, backupFolder, DATABASE, SUMS, backupName } from '../features/backups/backup-folder.ts';
+import { ARCHIVE, backupFolder, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
+import { backupName } from '../features/backups/backup-name.ts';
 import { readVerdicts } from '../features/backups/backup-status.ts';
 import { parseManifest } from '../features/backups/manifest.ts';
 import { codeOf } from '../platform/error-code.ts';

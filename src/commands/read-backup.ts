@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import {
   filesOfSavedPost, findSavedFiles, searchSavedFiles, type SavedFile,
 } from '../features/attachments/attachment-store.ts';
-import { BackupError, timeOfBackup } from '../features/backups/backup-folder.ts';
+import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/verify-backup.ts';
 import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { BackupError, timeOfBackup } from '../features/backups/backup-folder.ts';
+import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
 import { noteReading } from '../features/backups/note-run.ts';
 import {
   answerAbout, HUB_ID, type OffsiteHub, type OlderHub, originOf, locateHub, readOffsiteHub, settleOffsiteHub,

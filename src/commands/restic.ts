@@ -1,8 +1,7 @@
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import {
-  clockTrouble, DATABASE, SUMS, BackupError, backupName, timeOfBackup,
-} from '../features/backups/backup-folder.ts';
+import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
+import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';

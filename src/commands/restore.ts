@@ -8,7 +8,8 @@ import { apiTokens } from '../features/accounts/credential-store.ts';
 import { largestUploads } from '../features/attachments/attachment-store.ts';
 import { servedPath } from '../features/attachments/attachment-links.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
-import { reserveIn, BackupBusy, BackupError } from '../features/backups/backup-folder.ts';
+import { reserveIn } from '../features/backups/backup-folder.ts';
+import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
 import { readRestoreState } from '../features/backups/restore-state.ts';
 import {
   beginRestore, finishRestore, makeRoom, openRestored, rejectRestored, removeStaged, swapRestored, undoRestore,

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { uploadPath } from '../features/attachments/upload-files.ts';
-import { timeOfBackup } from '../features/backups/backup-folder.ts';
+import { timeOfBackup } from '../features/backups/backup-name.ts';
 import type { RunResult } from '../features/backups/backup-status.ts';
 import type { AbsentUpload, Counts } from '../features/backups/manifest.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { formatManifest, hashFile } from '../../src/features/backups/manifest.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { copyTo, readSnapshot } from '../../src/features/backups/snapshot-store.ts';

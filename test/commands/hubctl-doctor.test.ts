@@ -5,7 +5,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { statePath } from '../../src/features/backups/restore-state.ts';
 import { createHeartbeats } from '../../src/platform/jobs/scheduler.ts';

@@ -10,7 +10,7 @@ import { lockForRunning } from '../../src/features/hub/data-locks.ts';
 import { workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../../src/app/processes/open-hub.ts';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { HOUR, MINUTE } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hub-process.ts';

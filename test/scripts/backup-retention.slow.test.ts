@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { DAY } from '../../src/platform/clock.ts';
 import { applyRetention, backupFolder, planRetention } from '../../src/features/backups/backup-folder.ts';
-import { backupName, timeOfBackup } from '../../src/features/backups/backup-folder.ts';
+import { backupName, timeOfBackup } from '../../src/features/backups/backup-name.ts';
 import type { RunResult } from '../../src/features/backups/backup-status.ts';
 import { noteVerdict } from '../../src/features/backups/note-run.ts';
 import { isFileLocked, lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { startHub } from '../support/hub.ts';
 import { startPrometheus } from '../support/prometheus.ts';

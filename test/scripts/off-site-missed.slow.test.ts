@@ -7,7 +7,7 @@ import {
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { backupHub } from '../support/backup-hub.ts';
 import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';

@@ -6,7 +6,7 @@ import { crc32, deflateRawSync } from 'node:zlib';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
 import { type BackupStatus, readBackupStatus } from '../../src/features/backups/backup-status.ts';
-import { BackupError } from '../../src/features/backups/backup-folder.ts';
+import { BackupError } from '../../src/features/backups/backup-name.ts';
 import { makeBackup, type BackupOptions, type MadeBackup } from '../../src/features/backups/make-backup.ts';
 import { verifyBackup, type Verification } from '../../src/features/backups/verify-backup.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { COMMAND_LINE } from '../../src/features/audit/audit.ts';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { sourceRuns } from '../../src/features/sources/run-store.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { backupHub, filledHub, type BackupHub } from './backup-hub.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { backupName } from '../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../src/features/backups/backup-name.ts';
 import type { RunResult } from '../../src/features/backups/backup-status.ts';
 import { noteOffsite, noteRun, noteVerdict } from '../../src/features/backups/note-run.ts';
 import { heartbeats } from '../../src/features/hub/hub.ts';

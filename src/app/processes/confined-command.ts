@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { timeOfBackup } from '../../features/backups/backup-folder.ts';
+import { timeOfBackup } from '../../features/backups/backup-name.ts';
 import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
 import { codeOf } from '../../platform/error-code.ts';

@@ -1,34 +1,14 @@
 import { statSync } from 'node:fs';
 import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DAY, isoTime } from '../../platform/clock.ts';
+import { DAY } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/error-code.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { diskUsage, reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
-
-/** Why a backup cannot be made or trusted; the message is for the operator. */
-export class BackupError extends Error {}
-
-/** Another backup or restore holds the lock: try again later. */
-export class BackupBusy extends Error {}
-
-const NAME = /^(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})(\d{2})$/;
-
-/** YYYYMMDD-HHMMSS in UTC, from unix ms. */
-export function backupName(at: number): string {
-  const [date = '', time = ''] = isoTime(at).slice(0, 19).split('T');
-  return `${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
-}
-
-/** Unix ms, or undefined if this is not a backup's name. */
-export function timeOfBackup(name: string): number | undefined {
-  if (!NAME.test(name)) return undefined;
-  const at = Date.parse(name.replace(NAME, '$1-$2-$3T$4:$5:$6Z'));
-  return !Number.isNaN(at) && backupName(at) === name ? at : undefined;
-}
+import { BackupError, backupName, timeOfBackup } from './backup-name.ts';
 
 /** The only files of a backup. */
 export const DATABASE = 'hub.db';

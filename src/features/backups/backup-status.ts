@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import type { Config } from '../hub/read-config.ts';
-import { timeOfBackup } from './backup-folder.ts';
+import { timeOfBackup } from './backup-name.ts';
 
 /**
  * `verified`: complete, intact and consistent. `degraded`: intact, but the hub itself lacked files or had defects when

@@ -16,8 +16,9 @@ import { backupLock, lockForRemoving, takeFileLock } from '../hub/data-locks.ts'
 import { searchIndex } from '../posts/search-index-store.ts';
 import {
   applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, reserveIn, type RetentionResult,
-  spaceNeeded, SUMS, BackupBusy, BackupError, backupName,
+  spaceNeeded, SUMS,
 } from './backup-folder.ts';
+import { BackupBusy, BackupError, backupName } from './backup-name.ts';
 import { readBackupStatus } from './backup-status.ts';
 import { formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';

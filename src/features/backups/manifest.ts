@@ -5,7 +5,8 @@ import { basename, join } from 'node:path';
 import type { WrittenFile } from '../../platform/archive/gzip-file.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { UploadCounts } from '../attachments/attachment-store.ts';
-import { ARCHIVE, DATABASE, SUMS, BackupError } from './backup-folder.ts';
+import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 
 export type Counts = { accounts: number; admins: number; sources: number; posts: number } & UploadCounts;
 

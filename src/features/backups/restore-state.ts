@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../../platform/error-code.ts';
 import { syncPath } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
-import { BackupError } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 
 /**
  * `staged`: the backup lies ready, nothing of the old data has been touched. `swapping`: old data goes aside and new

@@ -6,7 +6,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { isBusy, isStorageTrouble, openDatabase, type Db } from '../../platform/db/open-database.ts';
 import { replaceFile, syncPath } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
-import { BackupError, backupName } from './backup-folder.ts';
+import { BackupError, backupName } from './backup-name.ts';
 import {
   PHASES, probationPath, readRestoreState, rejectTrial, statePath, type Phase, type RestoreState,
 } from './restore-state.ts';

@@ -8,7 +8,7 @@ import { countDangling, countUploads, listUploads, type UploadRow } from '../att
 import { readHubSeed } from '../hub/hub-row-store.ts';
 import { countPosts, searchDrift } from '../posts/saved-posts-store.ts';
 import { countSources } from '../sources/source-store.ts';
-import { BackupError } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 import { type Counts, openPlainFile } from './manifest.ts';
 
 /** What was read from a backup's database. */

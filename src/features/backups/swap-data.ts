@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { lstat, mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncPath } from '../../platform/files/durable-file.ts';
-import { BackupError } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 import { OFFSITE_HUB } from './offsite-hub.ts';
 
 /**

@@ -10,7 +10,7 @@ import { codeOf } from '../../platform/error-code.ts';
 import { createFile, sync } from '../../platform/files/durable-file.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
-import { BackupError } from './backup-folder.ts';
+import { BackupError } from './backup-name.ts';
 import { openPlainFile, READ_PLAIN, type AbsentUpload } from './manifest.ts';
 
 type ArchiveOptions = {

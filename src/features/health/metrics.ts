@@ -7,7 +7,7 @@ import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
 import type { ProcessReading } from '../../platform/metrics/measure-process.ts';
 import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
-import { timeOfBackup } from '../backups/backup-folder.ts';
+import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';

@@ -1,6 +1,6 @@
 import { DAY } from '../../platform/clock.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
-import { timeOfBackup } from '../backups/backup-folder.ts';
+import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus } from '../backups/backup-status.ts';
 import { readOffsite } from '../backups/offsite-status.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -7,7 +7,7 @@ import { noteError } from '../../../src/features/errors/error-store.ts';
 import { loadConfig } from '../../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../../src/app/processes/open-hub.ts';
 import { stopDeliveringAlerts, watchWorker } from '../../../src/features/health/watch-conditions.ts';
-import { backupName } from '../../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { type RunResult } from '../../../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';

@@ -7,7 +7,7 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { requireSpace, reserveIn } from '../../../src/features/backups/backup-folder.ts';
-import { BackupBusy } from '../../../src/features/backups/backup-folder.ts';
+import { BackupBusy } from '../../../src/features/backups/backup-name.ts';
 import { backupLock, takeFileLock } from '../../../src/features/hub/data-locks.ts';
 import { makeBackup } from '../../../src/features/backups/make-backup.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { backupName } from '../../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { type Kind, readBackupStatus, type RunResult } from '../../../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { RunResult } from '../../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
-import { timeOfBackup } from '../../../src/features/backups/backup-folder.ts';
+import { timeOfBackup } from '../../../src/features/backups/backup-name.ts';
 import { backupHub, statusOf, type BackupHub } from '../../support/backup-hub.ts';
 
 const NOTHING = {

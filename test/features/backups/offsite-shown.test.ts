@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { backupName } from '../../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { type OffsiteRun } from '../../../src/features/backups/backup-status.ts';
 import { noteOffsite, noteReading, noteRun } from '../../../src/features/backups/note-run.ts';
 import { destinationKey, readOffsite, type Destination } from '../../../src/features/backups/offsite-status.ts';

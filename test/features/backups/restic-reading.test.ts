@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { backupName } from '../../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { destinationKey } from '../../../src/features/backups/offsite-status.ts';
 import {
   emptyReading, isPruningDue, loadReading, nextPart, noteDamage, notePartRead, readAtOf, readingPath, takeIn, textOfReading,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { backupName } from '../../../src/features/backups/backup-folder.ts';
+import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { backupRuns, type BackupRun } from '../../../src/features/history/backup-run-store.ts';
 import { ANSWERS, type Figures } from '../../../src/features/history/figures.ts';
