@@ -46,7 +46,6 @@ export const accountCommand: Command = {
   },
 };
 
-/** What an account may do now, in one line. */
 function stateText({ username, role, disabledAt }: Account): string {
   return disabledAt === null
     ? `The account ${username} is enabled and has the role ${role}.\n`
@@ -58,7 +57,6 @@ function refuse(reason: string, { err }: CommandContext): ExitCode {
   return 1;
 }
 
-/** Prints the link for a new password, and nothing else, on standard output. */
 function showLink({ url, expiresAt }: PasswordLink, json: unknown, { out }: CommandContext): ExitCode {
   out(json ? `${JSON.stringify({ url, expiresAt: isoTime(expiresAt) })}\n` : `${url}\n`);
   return 0;

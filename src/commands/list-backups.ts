@@ -49,7 +49,6 @@ function sizeOf(folder: string): number | undefined {
   return sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size));
 }
 
-/** The schema version that SHA256SUMS states. */
 function schemaOf(folder: string): number | undefined {
   try {
     const found = lstatSync(join(folder, SUMS));

@@ -66,7 +66,6 @@ async function describeStaged(
   context.out(`${tags.join(',')}\n${paths.join('')}`);
 }
 
-/** The uploads that existed when the backup was made. */
 function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
   const absent = new Set(facts?.absent.map(({ sha256 }) => sha256));
   return uploads.filter(({ sha256 }) => !absent.has(sha256));

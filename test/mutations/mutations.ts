@@ -2901,7 +2901,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a second web on the same data is refused',
     file: 'src/features/hub/data-locks.ts',
-    from: "return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');",
+    from: "return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');",
     to: "return takePlace(dataDir, 'worker');",
     test: 'test/features/hub/second-hub.slow.test.ts',
     name: 'a second web on the same data is refused with 75 while the first runs, however that ends',

@@ -60,10 +60,10 @@ function item(href: string, iconName: IconName, name: string, isHere: boolean, c
     dir="auto">${name}</span>${count}</a>`;
 }
 
-/** Followed sources by folder; those without one come last. */
 function following(hub: Hub, folders: CountedFolder[], section: string | undefined): Html {
   const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
-  const shown = folders.length > MOST_FOLDERS ? fittingFolders(folders, section) : folders;
+  const shown = folders.length <= MOST_FOLDERS ? folders
+    : fitting(folders, MOST_FOLDERS, (folder) => folder.name === null || isIn(folder, section));
   return html`<div>
 <p class="rail-title">Following</p>
 ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
@@ -72,10 +72,11 @@ ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
 </div>`;
 }
 
-function fittingFolders(folders: CountedFolder[], section: string | undefined): CountedFolder[] {
-  const isKept = (folder: CountedFolder): boolean => folder.name === null || isIn(folder, section);
-  return folders.filter((folder) => folder.unread > 0 || isKept(folder))
-    .filter((folder, index) => index < MOST_FOLDERS || isKept(folder));
+/** The first `most` with something unread, and all that are kept. */
+function fitting<Shown extends { unread: number }>(
+  all: Shown[], most: number, isKept: (one: Shown) => boolean,
+): Shown[] {
+  return all.filter((one) => one.unread > 0 || isKept(one)).filter((one, index) => index < most || isKept(one));
 }
 
 function isIn({ name, sources }: CountedFolder, section: string | undefined): boolean {
@@ -93,16 +94,11 @@ ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
-  const shown = sources.length > MOST_OPEN ? fitting(sources, section) : sources;
+  const shown = sources.length <= MOST_OPEN ? sources
+    : fitting(sources, MOST_OPEN, ({ id }) => section === sourceSection(id));
   const icons = iconsOfSources(hub, shown);
   return html`${shown.map((source) => sourceItem(source, icons.get(source.id), section))}${shown.length < sources.length
     && item('/sources', 'sources', `All ${sources.length} sources`, false)}`;
-}
-
-function fitting(sources: CountedSource[], section: string | undefined): CountedSource[] {
-  const isHere = ({ id }: CountedSource): boolean => section === sourceSection(id);
-  return sources.filter((source) => source.unread > 0 || isHere(source))
-    .filter((source, index) => index < MOST_OPEN || isHere(source));
 }
 
 function sourceItem(
@@ -114,7 +110,6 @@ function sourceItem(
   class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
 }
 
-/** The `section` of a source's page. */
 function sourceSection(id: number): string {
   return `source:${id}`;
 }

@@ -71,25 +71,18 @@ function* members(
 
 const PIECE = 256 * 1_024; // bytes
 
-type OpenUpload = {
-  /** Exactly as many bytes as the row states; unreadable ones are zeros. */
-  content(): Generator<Buffer, void>;
-  /** Whether the content that was read has the uploaded file's hash. */
-  isSound(): boolean;
-  close(): void;
-};
-
 /**
- * Opens a row's file, or returns what is wrong with it. Throws a system error if the file is not readable. Reads
- * synchronously: this blocks the process, but small files take a tenth of the time.
+ * Opens a row's file, or returns what is wrong with it. Throws a system error if the file is not readable. `content`
+ * gives exactly as many bytes as the row states, zeros for unreadable ones; then `isSound` tells whether they have the
+ * uploaded file's hash. Reads synchronously: this blocks the process, but small files take a tenth of the time.
  */
-export function openUpload(dataDir: string, row: UploadRow): OpenUpload | 'missing' | 'damaged' {
+export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
-  if (fd === undefined) return 'missing';
+  if (fd === undefined) return 'missing' as const;
   const found = fstatSync(fd);
   if (!found.isFile() || found.size !== row.bytes) {
     closeSync(fd);
-    return found.isFile() ? 'damaged' : 'missing';
+    return found.isFile() ? 'damaged' as const : 'missing' as const;
   }
   const hash = createHash('sha256');
   let isRead = false;
@@ -117,17 +110,13 @@ function openOrMissing(path: string): number | undefined {
 /** Zeros if the file became shorter or cannot be read: then the hash differs. */
 function readChunk(fd: number, length: number): Buffer {
   const chunk = Buffer.allocUnsafe(length);
-  const filled = readOrNothing(fd, chunk);
-  return filled === 0 ? chunk.fill(0) : chunk.subarray(0, filled);
-}
-
-function readOrNothing(fd: number, chunk: Buffer): number {
   try {
-    return readSync(fd, chunk);
+    const filled = readSync(fd, chunk);
+    if (filled > 0) return chunk.subarray(0, filled);
   } catch (error) {
-    if (codeOf(error) === 'EIO') return 0;
-    throw error;
+    if (codeOf(error) !== 'EIO') throw error;
   }
+  return chunk.fill(0);
 }
 
 export type CheckOptions = {

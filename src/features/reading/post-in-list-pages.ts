@@ -18,7 +18,6 @@ import { setSeen } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
 
-/** A post as shown within a list. */
 type PostInList = {
   post: WholePost & Pick<ListedPost, 'read' | 'starred'>;
   view: View;
