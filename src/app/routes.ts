@@ -295,10 +295,10 @@ function at<A extends Access>(
 }
 
 /** The API route and the page of a list for administrators. */
-function listRoutes({ name, api = `/api/admin/${name}`, label, summary, list }: (typeof ADMIN_LISTS)[number]) {
+function listRoutes({ name, title, api, summary, answerApi, showPage }: (typeof ADMIN_LISTS)[number]) {
   return [
-    at(`GET ${api}`, 'admin', summary, list.answerApi),
-    at(`GET /admin/${name}`, 'admin', `Page: ${label.toLowerCase()}`, list.showPage),
+    at(`GET ${api}`, 'admin', summary, answerApi),
+    at(`GET /admin/${name}`, 'admin', `Page: ${title.toLowerCase()}`, showPage),
   ];
 }
 

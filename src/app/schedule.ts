@@ -1,6 +1,6 @@
 import { invitations } from '../features/accounts/account-store.ts';
 import { passwordLinks, sessions } from '../features/accounts/credential-store.ts';
-import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
+import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/send-alert.ts';
 import { uploads } from '../features/attachments/attachment-store.ts';
 import { cachedFiles } from '../features/attachments/cached-file-store.ts';
 import { sourceIcons } from '../features/attachments/icon-store.ts';

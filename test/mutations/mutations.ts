@@ -1144,7 +1144,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'nothing of an upload is printed out of a backup before its hash was found right',
-    file: 'src/features/backups/open-backup.ts',
+    file: 'src/features/backups/verify-backup.ts',
     from: 'for (const to of [() => {}, write]) {',
     to: 'for (const to of [write]) {',
     test: 'test/features/backups/read-backup.test.ts',
@@ -1608,7 +1608,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'after a restore no alert of the past is sent',
-    file: 'src/features/alerts/deliver-alert.ts',
+    file: 'src/features/alerts/send-alert.ts',
     from: "afterRestore: 'discard'",
     to: "afterRestore: 'run'",
     test: 'test/features/backups/restore-steps.test.ts',
@@ -2208,7 +2208,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'an alert is tried five times',
-    file: 'src/features/alerts/deliver-alert.ts',
+    file: 'src/features/alerts/send-alert.ts',
     from: 'MAX_ATTEMPTS = 5',
     to: 'MAX_ATTEMPTS = 6',
     test: 'test/features/alerts/alert-delivery-plan.test.ts',
@@ -2901,7 +2901,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a second web on the same data is refused',
     file: 'src/features/hub/data-locks.ts',
-    from: "return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');",
+    from: "return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');",
     to: "return takePlace(dataDir, 'worker');",
     test: 'test/features/hub/second-hub.slow.test.ts',
     name: 'a second web on the same data is refused with 75 while the first runs, however that ends',
@@ -3180,7 +3180,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'names are compared with those of about their length too',
-    file: 'src/features/hub/nearest-name.ts',
+    file: 'src/features/hub/env-file.ts',
     from: '<= slips)',
     to: '< slips)',
     test: 'test/features/hub/config.test.ts',

@@ -13,7 +13,7 @@ import { HYSTERESIS } from '../../src/features/hub/disk-reserve.ts';
 import { PASSWORD_LINK_LIFETIME, SESSION_LIFETIME, SESSION_MAX } from '../../src/features/accounts/credential-store.ts';
 import { DRAFT_LIFETIME, PENDING_LIFETIME } from '../../src/features/writing/draft-store.ts';
 import { INVITATION_HOURS } from '../../src/features/accounts/join-hub.ts';
-import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../../src/features/alerts/deliver-alert.ts';
+import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../../src/features/alerts/send-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../../src/features/alerts/raise-alerts.ts';
 import { KEPT_UNNAMED } from '../../src/features/attachments/upload-files.ts';
 import { previewRetention } from '../../src/features/retention/remove-old-rows.ts';

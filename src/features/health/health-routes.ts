@@ -35,15 +35,13 @@ function unready(error: string): Reply {
 /** Metrics for a scraper; 401 without METRICS_TOKEN if that is set. */
 export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   const { metricsToken } = hub.config;
-  if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) throw unauthorized();
+  if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) {
+    const challenge = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };
+    throw new HttpError(401, 'Metrics require the bearer token from METRICS_TOKEN.', { headers: challenge });
+  }
   const format = negotiateFormat(headers.accept);
   const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
   return text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' });
-}
-
-function unauthorized(): HttpError {
-  const headers = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };
-  return new HttpError(401, 'Metrics require the bearer token from METRICS_TOKEN.', { headers });
 }
 
 /** Compares digests, which have equal lengths. The scheme is case-insensitive (RFC 9110, 11.1). */

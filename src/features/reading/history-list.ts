@@ -44,7 +44,6 @@ export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply
   return seeOther('/history');
 }
 
-/** The posts that the viewer has opened, last opened first. */
 function historyPage(
   { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean }, times: Times,
 ): Page {
