@@ -1,4 +1,5 @@
 import type { Hub } from '../../features/hub/hub.ts';
+import { offers } from '../../features/manage-sources/offer-store.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { iconsOfSources } from '../../features/attachments/icon-views.ts';
 import {
@@ -46,9 +47,10 @@ ${folders.length > 0 && following(hub, folders, section)}
 function foot(hub: Hub, viewer: Viewer, section: string | undefined): Html {
   const told = notifications(hub).countUnread(viewer.id, MOST_TOLD);
   const toldCount = countOf(told, 'unread', '', told < MOST_TOLD ? String(told) : `${MOST_TOLD - 1}+`);
+  const offered = countOf(offers(hub).countReceived(viewer.id), 'offered to you');
   return html`
   ${item('/write', 'write', 'Write', section === 'write')}
-  ${item('/sources', 'sources', 'Sources', section === 'sources')}
+  ${item('/sources', 'sources', 'Sources', section === 'sources', offered)}
   ${viewer.role === 'admin' && item('/admin', 'overview', 'Admin', section?.startsWith('admin/') === true)}
   ${item('/notifications', 'bell', 'Notifications', section === 'notifications', toldCount)}
   ${item('/history', 'clock', 'Reading history', section === 'history')}

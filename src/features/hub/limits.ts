@@ -16,6 +16,8 @@ export const LIMITS = {
   'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
   'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],
   'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
+  'transfers': [429, 'Sources that one account transfers or offers: 60 at once, then one every 20 seconds.'],
+  'offers-open': [422, 'Sources that one account offers to members at the same time: 10.'],
   'follows-max': [422, 'Sources of others in one reading list: `SOURCES_MAX`.'],
   'opml-feeds': [422, 'Feeds of one OPML document: 5,000.'],
   'imports-at-once': [429, 'Imports of OPML of one account that are under way: 5.'],

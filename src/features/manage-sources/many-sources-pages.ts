@@ -17,6 +17,7 @@ import { changeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
+import { offers } from './offer-store.ts';
 import { stripsOf } from './run-views.ts';
 import { sourcesAfter } from './source-routes.ts';
 import { publicSourcesPage } from './source-views.ts';
@@ -42,7 +43,7 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice)
   const stripOf = stripsOf(times, sourceRuns(hub).days(managed.map(({ id }) => id)));
   return manySourcesPage({
     ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent,
-    removals: removalsOf(hub, viewer.id),
+    removals: removalsOf(hub, viewer.id), offered: offers(hub).countReceived(viewer.id),
   });
 }
 
