@@ -1,3 +1,4 @@
+import type { ClientKind } from '../turns.ts';
 import type { HistogramSample, Labels, Metric } from './exposition.ts';
 
 export type HttpMetrics = {
@@ -23,8 +24,9 @@ const LABELS = {
   code: 'status',
 };
 
-/** Indices into what `read` returns. */
-export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>[] = [
+type HttpReading = { http: readonly HistogramSample[]; waits: readonly HistogramSample[] };
+
+export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
   {
     type: 'counter',
     name: 'service_http_requests_total',
@@ -40,6 +42,14 @@ export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>
     bounds: ANSWER_BOUNDS,
     samples: ({ http }) => http,
   },
+  {
+    type: 'histogram',
+    name: 'service_web_turn_wait_seconds',
+    help: 'Time that requests have waited for their first turn, by whether their client is signed in.',
+    labels: { client: '`member`, `network`' },
+    bounds: ANSWER_BOUNDS,
+    samples: ({ waits }) => waits,
+  },
 ];
 
 /** Counts and durations of the answers of this process, in memory. `observe` makes no objects for a known series. */
@@ -49,7 +59,7 @@ export function createHttpMetrics(): HttpMetrics {
 
   function addSeries(method: string, route: string, code: number): Series {
     const labels = { method, route, code: String(code) };
-    const series = { labels, counts: new Array<number>(ANSWER_BOUNDS.length + 1).fill(0), sum: 0 };
+    const series = emptySeries(labels);
     all.push(series);
     const methods = getOrAdd(routes, route, () => new Map());
     getOrAdd(methods, method, () => new Map()).set(code, series);
@@ -60,12 +70,28 @@ export function createHttpMetrics(): HttpMetrics {
     const name = METHODS.has(method) ? method : OTHER_METHOD;
     const template = route ?? NO_ROUTE;
     const series = routes.get(template)?.get(name)?.get(code) ?? addSeries(name, template, code);
-    const bucket = bucketOf(seconds);
-    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
-    series.sum += seconds;
+    count(series, seconds);
   }
 
   return { observe, read: () => all };
+}
+
+type TurnWaits = { observe(client: ClientKind, seconds: number): void; read(): readonly HistogramSample[] };
+
+/** How long requests have waited for their first turn, in memory. */
+export function createTurnWaits(): TurnWaits {
+  const series = { member: emptySeries({ client: 'member' }), network: emptySeries({ client: 'network' }) };
+  return { observe: (client, seconds) => count(series[client], seconds), read: () => Object.values(series) };
+}
+
+function emptySeries(labels: Labels): Series {
+  return { labels, counts: new Array<number>(ANSWER_BOUNDS.length + 1).fill(0), sum: 0 };
+}
+
+function count(series: Series, seconds: number): void {
+  const bucket = bucketOf(seconds);
+  series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+  series.sum += seconds;
 }
 
 function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
