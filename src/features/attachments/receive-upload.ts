@@ -3,6 +3,7 @@ import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
+import { ownTurn } from '../../platform/turns.ts';
 import { requireRoomForFile } from '../hub/disk-reserve.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
@@ -41,6 +42,7 @@ export async function receiveUpload<Result>(
   try {
     const fields = await readForm(hub, req, share, files, typed).catch(refuse);
     await scanAll(hub, files, req);
+    await ownTurn();
     return await use({ fields, files });
   } finally {
     share.release(); // rows count towards the quota by now, or the form has failed
@@ -55,6 +57,7 @@ export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> 
     file.isKept = true; // before the move: a failed one may have moved the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
+  await ownTurn();
 }
 
 /** Whether the request's body is a multipart form. */

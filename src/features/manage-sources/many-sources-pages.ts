@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readFields, readForm } from '../../platform/http/body.ts';
 import { createInput, parseId } from '../../platform/http/input.ts';
 import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { iconsOfSources, sourceIcon } from '../attachments/icon-views.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { requireRoomOf } from '../hub/disk-reserve.ts';

@@ -1,3 +1,4 @@
+import { charged } from '../turns.ts';
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
@@ -95,7 +96,7 @@ export type Batch<Item> = {
   end(): void;
 };
 
-type Waiting<Item> = { item: Item; resolve(): void; reject(error: unknown): void };
+type Waiting<Item> = { write(batch: Batch<Item>): void; resolve(): void; reject(error: unknown): void };
 
 /** `error` is undefined on success. */
 type Ending = { error: unknown };
@@ -119,17 +120,17 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
     const started = performance.now();
     const batch = begin();
     const endings: Ending[] = [];
-    for (const { item } of all) {
+    for (const { write } of all) {
       if (endings.length > 0 && performance.now() - started > LONG_BATCH_MS) break;
-      endings.push(tryOne(batch, item));
+      endings.push(tryOne(() => write(batch)));
     }
     batch.end();
     return endings;
   }
 
-  function tryOne(batch: Batch<Item>, item: Item): Ending {
+  function tryOne(write: () => void): Ending {
     try {
-      batch.write(item);
+      write();
       return { error: undefined };
     } catch (error) {
       if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have undone the whole of it
@@ -160,12 +161,12 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
   return (item) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     if (waiting.length === 0) setImmediate(gather, performance.now(), 1);
-    waiting.push({ item, resolve, reject });
+    waiting.push({ write: charged((batch: Batch<Item>) => batch.write(item)), resolve, reject });
     return promise;
   };
 }
 
-function settle(one: Waiting<unknown> | undefined, { error }: Ending): void {
+function settle(one: Pick<Waiting<never>, 'resolve' | 'reject'> | undefined, { error }: Ending): void {
   if (error === undefined) one?.resolve();
   else one?.reject(error);
 }

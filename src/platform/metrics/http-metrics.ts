@@ -1,3 +1,4 @@
+import type { ClientKind } from '../turns.ts';
 import type { HistogramSample, Labels, Metric } from './exposition.ts';
 
 export type HttpMetrics = {
@@ -21,8 +22,9 @@ const LABELS = {
   code: 'status',
 };
 
-/** Indices into what `read` returns. */
-export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>[] = [
+type HttpReading = { http: readonly HistogramSample[]; waits: readonly HistogramSample[] };
+
+export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
   {
     type: 'counter',
     name: 'service_http_requests_total',
@@ -39,28 +41,47 @@ export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>
     bounds: ANSWER_BOUNDS,
     samples: ({ http }) => http,
   },
+  {
+    type: 'histogram',
+    name: 'service_web_turn_wait_seconds',
+    help: 'Time that requests have waited for their first turn, by whether their client is signed in.',
+    labels: { client: '`member`, `network`' },
+    bounds: ANSWER_BOUNDS,
+    samples: ({ waits }) => waits,
+  },
 ];
 
 /** Counts and durations of the answers of this process, in memory. */
 export function createHttpMetrics(): HttpMetrics {
   const all = new Map<string, Series>();
 
-  function newSeries(method: string, route: string, code: number): Series {
-    const counts = new Array<number>(ANSWER_BOUNDS.length + 1).fill(0);
-    return { labels: { method, route, code: String(code) }, counts, sum: 0 };
-  }
-
   return {
     observe(method, route = NO_ROUTE, code, seconds) {
       const name = METHODS.has(method) ? method : OTHER_METHOD;
       const key = `${name} ${code} ${route}`;
-      const series = all.get(key) ?? newSeries(name, route, code);
+      const series = all.get(key) ?? emptySeries({ method: name, route, code: String(code) });
       all.set(key, series);
-      const bucket = ANSWER_BOUNDS.findIndex((bound) => seconds <= bound);
-      const index = bucket < 0 ? ANSWER_BOUNDS.length : bucket;
-      series.counts[index] = (series.counts[index] ?? 0) + 1;
-      series.sum += seconds;
+      count(series, seconds);
     },
     read: () => [...all.values()],
   };
+}
+
+type TurnWaits = { observe(client: ClientKind, seconds: number): void; read(): readonly HistogramSample[] };
+
+/** How long requests have waited for their first turn, in memory. */
+export function createTurnWaits(): TurnWaits {
+  const series = { member: emptySeries({ client: 'member' }), network: emptySeries({ client: 'network' }) };
+  return { observe: (client, seconds) => count(series[client], seconds), read: () => Object.values(series) };
+}
+
+function emptySeries(labels: Labels): Series {
+  return { labels, counts: new Array<number>(ANSWER_BOUNDS.length + 1).fill(0), sum: 0 };
+}
+
+function count(series: Series, seconds: number): void {
+  const bucket = ANSWER_BOUNDS.findIndex((bound) => seconds <= bound);
+  const index = bucket < 0 ? ANSWER_BOUNDS.length : bucket;
+  series.counts[index] = (series.counts[index] ?? 0) + 1;
+  series.sum += seconds;
 }
