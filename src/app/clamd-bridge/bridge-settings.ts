@@ -41,7 +41,6 @@ export function loadBridgeConfigOrExit(env: Record<string, string | undefined>):
   return configOrExit(() => readBridgeConfig(settingsSource(env)));
 }
 
-/** Parses the path of a Unix socket, or host:port with an IPv6 address in brackets. */
 function clamdAddress(text: string): ClamdAddress {
   if (text.startsWith('/') && Buffer.byteLength(text) <= MAX_SOCKET_PATH) return { path: text };
   const [, bracketed, name, port = ''] = /^(?:\[([^\]]*)\]|([^:/]*)):(\d+)$/.exec(text) ?? [];

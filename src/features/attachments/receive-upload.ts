@@ -194,7 +194,6 @@ function overQuota(left: number): HttpError {
   return new HttpError(422, detail, { errors: [{ pointer: '/attachments', detail }], members: { bytesLeft: rest } });
 }
 
-/** 422 for an infected file. */
 function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }

@@ -196,12 +196,10 @@ function pathOf({ config }: Hub, urlHash: string): string {
   return join(config.dataDir, 'cache', urlHash.slice(0, 2), urlHash);
 }
 
-/** Bytes of the file, or undefined without one. */
 function cachedSize(hub: Hub, urlHash: string): Promise<number | undefined> {
   return stat(pathOf(hub, urlHash)).then(({ size }) => size, () => undefined);
 }
 
-/** Writes the file to tmp/ and moves it to its place. */
 async function writeCachedFile(hub: Hub, urlHash: string, body: Buffer): Promise<void> {
   const temporary = join(hub.config.dataDir, 'tmp', `cache-${randomUUID()}`);
   const path = pathOf(hub, urlHash);

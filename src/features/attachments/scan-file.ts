@@ -113,7 +113,6 @@ function send(
   source.pipe(request);
 }
 
-/** The complete answer. */
 async function receive(request: ClientRequest, host: string): Promise<ScannerAnswer> {
   const closed = new ScanFailure(`${host} closed the connection without an answer`);
   const response = await responseTo(request, (cause) => cause ?? closed);

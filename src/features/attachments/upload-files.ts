@@ -105,7 +105,6 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   };
 });
 
-/** No names if the folder does not exist. */
 function unlessMissing(error: unknown): string[] {
   if (codeOf(error) === 'ENOENT') return [];
   throw error;

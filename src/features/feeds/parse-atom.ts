@@ -153,7 +153,6 @@ function attachmentsOf(
   return [...all.values()];
 }
 
-/** A title as one line of plain text. */
 function atomTitle(title: XmlElement | undefined): string {
   if (title === undefined) return '';
   const kind = kindOf(title);

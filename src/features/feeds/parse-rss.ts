@@ -4,8 +4,8 @@ import {
 import { collectAttachments } from './collect-attachments.ts';
 import {
   absoluteUrl, baseInside, childrenInOrder, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems,
-  personNames, publishedInterval, titleText, truncationOf, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed,
-  type UnidentifiedItem,
+  personNames, publishedInterval, titleText, truncationOf, undeclaredToHtml, undeclaredToLine, type LinkBase,
+  type ParsedFeed, type UnidentifiedItem,
 } from './feed-values.ts';
 
 const IDS = ['guid', 'atom:id', 'id', 'dc:identifier'];

@@ -18,9 +18,9 @@ export function createSecret(): string {
 }
 
 /**
- * The keys that check signatures made with the secret. Throws RangeError for a malformed one. `whsec_…` works with both forms: Standard Webhooks decodes its
+ * The keys that check signatures made with the secret. `whsec_…` works with both forms: Standard Webhooks decodes its
  * base64 (24 to 64 bytes), GitHub's form uses the whole text with the prefix. Secrets of other services have no prefix
- * (16 to 256 bytes of UTF-8) and work with GitHub's form only.
+ * (16 to 256 bytes of UTF-8) and work with GitHub's form only. Throws RangeError for a malformed secret.
  */
 export function signingKeys(secret: string): SigningKeys {
   const github = Buffer.from(secret);

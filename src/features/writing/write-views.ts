@@ -148,7 +148,6 @@ function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
 }
 
-/** Above a form that shows a draft. */
 function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html | false {
   if (savedAt === undefined || !isOpened) return false;
   return html`
@@ -165,7 +164,6 @@ function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
 <p class="hint">${kept}</p>`;
 }
 
-/** The preview, above the form. */
 function previewOf({ preview }: PostForm): Html | false {
   return preview !== undefined && html`
 <section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>

@@ -83,7 +83,7 @@ function stopsEndTag({ output }: OpenElement, name: string, kind: ElementKind): 
 
 /** The index of the innermost open element written as `output` that a start tag may close, or -1. */
 function findInScope(draft: MarkupDraft, output: string, boundaries: ReadonlySet<string>): number {
-  const index = draft.stack.findLastIndex((candidate) => candidate.output === output || boundaries.has(candidate.output));
+  const index = draft.stack.findLastIndex((one) => one.output === output || boundaries.has(one.output));
   return draft.stack[index]?.output === output ? index : -1;
 }
 

@@ -19,9 +19,9 @@ type Tag = { name: string; attributes: Attributes; selfClosing: boolean; end: nu
 const MAX_ATTRIBUTES = 100;
 
 /** Elements without content and end tag, those of older versions of HTML included. */
-export const VOID_ELEMENTS = new Set([
-  'area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr',
-].flatMap((line) => line.split(' ')));
+export const VOID_ELEMENTS = new Set(
+  'area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr'.split(' '),
+);
 
 /** Elements inside which CDATA exists and raw-text elements do not. */
 export const FOREIGN_ELEMENTS = new Set(['svg', 'math']);

@@ -106,9 +106,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
       const addresses = await resolveTarget(url, who, guard, signal);
       assertWanted(url, addresses.map(({ address }) => address), request);
       const headers = headersFor(url, request, userAgent);
-      const { maxBytes, large, take } = request;
-      const reading = { ...(large && { large }), ...(take && { take }) };
-      return exchange({ url, who, addresses, headers, maxBytes, headerMs, idleMs, signal, ...reading });
+      return exchange({ ...request, url, who, addresses, headers, headerMs, idleMs, signal });
     });
   }
 }
