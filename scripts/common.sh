@@ -1,7 +1,6 @@
 # shellcheck shell=sh disable=SC2034
 # Sourced first by the scripts that people, cron and systemd run. Sets $root, the project's folder.
 
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin" # cron's is short
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 
 # Prints the script's header comment, which is its help.
@@ -69,7 +68,7 @@ end_processes() {
   done
 }
 
-# Makes signals end this script with the usual exit codes, after its trap for EXIT.
+# SIGHUP, SIGINT and SIGTERM end the script with the usual exit codes; its trap for EXIT runs.
 exit_on_signals() {
   trap 'exit 129' HUP
   trap 'exit 130' INT

@@ -10,6 +10,7 @@
 set -eu
 umask 077
 export LC_ALL=C
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 trouble() {

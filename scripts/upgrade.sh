@@ -14,6 +14,7 @@
 # Everything is in functions: the shell has read this file before the upgrade replaces it.
 set -eu
 umask 077
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 say() {

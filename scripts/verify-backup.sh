@@ -9,6 +9,7 @@
 
 set -eu
 umask 077
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 . "$root/scripts/open-sealed.sh"

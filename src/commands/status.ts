@@ -28,14 +28,14 @@ export const statusCommand: Command = {
 const MARKS: Record<Level, string> = { good: 'ok', off: '-', warn: 'WARN', bad: 'BAD' };
 
 /** "All is well.", or the number of problems. */
-export function overallVerdict(all: readonly Finding[]): string {
+function overallVerdict(all: readonly Finding[]): string {
   const problems = problemsOf(all);
   if (problems.length === 0) return 'All is well.\n';
   return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
 }
 
 /** One line for the finding; a second with the problem, since when, and what to do. Control characters are removed. */
-export function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
+function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
   const below = [problem, sinceInWords(since), whatToDo].filter(Boolean).join(' ');
@@ -43,7 +43,7 @@ export function findingLines({ subject, level, state, detail, at, problem, since
 }
 
 /** The findings as JSON: times in RFC 3339, null if unknown. */
-export function jsonOf(all: readonly Finding[]): string {
+function jsonOf(all: readonly Finding[]): string {
   const findings = all.map(({ subject, level, state, detail, at, problem, since, whatToDo }) => ({
     subject, level, state, detail, at: at === null ? null : isoTime(at),
     problem, since: since === null ? null : isoTime(since), whatToDo,

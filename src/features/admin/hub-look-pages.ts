@@ -19,8 +19,6 @@ const HUES: [hue: number, name: string][] = [
   [125, 'Moss'], [155, 'Fern'], [185, 'Teal'], [215, 'Lake'], [240, 'Sea'],
 ];
 
-type LookForm = { values: Record<string, string>; problem?: HttpError };
-
 export async function changeHub(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(changeLook(hub, await readJson(req), req));
 }
@@ -44,7 +42,7 @@ function changeLook(hub: Hub, values: Record<string, unknown>, by: By): HubLook 
 
 export function showLook(hub: Hub): Reply {
   const { name, text, hue } = hubLook(hub).read();
-  return page(lookPage({ values: { name, text, hue: String(hue) } }));
+  return page(lookPage({ name, text, hue: String(hue) }));
 }
 
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -54,11 +52,11 @@ export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
     return seeOther(saying('/admin/hub', 'look-saved'));
   } catch (problem) {
     if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
-    return page(lookPage({ values, problem }), problem.status);
+    return page(lookPage(values, problem), problem.status);
   }
 }
 
-function lookPage({ values, problem }: LookForm): Page {
+function lookPage(values: Record<string, string>, problem?: HttpError): Page {
   const main = html`
 <form method="post" action="/admin/hub" class="stack narrow">
   <label>Name of the hub

@@ -78,10 +78,10 @@ ${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</s
 }
 
 /** The problem that ended last, in words, and when (unix ms). */
-export type PastTrouble = { words: string; at: number };
+type PastTrouble = { words: string; at: number };
 
 /** "All is well", or what is wrong, since when, what to do, and a link to the page that helps. */
-export function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
+function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
   const [worst, ...others] = problems;
   if (!worst) {
     const before = past && html`<p>${past.words}, since ${showTime(times, past.at, 'since')}.</p>`;
@@ -113,7 +113,7 @@ const LAMP_WORDS: Record<Level, string> = {
 };
 
 /** The tiles, one for each finding. */
-export function tiles(all: Finding[], times: Times): Html {
+function tiles(all: Finding[], times: Times): Html {
   return html`<dl class="tiles">${all.map((one) => tile(one, times))}</dl>`;
 }
 
@@ -129,7 +129,7 @@ ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
 }
 
 /** Failing sources, each with the reason and a button that tries again. */
-export function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
+function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
 <li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>
 <p><span class="bad">Since ${showTime(times, since, 'since')}.</span> <span dir="auto">${

@@ -20,7 +20,7 @@ const MAX_PROBLEM = 300; // characters
  * Something that went wrong. `event`: the name of a condition in `health/conditions.ts`. `source`: the source that it
  * is about, or null; deleting the source removes what the alert says of it. `problem`: one line.
  */
-export type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
+type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
 
 /** What messages of one name say. Titles are without a full stop. */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };

@@ -100,7 +100,7 @@ export function removeOldDeliveries(hub: Hub, limit: number): number {
 export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
 
 /** The operator's receiver. `timeoutMs`: milliseconds for one whole attempt. */
-export type Receiver = {
+type Receiver = {
   url: string;
   format: AlertFormat | 'auto';
   userAgent: string;
@@ -204,9 +204,9 @@ function reasonOf(error: unknown, host: string): string {
 }
 
 /** The receiver's answer. `isWhole`: false if it broke off or exceeded the limit. */
-export type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
+type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
-export type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
+type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
 
 const WORTH_RETRYING = new Set([408, 425, 429]);
 

@@ -17,11 +17,13 @@ import { isStagingName, itemsIn, restoreFolders, swapBack, swapIn } from './swap
 const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
-/** `called`: the operator's name for the backup, if the folder is a copy of it. */
-type BeginOptions = Omit<StageOptions, 'staged'> & { called?: string | undefined };
-
-/** Stages a backup; from now on the hub does not start. Throws BackupError while another restore is in progress. */
-export async function beginRestore(options: BeginOptions): Promise<Staged & { state: RestoreState }> {
+/**
+ * Stages a backup; from now on the hub does not start. `called`: the operator's name for the backup, if the folder is a
+ * copy of it. Throws BackupError while another restore is in progress.
+ */
+export async function beginRestore(
+  options: Omit<StageOptions, 'staged'> & { called?: string | undefined },
+): Promise<Staged & { state: RestoreState }> {
   const { dataDir, backup, clock, called = writtenPath(resolve(backup)) } = options;
   if (readRestoreState(dataDir)) throw new BackupError('a restore was interrupted: run restore.sh --recover first');
   await removeStaged(dataDir);

@@ -107,7 +107,7 @@ export async function fileSize(folder: string, name: string): Promise<number> {
 }
 
 /** Requires exactly three plain files: a write-ahead log would change the database's content. */
-export async function requireFiles(folder: string): Promise<void> {
+async function requireFiles(folder: string): Promise<void> {
   const found = await readdir(folder).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') throw new BackupError(`there is no folder ${writtenPath(folder)}${SEE_LIST}`);
     if (codeOf(error) !== 'ENOTDIR') throw error;

@@ -64,12 +64,8 @@ export function readHealth(hub: Hub): Health {
     schemaVersion: schemaVersionReader(hub)(),
     oldestDueJobSeconds: oldestDueSeconds(hub),
     ...readBackups(hub),
-    degraded: degradedBy(hub),
+    degraded: CONDITIONS.flatMap(({ degrades, look }) => (degrades && look(startReading(hub)) ? [degrades] : [])),
   };
-}
-
-function degradedBy(hub: Hub): Health['degraded'] {
-  return CONDITIONS.flatMap(({ degrades, look }) => (degrades && look(startReading(hub)) ? [degrades] : []));
 }
 
 /** Read from files, not from the database: after a restore that would be as old as the backup. */

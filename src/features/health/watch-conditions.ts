@@ -1,5 +1,5 @@
 import { hasPassed, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
-import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
+import { createWorker } from '../../platform/jobs/worker.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { deliverAlert } from '../alerts/send-alert.ts';
 import { resolveAlert, tellAlerts, watchAlert, type AlertWords } from '../alerts/raise-alerts.ts';
@@ -57,11 +57,12 @@ const LONGEST_GAP = MINUTE;
 const GRACE = 2 * SECOND;
 
 /** What web remembers between its looks, and its deliverer of alerts. */
-const watches = once((hub: Hub) => ({
-  isStill: noticingStillness(hub.clock),
-  deliverer: createDeliverer(hub),
-  isDelivering: false,
-}));
+const watches = once((hub: Hub) => {
+  const { db, clock, log } = hub;
+  const [queue, handlers] = [workerQueue(hub), jobHandlers(hub, [deliverAlert])];
+  const deliverer = createWorker({ db, queue, handlers, clock, log, onError: (error) => noteError(hub, error) });
+  return { isStill: noticingStillness(clock), deliverer, isDelivering: false };
+});
 
 /**
  * Web's look at the worker. If the worker was not seen for five minutes, web raises `worker-silent` and delivers alerts
@@ -91,12 +92,6 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
   hub.log.info(event, { kind: deliverAlert.name });
   if (isNeeded) watch.deliverer.start();
   else await watch.deliverer.stop(GRACE);
-}
-
-function createDeliverer(hub: Hub): Worker {
-  const { db, clock, log } = hub;
-  const handlers = jobHandlers(hub, [deliverAlert]);
-  return createWorker({ db, queue: workerQueue(hub), handlers, clock, log, onError: (error) => noteError(hub, error) });
 }
 
 /**

@@ -35,12 +35,8 @@ export function merge(earlier: Figures, later: Figures): Figures {
   const merged = { ...earlier };
   for (const [name, value] of Object.entries(later) as [Figure, number][]) {
     const before = earlier[name];
-    merged[name] = before === undefined ? value : mergeOne(FIGURES.get(name), before, value);
+    const kind = before === undefined ? 'last' : FIGURES.get(name);
+    merged[name] = kind === 'sum' ? (before ?? 0) + value : kind === 'max' ? Math.max(before ?? 0, value) : value;
   }
   return merged;
-}
-
-function mergeOne(kind: Kind | undefined, before: number, value: number): number {
-  if (kind === 'sum') return before + value;
-  return kind === 'max' ? Math.max(before, value) : value;
 }

@@ -9,8 +9,6 @@ export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
 
 const FORGOTTEN_AT_ONCE = 3; // rows
 
-type Bounds = { step: number; before: number; after: number; most: number };
-
 /** `figures`: a JSON array by position; null is unknown. */
 type Row = { at: number; figures: string };
 
@@ -33,7 +31,7 @@ export const history = store(({ db, clock }) => {
   const put = db.prepare<[number, number, string]>('keep bucket', `
     INSERT INTO history (step, at, figures) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET figures = excluded.figures`);
-  const removeOld = db.prepare<[Bounds]>('forget old buckets', `
+  const removeOld = db.prepare<[Record<'step' | 'before' | 'after' | 'most', number>]>('forget old buckets', `
     DELETE FROM history WHERE step = @step AND at IN
       (SELECT at FROM history WHERE step = @step AND (at < @before OR at > @after) ORDER BY at LIMIT @most)`);
 

@@ -3,9 +3,6 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { shortTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
-/** A span of time and its name in the tooltip. */
-export type TimeStep = { name: string };
-
 /** A line or a colour of bars. `tone`: a class of the stylesheet. Each step has a value; undefined is unknown. */
 export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
 
@@ -20,14 +17,14 @@ export type Plot = {
   limit?: { at: number; words: string };
 };
 
-/** The five labels of the time axis. */
-type Axis = { steps: TimeStep[]; marks: string[] };
+/** The names of the spans of time, and the five labels of the axis. */
+type Axis = { steps: string[]; marks: string[] };
 
 /** The time axis of these spans: steps and labels. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
   const quarter = starts.length / 4;
   const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));
-  return { steps: starts.map((at) => ({ name: shortTime(times, at, 'both') })), marks: [...marks, last] };
+  return { steps: starts.map((at) => shortTime(times, at, 'both')), marks: [...marks, last] };
 }
 
 /** A plot with its key, and the same data as a table. No element has an inline style, because of the CSP. */
@@ -68,7 +65,7 @@ function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undef
 <path class="grid" d="M0 0H${width}M0 50H${width}M0 100H${width}"/>${
   limitAt !== undefined && html`<path class="limit" d="M0 ${limitAt}H${width}"/>`}${
   series.map(({ tone }, index) => html`<path class="${shape} ${tone}" d="${drawn[index]}"/>`)}
-<g class="hits">${steps.map(({ name }, step) =>
+<g class="hits">${steps.map((name, step) =>
   html`<rect x="${step}" width="1" height="100"><title>${name}: ${told(plot, step)}</title></rect>`)}</g></svg>`;
 }
 
@@ -122,7 +119,7 @@ function linePath(values: (number | undefined)[], top: number): string {
 /** The data as a table, the last step first. */
 function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
   const cell = (value: number | undefined): Html => html`<td>${value === undefined ? '–' : unit.say(value)}</td>`;
-  const rows = steps.map(({ name }, step) =>
+  const rows = steps.map((name, step) =>
     html`<tr><th scope="row">${name}</th>${series.map(({ values }) => cell(values[step]))}</tr>`);
   return html`<details><summary>As a table<span class="unseen">: ${title}</span></summary><div class="scroll"
   tabindex="0" role="region" aria-labelledby="${id}"><table><thead><tr><th scope="col">From</th>${

@@ -104,7 +104,7 @@ function postsPerDay(hub: Hub, times: Times): Html {
   const all = sum(values);
   const now = all === undefined ? '' : `${COUNT.say(all)} in ${DAYS} days`;
   const plot = bars('posts', 'Posts a day', now, [{ name: 'posts', tone: 'c1', values }]);
-  return plotView(plot, { marks, steps: noons.map((at) => ({ name: shortTime(days, at, 'day') })) });
+  return plotView(plot, { marks, steps: noons.map((at) => shortTime(days, at, 'day')) });
 }
 
 function bars(id: string, title: string, now: string, series: Series[], unit: Unit = COUNT): Plot {

@@ -54,20 +54,17 @@ export function noteChangedSettings(hub: Hub): void {
 
 /** Names of settings that need a restart of web, worker or this process. */
 export function settingsToApply(hub: Hub): string[] {
-  const others = (['web', 'worker'] as const).filter((program) => program !== hub.program && isRunning(hub, program))
+  const isRunning = (program: string): boolean =>
+    !hasPassed(heartbeats(hub).lastSeen(program) ?? -Infinity, PROCESS_ALIVE, hub.clock());
+  const others = ['web', 'worker'].filter((program) => program !== hub.program && isRunning(program))
     .flatMap((program) => noted(hub, program));
   return [...new Set([...changedSettings(hub.config), ...others])];
-}
-
-function isRunning(hub: Hub, program: string): boolean {
-  return !hasPassed(heartbeats(hub).lastSeen(program) ?? -Infinity, PROCESS_ALIVE, hub.clock());
 }
 
 function noted(hub: Hub, program: string): string[] {
   return readings(hub).find<Note>(nameOf(program))?.reading.names ?? [];
 }
 
-/** Key of the stored note. */
 function nameOf(program: string): string {
   return `changed settings of ${program}`;
 }

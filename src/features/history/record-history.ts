@@ -42,7 +42,9 @@ export function beatOfWorker(hub: Hub): void {
 function beatAndRecord(hub: Hub): void {
   const at = hub.clock() - hub.clock() % FINE;
   const state = open(hub);
-  const bucket = state.bucket ?? reopen(hub, at);
+  // In the first bucket after a start, web's earlier note counts if it is recent.
+  const bucket = state.bucket ??
+    { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
   look(hub, bucket);
   if (state.bucket && bucket.at === at) return heartbeats(hub).beat('worker');
   const ended = bucket.at === at ? null : { ...bucket.figures, ...closing(hub), ...growth(hub, bucket.at) };
@@ -56,12 +58,6 @@ function beatAndRecord(hub: Hub): void {
     if (isToStart) readings(hub).put(TOTALS, totals);
   });
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
-}
-
-/** The first bucket after a start. Web's earlier note counts if it is recent. */
-function reopen(hub: Hub, at: number): Open {
-  const web = baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null;
-  return { at, figures: {}, web };
 }
 
 /** The counters from which growth is computed; null after a long pause, as its growth has no known time. */

@@ -151,8 +151,6 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-type State = Pick<ListedPost, 'id' | 'read' | 'starred'>;
-
 /** The form of a page's state buttons. Without the script they return to `from`; `#post-` gets the row's id added. */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
@@ -161,7 +159,7 @@ export function stateForm(from: string): Html {
 /** Returns a function for buttons that toggle a post's read state or star. The script sends them without a new page. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
-): (post: State) => Html {
+): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {
   const [kindClass, label] = kind === 'read' ? ['seen', 'Read'] : ['star', 'Star'];
   const [off, on] = [false, true].map((isOn) => html`class="${kindClass} ${look}" name="${kind}"
  value="${isOn ? 0 : 1}" aria-pressed="${String(isOn)}" aria-label="${label}" title="${label}" form="state"`);
@@ -177,13 +175,16 @@ function row(list: ShownList, postAt: PostAt, post: ListedPost): Html {
   const { view, times } = list;
   const { id, read, starred, sourceId, sourceTitle } = post;
   const { title, rest } = textsOf(list, post);
+  const picture = list.pictures.get(id);
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}">
 ${readButton(post)}${list.icons.get(sourceId)}
 <div class="text" ${languageOf(post)}>
 <h3 dir="auto" id="t${id}"><a href="${postAt(id)}">${title}</a></h3><p
  class="line" dir="auto">${
  view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
-${showTime(times, post.publishedAt, 'row')}${thumbnail(list.pictures.get(id))}${starButton(post)}${
+${showTime(times, post.publishedAt, 'row')}${
+  picture !== undefined && html`<img class="thumb" src="${picture}" width="52" height="39" alt="" loading="lazy">`}${
+  starButton(post)}${
   rowMenu(list, post)}</li>
 `;
 }
@@ -193,11 +194,6 @@ function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: List
   const { title, rest } = titleOf(post, SUMMARY_LENGTH);
   if (q === undefined) return { title, rest };
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
-}
-
-function thumbnail(path: string | undefined): Html | undefined {
-  return path === undefined ? undefined : html`<img class="thumb" src="${path}" width="52" height="39" alt=""
- loading="lazy">`;
 }
 
 function rowMenu(list: ShownList, { id, url }: ListedPost): Html | false {

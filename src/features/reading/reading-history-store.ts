@@ -10,10 +10,6 @@ export type ReadPost = { postId: number; title: string; sourceId: number; source
 /** A place in the history, last read first: just after this entry. */
 type HistoryPosition = { readAt: number; postId: number };
 
-type Reader = Pick<Viewer, 'id' | 'role'>;
-
-type OldEntries = { id: number; before: number; limit: number };
-
 const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
 
 /** Old entries of one reader removed before the next reader's turn. */
@@ -46,7 +42,7 @@ export const readingHistory = store(({ db, clock }) => {
   const selectReader = db.prepare<[number, number], { id: number }>('account with old reading history', `
     ${READERS} SELECT id FROM readers
      WHERE EXISTS (SELECT 1 FROM reading_history WHERE account_id = readers.id AND read_at < ?) LIMIT 1`);
-  const removeOld = db.prepare<[OldEntries]>('remove old reading history', `
+  const removeOld = db.prepare<[Record<'id' | 'before' | 'limit', number>]>('remove old reading history', `
     DELETE FROM reading_history WHERE account_id = @id AND post_id IN
       (SELECT post_id FROM reading_history
         WHERE account_id = @id AND read_at < @before ORDER BY read_at LIMIT @limit)`);
@@ -68,9 +64,8 @@ export const readingHistory = store(({ db, clock }) => {
     },
 
     /** The posts that the reader has opened and may still see, last read first. */
-    list(reader: Reader, { readAt, postId }: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] {
-      return selectPage.all({ ...asking(reader), readAt, postId, limit });
-    },
+    list: (reader: Pick<Viewer, 'id' | 'role'>, from: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
+      selectPage.all({ ...asking(reader), readAt: from.readAt, postId: from.postId, limit }),
     /** Removes up to `limit` entries of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 

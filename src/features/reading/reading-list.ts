@@ -75,9 +75,9 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
 }
 
 /** `reached`: where a search stopped before it found enough, if there may be more. */
-type FoundPositions = { found: Position[]; reached?: Position | undefined };
-
-function find(hub: Hub, viewer: Viewer, view: View, paging: Paging): FoundPositions {
+function find(
+  hub: Hub, viewer: Viewer, view: View, paging: Paging,
+): { found: Position[]; reached?: Position | undefined } {
   const { kind, folder, sourceId, since, q } = view;
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);

@@ -1,7 +1,5 @@
 import { store } from '../hub/hub.ts';
 
-type Removed = Record<string, number>;
-
 type RunRow = { startedAt: number; finishedAt: number | null; removed: string };
 
 /** The current or last run. Stored so that it survives restarts and all processes see it. Times in unix ms. */
@@ -17,7 +15,7 @@ export const retentionRuns = store(({ db }) => {
 
   function find() {
     const row = select.get();
-    return row && { ...row, removed: JSON.parse(row.removed) as Removed };
+    return row && { ...row, removed: JSON.parse(row.removed) as Record<string, number> };
   }
 
   return {
