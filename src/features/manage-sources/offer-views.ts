@@ -68,5 +68,5 @@ export function offerNotice(offer: Offer, times: Times): Html {
 /** Tells a member how many sources they are offered; nothing for none. */
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
-<a href="/offers">See offers</a></p>`;
+<a class="button" href="/offers">See offers</a></p>`;
 }
