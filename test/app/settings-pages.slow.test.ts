@@ -110,7 +110,7 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
 
   await follow(browser, 'a[href="/sources/1/transfer"]');
   await submit(browser, { username: 'nobody' }, 'main form button');
-  assert.match(await browser.text('[role=alert]'), /no account with this name/);
+  assert.match(await browser.text('[role=alert]'), /no active account with this name/);
   await browser.run(`document.querySelector('[name=username]').value = ''`);
   await submit(browser, { username: 'ada' }, 'main form button');
   assert.equal(await path(browser), '/sources/1?said=source-transferred', 'it is public still');

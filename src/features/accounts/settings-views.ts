@@ -35,8 +35,8 @@ type Settings = {
   sent?: SentSettings | undefined;
 };
 
-const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sources, posts, drafts, follows, reading ' +
-  'history, notifications, preferences, sessions, names of tokens, and your part of the audit log.';
+const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sources, offers, posts, drafts, follows, ' +
+  'reading history, notifications, preferences, sessions, names of tokens, and your part of the audit log.';
 
 /** Page: the viewer's account and preferences. */
 export function accountSettingsPage(settings: Settings): Page {

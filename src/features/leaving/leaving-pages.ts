@@ -40,8 +40,8 @@ function leavePage(
   const main = html`
 <section class="narrow">
   <h1>Delete your account</h1>
-  <p class="lead">Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications and
-    invitations are deleted permanently. In the audit log, a made-up name replaces yours.</p>
+  <p class="lead">Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications,
+    offers and invitations are deleted permanently. In the audit log, a made-up name replaces yours.</p>
   <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
   <p class="hint">The download has the addresses of your posts’ files, not the files. Save the files before you delete

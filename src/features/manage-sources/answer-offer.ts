@@ -10,7 +10,7 @@ import { mayManage, sources, type Source } from '../sources/source-store.ts';
 import { sourcesLeft, tooManySources } from './add-source.ts';
 import { changeOwner } from './give-source.ts';
 import { offers, type Offer } from './offer-store.ts';
-import { offersPath } from './tell-followers.ts';
+import { forgetOffered } from './tell-followers.ts';
 
 /** An open offer. 410 if it has ended, 404 if there was none or the viewer is not concerned. */
 function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): Offer {
@@ -56,12 +56,13 @@ export function declineOffer(hub: Hub, id: number, by: By): void {
   hub.db.write('decline offer', () => {
     const offer = receivedOffer(hub, id, by.viewer);
     offers(hub).end(id);
+    forgetOffered(hub, offer.sourceId);
     audit(hub, 'source.offer-declined', by, targetOf(offer), { offer: id });
     tellSenders(hub, offer, 'source.offer-declined', 'was declined');
   });
 }
 
-/** Withdraws an offer of a source that the viewer may manage, with the receiver's notification of it. */
+/** Withdraws an offer of a source that the viewer may manage. */
 export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
   return hub.db.write('withdraw offer', () => {
     const offer = openOffer(hub, id, ({ sourceId }) => {
@@ -69,7 +70,7 @@ export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
       return source !== undefined && mayManage(source, by.viewer);
     });
     offers(hub).remove(id);
-    notifications(hub).removeAbout(offersPath(offer.sourceId), 100);
+    forgetOffered(hub, offer.sourceId);
     audit(hub, 'source.offer-withdrawn', by, targetOf(offer), { offer: id });
     return offer;
   });
@@ -80,6 +81,7 @@ export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {
     offers(hub).end(offer.id);
+    forgetOffered(hub, offer.sourceId);
     tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
   }
   return expired.length;

@@ -10,7 +10,7 @@ import { notifications } from '../notifications/notification-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
 import { manageableSource, sources, type Source } from '../sources/source-store.ts';
 import { offers, type Offer } from './offer-store.ts';
-import { countFollowers, offersPath, tellFollowers } from './tell-followers.ts';
+import { countFollowers, forgetOffered, offersPath, tellFollowers } from './tell-followers.ts';
 
 const GIVE_LIMIT: NamedLimit = { name: 'transfers', burst: 60, everyMs: 20 * SECOND };
 
@@ -112,6 +112,7 @@ export function changeOwner(
     // Ids rather than names: either account may be deleted later.
     const detail = { from: source.ownerId, to: ownerId, ...(offer && { offer: offer.id }) };
     audit(hub, 'source.transferred', by, { kind: 'source', id: sourceId, name: source.title }, detail);
+    forgetOffered(hub, sourceId);
     notifyTransferred(hub, source, ownerId, offer?.senderId ?? source.ownerId);
     const given = sources(hub).find(sourceId) ?? source;
     tellFollowers(hub, 'source.new-owner', source, given, [ownerId]);

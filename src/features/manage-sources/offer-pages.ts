@@ -11,9 +11,10 @@ import { offersPage } from './offer-views.ts';
 
 const PER_PAGE = 50;
 
+/** Page: open offers. `problem`: why the one with this id could not be accepted; the page then begins with it. */
 export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?: HttpError, id = 0): Reply {
   const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
-    offers(hub).openOf(viewer.id, after?.id ?? 0, limit), PER_PAGE);
+    offers(hub).openOf(viewer.id, problem ? id - 1 : after?.id ?? 0, limit), PER_PAGE);
   const received = items.filter(({ receiverId }) => receiverId === viewer.id);
   const sent = items.filter(({ receiverId }) => receiverId !== viewer.id);
   const visible = new Set(received.map(({ sourceId }) => sourceId).filter((one) => maySeeSource(hub, one, viewer)));

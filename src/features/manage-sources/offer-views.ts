@@ -29,7 +29,7 @@ function receivedItem(offer: Offer, { times, refused, visible }: ShownOffers): H
   const problem = refused?.id === id ? refused.problem : undefined;
   return html`
   <li id="source-${sourceId}"><div>${titleOf(offer, visible.has(sourceId))}
-    <p class="meta">from <bdi>${sender}</bdi>, open until ${showTime(times, expiresAt)}</p>
+    <p class="hint">from <bdi>${sender}</bdi>, open until ${showTime(times, expiresAt)}</p>
     ${problem && html`<p class="fault" role="alert">${problem.message}</p>`}</div>
     <div class="actions"><form method="post" action="/offers/${id}/accept">
       <button class="primary" aria-label="Accept ${title}" ${problem && html`autofocus`}>Accept</button></form>
@@ -40,13 +40,14 @@ function receivedItem(offer: Offer, { times, refused, visible }: ShownOffers): H
 function sentItem(offer: Offer, { times }: ShownOffers): Html {
   return html`
   <li><div>${titleOf(offer, true)}
-    <p class="meta">to ${receiverOf(offer)}, open until ${showTime(times, offer.expiresAt)}</p></div>
+    <p class="hint">to ${receiverOf(offer)}, open until ${showTime(times, offer.expiresAt)}</p></div>
     ${withdrawForm(offer)}</li>`;
 }
 
 function titleOf({ sourceId, title }: Offer, isLink: boolean): Html {
-  return isLink ? html`<a class="title" href="/sources/${sourceId}" dir="auto">${title}</a>`
-    : html`<span class="title" dir="auto">${title}</span>`;
+  const shown = html`<span dir="auto">${title}</span>`;
+  return isLink ? html`<a class="title" href="/sources/${sourceId}">${shown}</a>`
+    : html`<span class="title">${shown}</span>`;
 }
 
 function receiverOf({ toFollower, receiver }: Offer): Html {
@@ -67,5 +68,5 @@ export function offerNotice(offer: Offer, times: Times): Html {
 /** Tells a member how many sources they are offered; nothing for none. */
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
-<a href="/offers">See offers</a></p>`;
+<a class="button" href="/offers">See offers</a></p>`;
 }

@@ -11,14 +11,22 @@ const HAPPENED = {
   'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
+/** A source has one open offer, so there is hardly more than one notification. */
+const FORGOTTEN_AT_ONCE = 100;
+
 /** The path of notifications about a deleted source. Deleting an account finds those with its titles by this path. */
 export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }
 
-/** The path of notifications that a source is offered. They are found by it when the offer or the source goes. */
+/** The path of the receiver's notification that a source is offered. */
 export function offersPath(sourceId: number): string {
   return `/offers#source-${sourceId}`;
+}
+
+/** Removes the receiver's notification of an offer that has ended. */
+export function forgetOffered(hub: Hub, sourceId: number): void {
+  notifications(hub).removeAbout(offersPath(sourceId), FORGOTTEN_AT_ONCE);
 }
 
 /** Number of followers of a public source, without its owner; 0 for a private one. */

@@ -184,7 +184,7 @@ test('what others follow is not taken from them silently: the page says how many
   assert.equal((await dan.form(`/offers/${offered?.id}/accept`)).headers.get('location'), `/sources/${kept}?said=offer-accepted`);
   const [source] = await itemsAt(bob, '/api/sources');
   assert.deepEqual(source?.['owner'], { id: 4, displayName: 'dan' }, 'who has followed it longest');
-  assert.deepEqual(await notificationTitles(dan), ['“Kept” now belongs to you', '“Kept” is offered to you']);
+  assert.deepEqual(await notificationTitles(dan), ['“Kept” now belongs to you']);
   assert.deepEqual(await notificationTitles(carol), ['“Kept” has a new owner; you still follow it']);
 
   const hide = { title: 'Hidden', visibility: 'private' };

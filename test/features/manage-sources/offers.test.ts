@@ -50,7 +50,7 @@ test('before accepting, a member sees the title of a private source and who offe
   assert.deepEqual(await offersOf(bob), [{ ...listed, direction: 'sent' }]);
   for (const path of [`/api/sources/${id}`, `/api/posts/${post}`]) assert.equal((await carol.get(path)).status, 404);
   const { text } = await carol.page('/offers');
-  assert.match(text, /Offered to you[^]*<span class="title" dir="auto">Diary<[^]*from <bdi>bob</);
+  assert.match(text, /Offered to you[^]*<span class="title"><span dir="auto">Diary<[^]*from <bdi>bob</);
   assert.doesNotMatch(text, /Monday|href="\/sources\/\d/);
   assert.match((await carol.page('/sources')).text, /Sources<\/span><span class="count" *>1[^]*You are offered 1 source\./);
   assert.match((await bob.page(`/sources/${id}`)).text, /Offered to <bdi>carol<[^]*action="\/offers\/1\/withdraw"/);
