@@ -19,6 +19,9 @@ const HEAD_OF_MEBIBYTE = Buffer.from(`POST /api/webhooks/999999 HTTP/1.1\r\nHost
 setPriority(19);
 const end = performance.now() + Number(milliseconds);
 
+/** Comes from an address that the hub takes for a proxy, which names others. */
+const asProxy = new Agent({ keepAlive: true, localAddress: '127.0.0.2' });
+
 type Attack = () => Promise<void>;
 type Act = () => Promise<void>;
 
@@ -50,6 +53,23 @@ export const ATTACKS: Record<string, Attack> = {
       page.once('connect', () => page.destroy());
       await sleep(5);
     });
+  },
+  'a feed that is not kept, 12 times a second': () => repeat(12, async () => {
+    await visit('/posts.atom', '203.0.113.1');
+    await sleep(1_000);
+  }),
+  'a feed that is not kept, from one address': () => repeat(16, () => visit('/posts.atom', '203.0.113.1')),
+  'a feed that is not kept, from 100 IPv6 /64s of four /48s': async () => {
+    await Promise.all(Array.from({ length: 100 }, (_, n) => repeat(1, () => visit('/posts.atom', networkOf(n)))));
+  },
+  'floods of health and metrics': () => repeat(32, async () => {
+    await visit('/api/health', '203.0.113.1');
+    await visit('/api/metrics', networkOf(1));
+  }),
+  '10 exports of an account': () => repeat(10, () => get('/api/account/export')),
+  '10 edits of a long post at once': async () => {
+    const id = await addLongPost();
+    await repeat(10, editing(id));
   },
 };
 
@@ -95,6 +115,28 @@ function deadHosts(): string[] {
 function writingLongPost(): Act {
   const content = '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28);
   return posting('/api/posts', { sourceId: Number(source), title: 'Long', content, contentType: 'text/html' });
+}
+
+async function addLongPost(): Promise<number> {
+  const body = JSON.stringify({ sourceId: Number(source), title: 'Long', content: '<p>text</p>', contentType: 'text/html' });
+  const headers = { ...browser(), 'content-type': 'application/json' };
+  const made = await fetch(`http://127.0.0.1:${port}/api/posts`, { method: 'POST', headers, body });
+  return ((await made.json()) as { id: number }).id;
+}
+
+function editing(id: number): Act {
+  const body = Buffer.from(JSON.stringify({ content: '<p>some <b>bold</b> text</p>'.repeat(400_000 / 28) }));
+  return () => send('PATCH', `/api/posts/${id}`, { ...browser(), 'content-type': 'application/json' }, body);
+}
+
+/** 25 /64s of each of four /48s, in five /56s. */
+function networkOf(n: number): string {
+  return `2001:db8:${n & 3}:${(n >> 2) % 5}${(n >> 2).toString(16).padStart(2, '0')}::1`;
+}
+
+/** Asks as a visitor from that address, with a parameter that nobody has asked for yet. */
+function visit(path: string, address: string): Promise<void> {
+  return send('GET', `${path}?x=${Math.random()}`, { 'x-forwarded-for': address }, undefined, asProxy);
 }
 
 function openUpload() {
@@ -164,10 +206,12 @@ function posting(path: string, value: object): Act {
   return () => send('POST', path, { ...browser(), 'content-type': 'application/json' }, body);
 }
 
-async function send(method: string, path: string, headers: Record<string, string>, body?: Buffer): Promise<void> {
+async function send(
+  method: string, path: string, headers: Record<string, string>, body?: Buffer, through = agent,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const length = body && { 'content-length': body.length };
-  const req = request({ agent, host: '127.0.0.1', port, method, path, headers: { ...headers, ...length } }, (res) => {
+  const req = request({ agent: through, host: '127.0.0.1', port, method, path, headers: { ...headers, ...length } }, (res) => {
     res.resume().once('close', resolve);
   });
   req.once('error', reject).end(body);

@@ -3,25 +3,26 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * node probe-client.ts <port> <source> <secret> <milliseconds>: asks for the home page and sends a signed event, one of
- * each every 25 ms whether or not the last was answered, and prints the 99th percentiles of the time they took, in ms.
- * Runs as a process of its own.
+ * node probe-client.ts <port> <source> <secret> <milliseconds> <cookie>: asks for the home page and sends a signed
+ * event, one of each every 25 ms whether or not the last was answered, and for the list of the cookie's member every
+ * 100 ms. Prints the 99th percentiles of the time they took, in ms. Runs as a process of its own.
  */
-const [port = '', source = '', secret = '', milliseconds = '1000'] = process.argv.slice(2);
+const [port = '', source = '', secret = '', milliseconds = '1000', cookie = ''] = process.argv.slice(2);
 const EVERY_MS = 25;
 const GRACE_MS = 60_000;
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
-const times = { page: [] as number[], event: [] as number[] };
+const times = { page: [] as number[], event: [] as number[], list: [] as number[] };
 
 const under: Promise<void>[] = [];
 const end = performance.now() + Number(milliseconds);
 for (let n = 0; performance.now() < end; n++) {
   under.push(timed(times.page, 'GET', '/', {}, undefined, 200), sendEvent(n));
+  if (n % 4 === 0) under.push(timed(times.list, 'GET', '/', { cookie }, undefined, 200));
   await sleep(EVERY_MS);
 }
 await Promise.race([Promise.all(under), sleep(GRACE_MS, undefined, { ref: false })]);
-process.stdout.write(JSON.stringify({ page: p99(times.page), event: p99(times.event) }));
+process.stdout.write(JSON.stringify({ page: p99(times.page), event: p99(times.event), list: p99(times.list) }));
 process.exit();
 
 function sendEvent(n: number): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { accountOf, authenticate } from '../../features/accounts/authenticate.ts';
 import { noteError } from '../../features/errors/error-store.ts';
+import { admitProbe } from '../../features/health/answer-probes.ts';
 import { ownCheckSecret } from '../../features/health/own-check.ts';
 import { requireRoom } from '../../features/hub/disk-reserve.ts';
 import { bufferedCounts, httpMetrics, metLimit, processMetrics, turnWaits, type Hub } from '../../features/hub/hub.ts';
@@ -31,6 +32,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
     accountOf: (req) => accountOf(hub, req),
+    admitUrgent: (req) => admitProbe(hub, req),
     observeWait: (kind, seconds) => turnWaits(hub).observe(kind, seconds),
     admitWrite: (route, viewer) => {
       requireNoTrial(hub);

@@ -1,7 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { hasPassed, SECOND } from '../../platform/clock.ts';
-import { networksOf } from '../../platform/http/call-handler.ts';
+import { clientAddress, networksOf } from '../../platform/http/call-handler.ts';
 import type { Reply } from '../../platform/http/reply.ts';
-import type { HubRequest } from '../../platform/http/router.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { isOwnCheck } from './own-check.ts';
 
@@ -54,9 +54,9 @@ const probes = once((_hub: Hub) => createProbes(() => performance.now()));
  * Throws 429 beyond 100 probes a second from one network. The hub's own check, which shows the secret in DATA_DIR/run,
  * is always admitted.
  */
-export function admitProbe(hub: Hub, { address, headers }: HubRequest): void {
-  const [host, ...larger] = networksOf(address);
+export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): void {
   if (isOwnCheck(hub, headers)) return;
+  const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
   if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;
   throw metLimit(hub, 'probes', 1, 'Health and metrics are asked for too often.');
 }

@@ -6,7 +6,7 @@ import {
 } from '../../platform/metrics/exposition.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import type { Hub } from '../hub/hub.ts';
-import { admitProbe, answerProbe } from './answer-probes.ts';
+import { answerProbe } from './answer-probes.ts';
 import { metricFamilies, readMetrics } from './metrics.ts';
 import { isSecret } from './own-check.ts';
 import { DatabaseGoneError, readHealth } from './read-health.ts';
@@ -15,7 +15,6 @@ const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Liveness or readiness, for probes. A hub is not ready while a restore replaces its data. */
 export function showHealth(hub: Hub, req: HubRequest): Reply {
-  admitProbe(hub, req);
   const probe = req.query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
   if (probe !== 'ready') throw new HttpError(400, 'probe must be live or ready.', { headers: NO_STORE });
@@ -39,9 +38,7 @@ function unready(error: string): Reply {
 }
 
 /** Metrics for a scraper; 401 without METRICS_TOKEN if that is set. */
-export function showMetrics(hub: Hub, req: HubRequest): Reply {
-  const { headers } = req;
-  admitProbe(hub, req);
+export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   const { metricsToken } = hub.config;
   if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) {
     const challenge = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };

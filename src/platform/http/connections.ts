@@ -20,6 +20,7 @@ const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,
+  places = CONNECTIONS,
 ): (socket: Socket) => boolean {
   const exempt = [...LOOPBACK, ...proxies];
   const open = new Map<Socket, [string, ...string[]]>(); // the oldest first
@@ -51,25 +52,27 @@ export function limitConnections(
   }
 
   function dropIdle(): void {
-    const idle = [...open].filter(([socket]) => isIdle(socket)).map(([socket, networks]) =>
-      ({ socket, held: heldBy(networks.at(-1)) }));
-    const first = idle.reduce((one, other) => (other.held > one.held ? other : one), { socket: null, held: 0 } as
-      { socket: Socket | null; held: number });
-    if (!first.socket) return;
-    remove(first.socket);
-    first.socket.destroy();
+    let most = 0;
+    let first: Socket | undefined;
+    for (const [socket, networks] of open) {
+      const ofNetwork = heldBy(networks.at(-1));
+      if (ofNetwork > most && isIdle(socket)) [most, first] = [ofNetwork, socket];
+    }
+    if (!first) return;
+    remove(first);
+    first.destroy();
   }
 
   server.on('connection', (socket: Socket) => {
     const address = clientAddress(socket.remoteAddress, {}, []);
-    if (open.size >= CONNECTIONS) dropIdle();
+    if (open.size >= places) dropIdle();
     const networks = networksOf(address);
     add(socket, networks);
     socket.once('close', () => remove(socket));
     const isTooMany = !cidrContains(exempt, address)
       && networks.some((network, n) => heldBy(network) > CONNECTIONS_OF_ONE * 2 ** n);
-    if (open.size <= CONNECTIONS && !isTooMany) return;
-    const mayMonitor = cidrContains(LOOPBACK, address) && open.size <= CONNECTIONS + FOR_MONITORING;
+    if (open.size <= places && !isTooMany) return;
+    const mayMonitor = cidrContains(LOOPBACK, address) && open.size <= places + FOR_MONITORING;
     if (mayMonitor) forMonitoring.add(socket);
     else refuse(socket, metLimit('connections', 10, 'Too many connections are open.'));
   });

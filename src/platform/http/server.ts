@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { HOUR, MINUTE, SECOND } from '../clock.ts';
+import { hasPassed, HOUR, MINUTE, SECOND } from '../clock.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
 import { createTurns, withTicket, type ClientGroups, type ClientKind } from '../turns.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
@@ -46,6 +46,8 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   metLimit: MetLimit;
   /** The account of a request by its session or token, undefined without a valid one. Cheap: called for each. */
   accountOf(req: IncomingMessage): number | undefined;
+  /** Throws HttpError if a client asks too often for what skips the queues: routes marked `anyHost`. */
+  admitUrgent(req: IncomingMessage): void;
   /** Called with how long a request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
   /** Called for every answer: method, route template, status, seconds. */
@@ -56,6 +58,8 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   /** Measures turns, in ms. */
   now?: () => number;
 };
+
+type AnswerExchange = (exchange: Exchange) => Promise<number>;
 
 /** Creates the hub's HTTP server, not yet listening. It sends cached answers, and logs and counts all requests. */
 export function createHubServer(options: ServerOptions): Server {
@@ -80,7 +84,7 @@ export function createHubServer(options: ServerOptions): Server {
     const started = now();
     const exchange = openExchange(req, res, nextId());
     const client = groups(req);
-    const kept = turns.mayGoAhead(client) && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
+    const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
     if (kept !== undefined) finish(exchange, kept, started);
     // The last line names the request itself, so it is written outside of the context.
     else void withLogContext({ requestId: exchange.id }, () => begin(exchange, client))
@@ -88,19 +92,29 @@ export function createHubServer(options: ServerOptions): Server {
     turns.charge(client, now() - started);
   }
 
-  /** Health and metrics skip the queues. */
   function begin(exchange: Exchange, client: ClientGroups): Promise<number> {
-    clientErrors.expect(exchange.res);
-    if (urgent.has(exchange.path) && isRead(exchange.req)) return answer(exchange);
-    if (!isForMonitoring(exchange.req.socket)) return answerInTurn(exchange, client);
+    const { req, res, path } = exchange;
+    clientErrors.expect(res);
+    if (urgent.has(path) && isRead(req)) return answerUrgent(exchange, client);
+    if (!isForMonitoring(req.socket)) return inTurn(exchange, client, answer);
     return end(exchange, options.metLimit('connections', 10, 'Too many connections are open.'));
+  }
+
+  /** Health and metrics skip the queues, as long as a client does not ask too often. */
+  function answerUrgent(exchange: Exchange, client: ClientGroups): Promise<number> {
+    try {
+      options.admitUrgent(exchange.req);
+    } catch (error) {
+      return inTurn(exchange, client, () => end(exchange, error));
+    }
+    return answer(exchange);
   }
 
   /**
    * Drops requests whose client has disconnected, also complete writes: after a disconnect a client must check anyway
    * whether its write happened.
    */
-  async function answerInTurn(exchange: Exchange, client: ClientGroups): Promise<number> {
+  async function inTurn(exchange: Exchange, client: ClientGroups, answer: AnswerExchange): Promise<number> {
     const ticket = turns.ticket(client);
     const asked = now();
     try {
@@ -164,19 +178,24 @@ export function createHubServer(options: ServerOptions): Server {
   return server;
 }
 
-/** The groups of a request's client. Remembers those of a connection, which most requests do not change. */
+/** A request's client is looked up again after this time, though nothing has changed on its connection. */
+const CLIENT_KNOWN = 10 * SECOND;
+
+/** Tells the groups of a request's client. Remembers those of the last request of each connection. */
 function createGroupsOf({ trustedProxies, accountOf }: ServerOptions): (req: IncomingMessage) => ClientGroups {
-  const known = new WeakMap<Duplex, { forwarded: string | undefined; groups: ClientGroups }>();
+  const last = new WeakMap<Duplex, { shown: string; at: number; groups: ClientGroups }>();
 
   return (req) => {
     const { socket, headers } = req;
+    const { cookie = '', authorization = '' } = headers;
+    const shown = `${cookie}\n${authorization}\n${String(headers['x-forwarded-for'])}`;
+    const [known, at] = [last.get(socket), performance.now()];
+    if (known?.shown === shown && !hasPassed(known.at, CLIENT_KNOWN, at)) return known.groups;
     const account = isAnonymous(req) ? undefined : accountOf(req);
-    if (account !== undefined) return ['member', String(account)];
-    const forwarded = headers['x-forwarded-for']?.toString();
-    const last = known.get(socket);
-    if (last && last.forwarded === forwarded) return last.groups;
-    const groups = groupsOf(clientAddress(socket.remoteAddress, headers, trustedProxies));
-    known.set(socket, { forwarded, groups });
+    const groups = account === undefined
+      ? groupsOf(clientAddress(socket.remoteAddress, headers, trustedProxies))
+      : ['member', String(account)] as const;
+    last.set(socket, { shown, at, groups });
     return groups;
   };
 }

@@ -1,0 +1,84 @@
+// Protects everybody from floods of health and metrics, and the hub's own check from being refused among them.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { admitProbe, createProbes } from '../../../src/features/health/answer-probes.ts';
+import { OWN_CHECK_HEADER, readOwnCheckSecret } from '../../../src/features/health/own-check.ts';
+import { bufferedCounts, counts } from '../../../src/features/hub/hub.ts';
+import { json } from '../../../src/platform/http/reply.ts';
+import { startHub } from '../../support/hub.ts';
+import { rawConnection } from '../../support/raw-exchange.ts';
+import { COMPILED, PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
+
+test('a network may ask a hundred times a second, a /48 twice as often', () => {
+  let now = 0;
+  const { admit } = createProbes(() => now);
+  const often = (times: number, ...networks: string[]): number =>
+    Array.from({ length: times }, () => admit(networks)).filter(Boolean).length;
+
+  assert.equal(often(200, '203.0.113.1'), 100);
+  assert.equal(often(1, '203.0.113.2'), 1);
+  assert.deepEqual([1, 2, 3].map((n) => often(100, `2001:db8:0:${n}00::/56`, '2001:db8::/48')), [100, 100, 0]);
+  now = 1_000;
+  assert.equal(often(200, '203.0.113.1'), 100);
+});
+
+test('the first ten answers of a second are made anew, more are the last one, which is a second old at most', () => {
+  let now = 0;
+  let made = 0;
+  const { answer } = createProbes(() => now);
+  const asked = (): unknown => answer('ready', () => json({ made: ++made })).body;
+
+  for (let n = 1; n <= 10; n++) assert.equal(asked(), `{"made":${n}}`);
+  now = 999;
+  assert.equal(asked(), '{"made":10}');
+  assert.equal(answer('live', () => json({})).body, '{}');
+  now = 1_000;
+  assert.equal(asked(), '{"made":11}');
+});
+
+test('who asks too often is refused and counted; the hub’s own check never is', async (t) => {
+  const { handle, dataDir, db } = await startHub(t);
+  const request = (headers: IncomingHttpHeaders): IncomingMessage =>
+    ({ socket: { remoteAddress: '203.0.113.1' }, headers }) as IncomingMessage;
+  const secret = readOwnCheckSecret(dataDir);
+
+  assert.equal(statSync(join(dataDir, 'run/health-check-secret')).mode & 0o777, 0o600);
+  assert.throws(() => {
+    for (let n = 0; n < 1_000; n++) admitProbe(handle, request({}));
+  }, { status: 429 });
+  assert.throws(() => admitProbe(handle, request({ [OWN_CHECK_HEADER]: 'guessed' })), { status: 429 });
+  for (let n = 0; n < 200; n++) admitProbe(handle, request({ [OWN_CHECK_HEADER]: secret }));
+  bufferedCounts(handle).flush();
+  assert.equal(counts({ db, clock: handle.clock }).value('limits_refused_total', 'probes'), 2);
+});
+
+test('a flood of health waits in the queue of its network, and is refused there', async (t) => {
+  const { address } = await startHub(t);
+  const flood = await rawConnection(address);
+  flood.write('GET /api/health?probe=live HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(300));
+  let answer = await flood.answer();
+  for (; answer.status === 200; answer = await flood.answer());
+  assert.deepEqual([answer.status, answer.headers.get('retry-after')], [429, '1']);
+  await flood.ended();
+});
+
+test('healthcheck.sh shows the secret of the running hub', async (t) => {
+  const { dataDir } = await startHub(t);
+  const seen: unknown[] = [];
+  const web = createServer(({ headers }, res) => {
+    seen.push(headers[OWN_CHECK_HEADER]);
+    res.end('{"ok":true}');
+  }).listen(0, '127.0.0.1');
+  t.after(() => web.close());
+  await once(web, 'listening');
+  const env = { ...COMPILED, DATA_DIR: dataDir, PORT: String((web.address() as AddressInfo).port) };
+
+  const { status } = await runProgram(process.execPath, [join(PROJECT_ROOT, 'src/bin/healthcheck.ts')], { env });
+  assert.equal(status, 0);
+  assert.deepEqual(seen, [readOwnCheckSecret(dataDir)]);
+});

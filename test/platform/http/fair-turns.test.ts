@@ -1,0 +1,82 @@
+// Protects everybody else from one client's requests over HTTP, whoever it says that it is.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { parseCidrs } from '../../../src/platform/net/address-guard.ts';
+import { json } from '../../../src/platform/http/reply.ts';
+import { route } from '../../../src/platform/http/router.ts';
+import { startBareServer } from '../../support/bare-server.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+/** A server behind a proxy, each of whose answers takes 10 ms of a clock of its own. `served`: what `?who=` said. */
+async function startSlowServer(t: TestContext) {
+  let time = 0;
+  const served: string[] = [];
+  const waits: string[] = [];
+  const work = route('GET /work', 'public', 'work', ({ query }) => {
+    served.push(query.get('who') ?? '');
+    time += 10;
+    return json({});
+  });
+  const health = route('GET /health', 'public', 'health', () => json({ served: served.length }), { anyHost: true });
+  const server = await startBareServer(t, {
+    routes: [work, health], now: () => time, trustedProxies: parseCidrs('127.0.0.1'),
+    observeWait: (client) => void waits.push(client),
+  });
+
+  /** Sends many requests on one connection at once. */
+  async function flood(count: number, who: string, headers: string) {
+    const connection = await server.connect();
+    const send = (): void => connection.write(`GET /work?who=${who} HTTP/1.1\r\nHost: h\r\n${headers}\r\n\r\n`.repeat(count));
+    return { ...connection, send };
+  }
+
+  return { ...server, served, waits, flood };
+}
+
+const from = (address: string): string => `X-Forwarded-For: ${address}`;
+
+test('a flood from one address leaves another address and health the next turns', async (t) => {
+  const { flood, connect, served, waits } = await startSlowServer(t);
+  const one = await flood(500, 'one', from('203.0.113.1'));
+  const other = await flood(1, 'other', from('203.0.113.2'));
+  const health = await connect();
+  one.send();
+  await waitUntil('the flood is here', () => served.length > 0);
+  other.send();
+  health.write('GET /health HTTP/1.1\r\nHost: h\r\n\r\n');
+  assert.equal((await health.answer()).status, 200);
+  await other.answer();
+  assert.ok(served.length < 500, 'both were answered in the middle of the flood');
+  await waitUntil('all are answered', () => served.length === 501);
+  assert.deepEqual([...new Set(waits)], ['network']);
+});
+
+test('forged credentials count as their network, and a member has half beside them', async (t) => {
+  const { flood, served, waits } = await startSlowServer(t);
+  const forgers = await Promise.all(Array.from({ length: 10 }, (_, n) =>
+    flood(50, 'forger', `${from(`203.0.113.${n}`)}\r\nCookie: s=forged-${n}`)));
+  const member = await flood(50, 'ada', `${from('203.0.113.1')}\r\nCookie: s=ada`);
+  for (const { send } of [...forgers, member]) send();
+  await waitUntil('all are answered', () => served.length === 550);
+
+  const whileBoth = served.slice(served.indexOf('ada'), served.lastIndexOf('ada'));
+  const share = whileBoth.filter((who) => who === 'ada').length / whileBoth.length;
+  assert.ok(share > 0.4, `the member had ${share} of the turns`);
+  assert.equal(waits.filter((client) => client === 'member').length, 50);
+});
+
+test('at the end of a client’s queue it gets 503 and when to try again, and its connection ends', async (t) => {
+  const { flood, served } = await startSlowServer(t);
+  const one = await flood(2_000, 'one', from('203.0.113.1'));
+  const other = await flood(1, 'other', from('203.0.113.2'));
+  one.send();
+  await waitUntil('the flood is here', () => served.length > 0);
+  other.send();
+  assert.equal((await other.answer()).status, 200);
+
+  let answer = await one.answer();
+  for (; answer.status === 200; answer = await one.answer());
+  assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '5']);
+  await one.ended();
+  assert.ok(served.length < 2_000);
+});
