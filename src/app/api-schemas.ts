@@ -141,6 +141,7 @@ export const SCHEMAS: Record<string, Schema> = {
     id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
     target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })),
     address: orNull(text), detail: anything,
+    count: { ...integer, description: 'Like changes within a minute are one record' },
   }),
   ErrorEvent: object({
     id, program: text, message: text, stack: text, count: integer, firstAt: time, lastAt: time,

@@ -18,6 +18,10 @@ export const PASSWORD_LINK_LIFETIME = HOUR;
 const USE_NOTED = 10 * MINUTE;
 /** Networks remembered for each account. */
 const NETWORKS = 20;
+/** Live sessions of an account: one more ends the oldest. */
+export const SESSIONS_KEPT = 100;
+/** API tokens of an account; those that have expired count until they are revoked. */
+export const TOKENS_MAX = 100;
 
 export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
 type TokenScope = (typeof TOKEN_SCOPES)[number];
@@ -100,10 +104,14 @@ export const sessions = store((hub) => {
   const remove = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
   const removeOthers = db.prepare<[number, number]>('end other sessions',
     'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
+  const removeOldest = db.prepare<[{ accountId: number; now: number }]>('end oldest sessions', `
+    DELETE FROM sessions WHERE account_id = @accountId AND id NOT IN (SELECT id FROM sessions
+     WHERE account_id = @accountId AND expires_at > @now ORDER BY id DESC LIMIT ${SESSIONS_KEPT})`);
   const removeExpired = db.prepare<[number, number]>('remove expired sessions',
     'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
   const selectOf = db.prepare<[number, number], Session>('sessions of account', `
-    SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ? ORDER BY id`);
+    SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ?
+     ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
     /** The viewer of a session; null if there is none. `from` gives the client's address; undefined stores no use. */
@@ -117,17 +125,21 @@ export const sessions = store((hub) => {
       });
     },
 
-    /** Starts a session and returns the secret for the cookie; only its hash is stored. Remembers the network. */
+    /**
+     * Starts a session and returns the secret for the cookie; only its hash is stored. Remembers the network, and ends
+     * the oldest sessions beyond SESSIONS_KEPT.
+     */
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
       const now = clock();
       insert.run({ accountId, hash: hashSecret(secret), now, address, expiresAt: now + SESSION_LIFETIME });
+      removeOldest.run({ accountId, now });
       if (address) signInNetworks(hub).remember(accountId, address);
       return secret;
     },
 
-    /** Sessions that have not expired. */
-    listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()),
+    /** The newest SESSIONS_KEPT sessions that have not expired, oldest first. */
+    listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()).toReversed(),
     end: (id: number): void => void remove.run(id),
     /** Ends all sessions of the account except this one. Returns how many. */
     endOthers: (accountId: number, id: number): number => removeOthers.run(accountId, id).changes,
@@ -148,8 +160,12 @@ export const apiTokens = store(({ db, clock }) => {
     'create api token', `
     INSERT INTO api_tokens (account_id, name, token_hash, scope, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)
     RETURNING id, name, scope, ${USED}`);
-  const selectOf = db.prepare<[number], ApiToken>('api tokens',
-    `SELECT id, name, scope, ${USED} FROM api_tokens WHERE account_id = ? ORDER BY id`);
+  const selectOf = db.prepare<[number, number, number], ApiToken>('api tokens',
+    `SELECT id, name, scope, ${USED} FROM api_tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
+  const selectOne = db.prepare<[number, number], { name: string }>('api token of account',
+    'SELECT name FROM api_tokens WHERE id = ? AND account_id = ?');
+  const count = db.prepare<[number], { n: number }>('count api tokens',
+    `SELECT COUNT(*) AS n FROM (SELECT 1 FROM api_tokens WHERE account_id = ? LIMIT ${TOKENS_MAX})`);
   const remove = db.prepare<[number, number]>('revoke api token',
     'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
   const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
@@ -170,7 +186,11 @@ export const apiTokens = store(({ db, clock }) => {
       return { ...row, token };
     },
 
-    listOf: (accountId: number): ApiToken[] => selectOf.all(accountId),
+    /** How many more tokens the account may have. */
+    left: (accountId: number): number => TOKENS_MAX - (count.get(accountId)?.n ?? 0),
+    nameOf: (id: number, accountId: number): string | undefined => selectOne.get(id, accountId)?.name,
+    /** Tokens after that id, by id. Hubs of 1.0.0 may have more than TOKENS_MAX. */
+    listOf: (accountId: number, after: number, limit: number): ApiToken[] => selectOf.all(accountId, after, limit),
     revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
     revokeAllOf: (accountId: number): void => void removeOf.run(accountId),
   };
