@@ -73,7 +73,11 @@ export const SCHEMAS: Record<string, Schema> = {
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   Invitation: object({ id, role, createdAt: time, expiresAt: time }),
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
-  Notification: object({ id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time) }),
+  Notification: object({
+    id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
+    count: { ...integer, description: 'Unread ones with the same text are one; createdAt is the time of the latest' },
+    urgent: { ...flag, description: 'Of security or failure; else news' },
+  }),
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: object({ id, displayName: text }),
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),

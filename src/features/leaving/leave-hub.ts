@@ -147,6 +147,7 @@ function removeSome(hub: Hub, id: number, limit: number): number {
     stars(hub).removeOf(id, limit),
     readUndo(hub).removeOf(id, limit),
     notifications(hub).removeOf(id, limit),
+    notifications(hub).forgetSender(id, limit),
     hideNames(hub, { id, name }, limit),
   );
 }
