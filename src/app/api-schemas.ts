@@ -66,7 +66,7 @@ export const SCHEMAS: Record<string, Schema> = {
     bytesMissing: { ...integer, description: 'Bytes that the new owner’s quota lacks, for administrators' },
   }),
   Account: object(account),
-  ListedAccount: object({ ...account, disabled: flag, sources: integer }),
+  ListedAccount: object({ ...account, disabled: flag, sources: integer, contentBytes: integer }),
   PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
   Session: object({ ...session, current: { ...flag, description: 'Whether this session sends the request' } }),
   Token: object(token),

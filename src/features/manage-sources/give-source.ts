@@ -10,6 +10,7 @@ import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
+import { fitsContentQuota } from '../sources/content-quota.ts';
 import { manageableSource, maySeeSource, sources, type Source } from '../sources/source-store.ts';
 import { sourcesLeft } from './add-source.ts';
 import { countFollowers, tellFollowers } from './tell-followers.ts';
@@ -108,7 +109,9 @@ function requireFits(hub: Hub, source: Given, id: number, viewer: Viewer): void 
   if (isFull && isAdmin) throw refused(422, 'This account already has the maximum number of sources.');
   const missing = source.bytes === 0 ? 0 : Math.max(0, source.bytes - bytesLeft(hub, id));
   if (missing > 0 && isAdmin) throw noRoom(missing);
-  if (same !== undefined || isFull || missing > 0) {
+  const isTooLarge = !fitsContentQuota(hub, source.id, id);
+  if (isTooLarge && isAdmin) throw refused(422, 'The source’s posts would exceed the content quota of this account.');
+  if (isTooLarge || same !== undefined || isFull || missing > 0) {
     throw refused(422, 'This account already has the feed, too little space, or the maximum number of sources.');
   }
 }

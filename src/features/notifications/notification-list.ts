@@ -104,5 +104,6 @@ function item({ kind, title, path, count, createdAt, readAt }: Notification, tim
   return html`
   <li ${readAt === null && html`class="new"`}><div>
     <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}</div>
-    <span class="meta">${isRepeated && html`<span>${count} times, last</span> `}${showTime(times, createdAt)}</span></li>`;
+    <span class="meta">${isRepeated && html`<span>${count} times, last</span>`}
+      ${showTime(times, createdAt)}</span></li>`;
 }
