@@ -3,6 +3,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 
 export type Role = Viewer['role'];
 export type Account = {
@@ -102,7 +103,7 @@ export type NewInvitation = Invitation & { token: string };
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
 
 /** Invitations of one account that can still be used. */
-export const INVITATIONS_MAX = 100;
+export const INVITATIONS_MAX = TABLES.invitations.most;
 
 const INVITATION_TIMES: StoredTime[] = [
   { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },

@@ -8,6 +8,7 @@ import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
+import { TABLES } from '../hub/tables.ts';
 
 /** A session ends after 30 days without use, and after 180 days in any case. */
 export const SESSION_LIFETIME = 30 * DAY;
@@ -17,11 +18,11 @@ export const PASSWORD_LINK_LIFETIME = HOUR;
 /** The last use of a credential is stored at most this often. */
 const USE_NOTED = 10 * MINUTE;
 /** Networks remembered for each account. */
-const NETWORKS = 20;
+const NETWORKS = TABLES.sign_in_networks.most;
 /** Live sessions of an account: one more ends the oldest. */
-export const SESSIONS_KEPT = 100;
+export const SESSIONS_KEPT = TABLES.sessions.most;
 /** API tokens of an account; those that have expired count until they are revoked. */
-export const TOKENS_MAX = 100;
+export const TOKENS_MAX = TABLES.api_tokens.most;
 
 export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
 type TokenScope = (typeof TOKEN_SCOPES)[number];

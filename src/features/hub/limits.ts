@@ -27,6 +27,7 @@ export const LIMITS = {
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
   'uploads-at-once': [429, 'Forms with files of one account that come in at once: 6.'],
+  'upload-quota': [422, 'Bytes of the files of one account: `UPLOAD_QUOTA_BYTES`.'],
   'files-of-post': [422, 'Files of one post: 100.'],
   'free-space': [507, 'Writes while free space is below `DISK_RESERVE_BYTES`.'],
   'cache-fetches': [503, 'Remote files that are fetched or wait: 200, of one account’s sources 100, of one host 40.'],

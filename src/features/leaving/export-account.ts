@@ -14,6 +14,7 @@ import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
+import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-list.ts';
@@ -32,7 +33,7 @@ const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
 /** The personal data of an account, by its name in the export. Rows are read lazily while the export is sent. */
-const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
+const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
     ({ network, lastUsedAt: isoTime(seenAt) })),

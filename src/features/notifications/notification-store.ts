@@ -1,5 +1,6 @@
 import { HOUR } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 
 /**
  * Kinds of security and failure, each with what it is about. They stand apart from news, and no number of news removes
@@ -11,7 +12,7 @@ const URGENT_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Notifications kept for each account: so many of security and failure, and so many news. */
-export const NOTIFICATIONS_KEPT = 1_000;
+const NOTIFICATIONS_KEPT = TABLES.notifications.most;
 
 /** News that one sender causes at one receiver within an hour. The last of them stands for all that follow. */
 export const NEWS_AN_HOUR = 20;
