@@ -130,7 +130,8 @@ export const CONDITIONS: readonly Condition[] = [
       const { n, since } = contentUsage(hub).full();
       if (n === 0) return null;
       const whose = n === 1 ? 'an account' : `${n} accounts`;
-      return { since, headline: `Sources of ${whose} have stopped: their contents have reached CONTENT_QUOTA_BYTES.` };
+      const headline = `Sources of ${whose} have stopped: their contents have reached CONTENT_QUOTA_BYTES.`;
+      return { state: `${n} full`, since, headline };
     },
     alert: { over: 'All accounts have room for contents again', severity: 'warning' },
   },
