@@ -110,7 +110,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   }),
   'DELETE /api/invitations/:id': { answers: NOTHING },
 
-  'GET /api/notifications': list('Notification', { unread: choice(['0', '1']) }),
+  'GET /api/notifications': list('Notification', { unread: choice(['0', '1']), only: choice(['urgent', 'news']) }),
   'POST /api/notifications/read': {
     body: json(object({}, { ids: array(id), all: { ...flag, const: true } })), answers: NOTHING,
   },

@@ -71,14 +71,18 @@ export const SCHEMAS: Record<string, Schema> = {
     bytesMissing: { ...integer, description: 'Bytes that your quota lacks for an offered source' },
   }),
   Account: object(account),
-  ListedAccount: object({ ...account, disabled: flag, sources: integer }),
+  ListedAccount: object({ ...account, disabled: flag, sources: integer, contentBytes: integer }),
   PasswordLink: object({ url: { ...text, description: 'Shown only once' }, expiresAt: time }),
   Session: object({ ...session, current: { ...flag, description: 'Whether this session sends the request' } }),
   Token: object(token),
   NewToken: object({ ...token, token: { ...text, description: 'Shown only once' } }),
   Invitation: object({ id, role, createdAt: time, expiresAt: time }),
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
-  Notification: object({ id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time) }),
+  Notification: object({
+    id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
+    count: { ...integer, description: 'Unread ones with the same text are one; createdAt is the time of the latest' },
+    urgent: { ...flag, description: 'Of security or failure; else news' },
+  }),
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
@@ -149,6 +153,7 @@ export const SCHEMAS: Record<string, Schema> = {
     id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
     target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })),
     address: orNull(text), detail: anything,
+    count: { ...integer, description: 'Like changes within a minute are one record' },
   }),
   ErrorEvent: object({
     id, program: text, message: text, stack: text, count: integer, firstAt: time, lastAt: time,

@@ -23,6 +23,7 @@ import { drafts } from '../features/writing/draft-store.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';
 import { removeOldRows } from '../features/retention/remove-old-rows.ts';
+import { watchContentQuotas } from '../features/sources/content-quota.ts';
 import { syncState } from '../features/sources/sync-state-store.ts';
 import { findSilentWebhooks, removeExpiredSecrets, sealSecrets } from '../features/webhooks/manage-webhooks.ts';
 import { noteDeliveries } from '../features/webhooks/note-deliveries.ts';
@@ -72,6 +73,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   { name: 'remove abandoned uploads', everyMs: HOUR, run: removeAbandonedUploads },
   { name: 'tidy the cache', everyMs: HOUR, run: tidyCache },
 
+  sqlTask('watch content quotas', 10 * SECOND, watchContentQuotas),
   throttledTask('find silent webhooks', HOUR, findSilentWebhooks),
   throttledTask('forget old webhook events', MINUTE, removeOldEvents),
   throttledTask('forget replaced webhook secrets', HOUR, removeExpiredSecrets),

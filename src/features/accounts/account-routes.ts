@@ -1,13 +1,13 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
-import { createInput, pathId } from '../../platform/http/input.ts';
+import { createInput, nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
 import { HttpError, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { accountJson } from './account-store.ts';
 import { endedSession, sessionCookie, signIn, signOut, type SignedIn } from './authenticate.ts';
 import { changeAccount, endSessions, makeToken, ownAccount, revokeToken } from './change-account.ts';
-import { apiTokens, sessions, type ApiToken, type Session } from './credential-store.ts';
+import { apiTokens, sessions, TOKENS_MAX, type ApiToken, type Session } from './credential-store.ts';
 import { invite, joinHub, joinUrl, withdrawInvitation } from './join-hub.ts';
 
 export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -41,8 +41,10 @@ export async function changeAccountJson(hub: Hub, req: MemberRequest): Promise<R
   return json(accountJson(await changeAccount(hub, await readJson(req), req)));
 }
 
-export function listTokens(hub: Hub, { viewer }: MemberRequest): Reply {
-  return json({ items: apiTokens(hub).listOf(viewer.id).map(tokenJson), next: null });
+export function listTokens(hub: Hub, { viewer, path, query }: MemberRequest): Reply {
+  const { items, next } = readPage<ApiToken, 'id'>(query, ['id'], (after, limit) =>
+    apiTokens(hub).listOf(viewer.id, after?.id ?? 0, limit), readLimit(query, TOKENS_MAX));
+  return json({ items: items.map(tokenJson), next }, 200, nextLink(path, query, next));
 }
 
 export async function createToken(hub: Hub, req: MemberRequest): Promise<Reply> {

@@ -3,6 +3,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 
 export type Role = Viewer['role'];
 export type Account = {
@@ -101,6 +102,9 @@ export type NewInvitation = Invitation & { token: string };
 
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
 
+/** Invitations of one account that can still be used. */
+export const INVITATIONS_MAX = TABLES.invitations.most;
+
 const INVITATION_TIMES: StoredTime[] = [
   { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
 ];
@@ -114,8 +118,9 @@ export const invitations = store(({ db, clock }) => {
     `SELECT ${INVITATION} FROM invitations WHERE token_hash = ? AND expires_at > ?`);
   const selectPage = db.prepare<[number, number, number], Invitation>('invitations', `
     SELECT ${INVITATION} FROM invitations WHERE id > ? AND purpose = 'invite' AND expires_at > ? ORDER BY id LIMIT ?`);
-  const selectOf = db.prepare<[number, number], Invitation>('invitations of account',
-    `SELECT ${INVITATION} FROM invitations WHERE created_by = ? AND expires_at > ? ORDER BY id`);
+  const selectOf = db.prepare<[number, number], Invitation>('invitations of account', `
+    SELECT ${INVITATION} FROM invitations WHERE created_by = ? AND expires_at > ?
+     ORDER BY id DESC LIMIT ${INVITATIONS_MAX}`);
   const remove = db.prepare<[number], { role: Role }>('remove invitation',
     'DELETE FROM invitations WHERE id = ? RETURNING role');
   const removeOf = db.prepare<[number]>('remove invitations of account',
@@ -136,7 +141,7 @@ export const invitations = store(({ db, clock }) => {
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
     /** Invitations that have not expired, by id. */
     list: (after: number, limit: number): Invitation[] => selectPage.all(after, clock(), limit),
-    /** Invitations made by an account. */
+    /** The newest INVITATIONS_MAX that an account has made and can still be used. */
     listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
     /** Removes an invitation and returns its role; undefined if there is none. */
     remove: (id: number): Role | undefined => remove.get(id)?.role,

@@ -3,9 +3,9 @@ import { createInput, type Input } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
-import type { Hub } from '../hub/hub.ts';
+import { metLimit, type Hub } from '../hub/hub.ts';
 import { accounts, publicPart, type Account } from './account-store.ts';
-import { apiTokens, passwordLinks, sessions, TOKEN_SCOPES, type NewToken } from './credential-store.ts';
+import { apiTokens, passwordLinks, sessions, TOKEN_SCOPES, TOKENS_MAX, type NewToken } from './credential-store.ts';
 import { DISPLAY_NAME_MAX } from './join-hub.ts';
 import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passwords.ts';
 
@@ -32,7 +32,7 @@ export function ownAccount(hub: Hub, { id }: Viewer): Account {
 function rename(hub: Hub, displayName: string, by: By): void {
   hub.db.write('rename account', () => {
     accounts(hub).setDisplayName(by.viewer.id, displayName);
-    audit(hub, 'account.changed', by);
+    audit(hub, 'account.renamed', by);
   });
 }
 
@@ -85,7 +85,8 @@ export const TOKEN_DAYS_MAX = 3_650;
 
 /**
  * Creates a token from `name` (up to 80 characters), `scope` (default `write`) and `expiresAt` or `days`; without these
- * it never expires. Only the result contains the token itself. 403 for a wrong password or an API token, 422.
+ * it never expires. Only the result contains the token itself. 403 for a wrong password or an API token; 422, also for
+ * one token too many.
  */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
@@ -97,11 +98,14 @@ export async function makeToken(
   const password = readConfirmation(input, by);
   input.done();
   return confirmed(hub, password, by, () => {
+    if (apiTokens(hub).left(by.viewer.id) === 0) throw metLimit(hub, 'tokens-max', 0, TOO_MANY_TOKENS);
     const made = apiTokens(hub).create(by.viewer.id, name, scope, expiresAt);
     audit(hub, 'token.created', by, { kind: 'token', id: made.id, name }, { scope });
     return made;
   });
 }
+
+const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens. Revoke one that is no longer used.`;
 
 /** Null for a token that never expires. */
 function readExpiry(input: Input, now: number): number | null {
@@ -115,9 +119,9 @@ function readExpiry(input: Input, now: number): number | null {
 /** Revokes a token of the viewer; 404 for any other. */
 export function revokeToken(hub: Hub, id: number, by: By): void {
   hub.db.write('revoke api token', () => {
-    const token = apiTokens(hub).listOf(by.viewer.id).find((one) => one.id === id);
-    if (!token) throw notFound('token');
-    audit(hub, 'token.revoked', by, { kind: 'token', id, name: token.name });
+    const name = apiTokens(hub).nameOf(id, by.viewer.id);
+    if (name === undefined) throw notFound('token');
+    audit(hub, 'token.revoked', by, { kind: 'token', id, name });
     apiTokens(hub).revoke(id, by.viewer.id);
   });
 }

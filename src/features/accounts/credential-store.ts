@@ -8,6 +8,7 @@ import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
+import { TABLES } from '../hub/tables.ts';
 
 /** A session ends after 30 days without use, and after 180 days in any case. */
 export const SESSION_LIFETIME = 30 * DAY;
@@ -17,7 +18,11 @@ export const PASSWORD_LINK_LIFETIME = HOUR;
 /** The last use of a credential is stored at most this often. */
 const USE_NOTED = 10 * MINUTE;
 /** Networks remembered for each account. */
-const NETWORKS = 20;
+const NETWORKS = TABLES.sign_in_networks.most;
+/** Live sessions of an account: one more ends the oldest. */
+export const SESSIONS_KEPT = TABLES.sessions.most;
+/** API tokens of an account; those that have expired count until they are revoked. */
+export const TOKENS_MAX = TABLES.api_tokens.most;
 
 export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
 type TokenScope = (typeof TOKEN_SCOPES)[number];
@@ -105,10 +110,14 @@ export const sessions = store((hub) => {
   const remove = db.prepare<[number]>('end session', 'DELETE FROM sessions WHERE id = ?');
   const removeOthers = db.prepare<[number, number]>('end other sessions',
     'DELETE FROM sessions WHERE account_id = ? AND id <> ?');
+  const removeOldest = db.prepare<[{ accountId: number; now: number }]>('end oldest sessions', `
+    DELETE FROM sessions WHERE account_id = @accountId AND id NOT IN (SELECT id FROM sessions
+     WHERE account_id = @accountId AND expires_at > @now ORDER BY id DESC LIMIT ${SESSIONS_KEPT})`);
   const removeExpired = db.prepare<[number, number]>('remove expired sessions',
     'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? LIMIT ?)');
   const selectOf = db.prepare<[number, number], Session>('sessions of account', `
-    SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ? ORDER BY id`);
+    SELECT id, address, ${USED} FROM sessions WHERE account_id = ? AND expires_at > ?
+     ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
     /** The viewer of a session; null if there is none. `from` gives the client's address; undefined stores no use. */
@@ -125,17 +134,21 @@ export const sessions = store((hub) => {
     /** The account of a session; undefined if there is none. Writes nothing. */
     accountOf: (secret: string): number | undefined => owner.get(hashSecret(secret), clock())?.id,
 
-    /** Starts a session and returns the secret for the cookie; only its hash is stored. Remembers the network. */
+    /**
+     * Starts a session and returns the secret for the cookie; only its hash is stored. Remembers the network, and ends
+     * the oldest sessions beyond SESSIONS_KEPT.
+     */
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
       const now = clock();
       insert.run({ accountId, hash: hashSecret(secret), now, address, expiresAt: now + SESSION_LIFETIME });
+      removeOldest.run({ accountId, now });
       if (address) signInNetworks(hub).remember(accountId, address);
       return secret;
     },
 
-    /** Sessions that have not expired. */
-    listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()),
+    /** The newest SESSIONS_KEPT sessions that have not expired, oldest first. */
+    listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()).toReversed(),
     end: (id: number): void => void remove.run(id),
     /** Ends all sessions of the account except this one. Returns how many. */
     endOthers: (accountId: number, id: number): number => removeOthers.run(accountId, id).changes,
@@ -159,8 +172,12 @@ export const apiTokens = store(({ db, clock }) => {
     'create api token', `
     INSERT INTO api_tokens (account_id, name, token_hash, scope, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)
     RETURNING id, name, scope, ${USED}`);
-  const selectOf = db.prepare<[number], ApiToken>('api tokens',
-    `SELECT id, name, scope, ${USED} FROM api_tokens WHERE account_id = ? ORDER BY id`);
+  const selectOf = db.prepare<[number, number, number], ApiToken>('api tokens',
+    `SELECT id, name, scope, ${USED} FROM api_tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
+  const selectOne = db.prepare<[number, number], { name: string }>('api token of account',
+    'SELECT name FROM api_tokens WHERE id = ? AND account_id = ?');
+  const count = db.prepare<[number], { n: number }>('count api tokens',
+    `SELECT COUNT(*) AS n FROM (SELECT 1 FROM api_tokens WHERE account_id = ? LIMIT ${TOKENS_MAX})`);
   const remove = db.prepare<[number, number]>('revoke api token',
     'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
   const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
@@ -184,7 +201,11 @@ export const apiTokens = store(({ db, clock }) => {
       return { ...row, token };
     },
 
-    listOf: (accountId: number): ApiToken[] => selectOf.all(accountId),
+    /** How many more tokens the account may have. */
+    left: (accountId: number): number => TOKENS_MAX - (count.get(accountId)?.n ?? 0),
+    nameOf: (id: number, accountId: number): string | undefined => selectOne.get(id, accountId)?.name,
+    /** Tokens after that id, by id. Hubs of 1.0.0 may have more than TOKENS_MAX. */
+    listOf: (accountId: number, after: number, limit: number): ApiToken[] => selectOf.all(accountId, after, limit),
     revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
     revokeAllOf: (accountId: number): void => void removeOf.run(accountId),
   };

@@ -2,10 +2,12 @@ import { HOUR, MINUTE } from '../../platform/clock.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import { actorOf, audit, THE_HUB, type Actor, type By } from '../audit/audit.ts';
-import { takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
+import { metLimit, takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import type { Config } from '../hub/read-config.ts';
-import { accounts, invitations, type Invitation, type NewInvitation, type Role } from './account-store.ts';
+import {
+  accounts, invitations, INVITATIONS_MAX, type Invitation, type NewInvitation, type Role,
+} from './account-store.ts';
 import { sessions } from './credential-store.ts';
 import { byNetwork, confirmed, PASSWORD_MAX, PASSWORD_MIN, passwords, readConfirmation } from './passwords.ts';
 import type { SignedIn } from './authenticate.ts';
@@ -33,11 +35,15 @@ export async function invite(hub: Hub, values: Record<string, unknown>, by: By):
 /** Creates an invitation; `lifetime` in ms. */
 export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Actor): NewInvitation {
   return hub.db.write('invite', () => {
+    const open = actor.id === null ? 0 : invitations(hub).listOf(actor.id).length;
+    if (open >= INVITATIONS_MAX) throw metLimit(hub, 'invitations-max', 0, TOO_MANY_LINKS);
     const invitation = invitations(hub).create({ role, purpose: 'invite', createdBy: actor.id, lifetime });
     audit(hub, 'invitation.created', actor, { kind: 'invitation', id: invitation.id, name: role });
     return invitation;
   });
 }
+
+const TOO_MANY_LINKS = `Nobody has used your last ${INVITATIONS_MAX} links. Withdraw some first.`;
 
 /** Withdraws an invitation; 404 if it does not exist or has been used. */
 export function withdrawInvitation(hub: Hub, id: number, by: By): void {

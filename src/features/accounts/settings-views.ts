@@ -9,9 +9,6 @@ import { passwordField, problemAbove } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-/** Newest sessions and tokens shown on the page. The API lists all. */
-const SHOWN = 100;
-
 /** The form that was just sent, and its error or result. */
 export type SentSettings = {
   form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
@@ -178,16 +175,10 @@ function sessionSection(sessions: Session[], now: Now, problem: HttpError | unde
   <form method="post" action="/settings/sessions" class="stack">
     ${problemAbove(problem)}
     <ul class="items">${own && sessionItem(own, true, now)}
-      ${others.slice(-SHOWN).map((session) => sessionItem(session, false, now))}</ul>
-    ${moreThan(others, 'sessions')}
+      ${others.map((session) => sessionItem(session, false, now))}</ul>
     ${passwordField(problem)}
     <button name="session" value="others" class="secondary">Sign out everywhere else</button>
   </form>`);
-}
-
-function moreThan(all: object[], what: 'sessions' | 'tokens'): Html | false {
-  return all.length > SHOWN && html`<p class="hint">These are the newest ${SHOWN} of ${all.length}. All of them are at
-    <a href="/api/${what}">/api/${what}</a>.</p>`;
 }
 
 function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boolean, { times }: Now): Html {
@@ -220,8 +211,7 @@ function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, { 
   const { name, scope = 'write', days = '90' } = values;
   const about = 'For programs that act in your name. Each is shown once, when it is created.';
   return settingsSection('tokens', 'API tokens', about, html`
-  ${tokens.length > 0 && html`<ul class="items">${tokens.slice(-SHOWN).map((token) => tokenItem(token, now))}</ul>`}
-  ${moreThan(tokens, 'tokens')}
+  ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">
     ${problemAbove(problem)}
     <label>Name of the new token <span class="optional">for example, the program that will use it</span>

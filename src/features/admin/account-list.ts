@@ -5,16 +5,17 @@ import { formProblem, HttpError, json, notFound, page, type Page, type Reply } f
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { plural } from '../../platform/in-words.ts';
+import { byteSize, plural } from '../../platform/in-words.ts';
 import { accountJson, accounts, type Account } from '../accounts/account-store.ts';
 import { passwordField } from '../accounts/account-views.ts';
 import { governAccount, linkForPassword } from '../accounts/govern-account.ts';
 import { adminList } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
+import { contentUsage } from '../sources/content-usage-store.ts';
 import { sources } from '../sources/source-store.ts';
 
-/** `sources`: how many the account owns. */
-type ListedAccount = Account & { sources: number };
+/** `sources`: how many the account owns; `contentBytes`: what their contents take. */
+type ListedAccount = Account & { sources: number; contentBytes: number };
 
 /** All accounts. */
 export const accountList = adminList<ListedAccount>({
@@ -26,7 +27,8 @@ export const accountList = adminList<ListedAccount>({
   lead: () => html`<p class="meta"><a href="/admin/invitations">Invite someone</a></p>`,
   view: (items, times) => html`
 <div class="wide"><table>
-  <thead><tr><th>Name</th><th>Display name</th><th>Role</th><th class="number">Sources</th><th>Joined</th></tr></thead>
+  <thead><tr><th>Name</th><th>Display name</th><th>Role</th><th class="number">Sources</th>
+    <th class="number">Contents</th><th>Joined</th></tr></thead>
   <tbody>${items.map((one) => accountRow(one, times))}</tbody>
 </table></div>`,
   empty: 'Nobody has joined yet.',
@@ -34,20 +36,24 @@ export const accountList = adminList<ListedAccount>({
 });
 
 function withSources(hub: Hub, rows: Account[]): ListedAccount[] {
-  const owned = sources(hub).countOwned(rows.map(({ id }) => id));
-  return rows.map((account) => ({ ...account, sources: owned.get(account.id) ?? 0 }));
+  const ids = rows.map(({ id }) => id);
+  const [owned, bytes] = [sources(hub).countOwned(ids), contentUsage(hub).among(ids)];
+  return rows.map((account) => (
+    { ...account, sources: owned.get(account.id) ?? 0, contentBytes: bytes.get(account.id) ?? 0 }));
 }
 
 function listedJson(account: ListedAccount) {
-  return { ...accountJson(account), disabled: account.disabledAt !== null, sources: account.sources };
+  const { sources, contentBytes, disabledAt } = account;
+  return { ...accountJson(account), disabled: disabledAt !== null, sources, contentBytes };
 }
 
 function accountRow(account: ListedAccount, times: Times): Html {
-  const { id, username, displayName, role, sources, createdAt, disabledAt } = account;
+  const { id, username, displayName, role, sources, contentBytes, createdAt, disabledAt } = account;
   return html`
   <tr><td><a href="/admin/accounts/${id}">${username}</a>
       ${disabledAt !== null && html`<span class="tag">disabled</span>`}</td>
     <td>${displayName}</td><td>${roleName(role)}</td><td class="number">${sources}</td>
+    <td class="number">${byteSize(contentBytes)}</td>
     <td>${showTime(times, createdAt)}</td></tr>`;
 }
 

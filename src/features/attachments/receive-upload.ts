@@ -5,7 +5,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import { requireRoomForFile } from '../hub/disk-reserve.ts';
-import { metLimit, once, type Hub } from '../hub/hub.ts';
+import { countMetLimit, metLimit, once, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
 import { nameRefusal, RefusedFile } from './arriving-file.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
@@ -91,7 +91,7 @@ function readForm(
     const left = role === 'admin' ? Infinity : bytesLeft(hub, id);
     if (bytesInFlight(hub, id) <= left) return;
     share.release(); // so that other forms in flight still fit
-    throw overQuota(left - bytesInFlight(hub, id));
+    throw overQuota(hub, left - bytesInFlight(hub, id));
   };
   return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
     if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
@@ -161,7 +161,7 @@ const FILES_OF_POST = 100;
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
   const left = bytesLeft(hub, ownerId);
-  if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(left);
+  if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(hub, left);
   if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
     const detail = 'The file was removed while it was being stored. Please send it again.';
     throw new HttpError(503, detail, { headers: { 'retry-after': '1' } });
@@ -187,7 +187,8 @@ function dropUnnamed(hub: Hub, sha256: string): void {
 }
 
 /** 422 with the bytes that are left of the quota. */
-function overQuota(left: number): HttpError {
+function overQuota(hub: Hub, left: number): HttpError {
+  countMetLimit(hub, 'upload-quota');
   const rest = Math.max(0, left);
   const detail = 'This would exceed the file quota of the account: ' +
     `${rest === 0 ? 'nothing is left' : `${byteSize(rest)} are left`}.`;

@@ -27,6 +27,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
     target: ({ targetName }) => targetName,
     address: ({ address }) => address,
     detail: ({ detail }) => detail,
+    count: ({ count }) => count,
   },
   view: auditTable,
   empty: 'No matching events.',
@@ -34,7 +35,7 @@ export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
 
 /** An audit record as the API and the export of an account show it. */
 export function auditJson(record: AuditRecord) {
-  const { id, at, act, actorId, actorName, targetKind, targetId, targetName, address, detail } = record;
+  const { id, at, act, actorId, actorName, targetKind, targetId, targetName, address, detail, count } = record;
   return {
     id,
     at: isoTime(at),
@@ -43,6 +44,7 @@ export function auditJson(record: AuditRecord) {
     target: targetKind === null ? null : { kind: targetKind, id: targetId, name: targetName },
     address,
     detail: JSON.parse(detail) as Record<string, unknown>,
+    count,
   };
 }
 
@@ -85,12 +87,12 @@ function auditTable(items: AuditRecord[], times: Times): Html {
 }
 
 function row(record: AuditRecord, times: Times): Html {
-  const { at, actorName, act, targetKind, targetId, targetName, address, detail } = record;
+  const { at, actorName, act, targetKind, targetId, targetName, address, detail, count } = record;
   const said = AUDIT_EVENTS[act as AuditEvent] ?? '';
   const target = targetKind === null ? '' : `${targetKind}${targetId === null ? '' : ` ${targetId}`}`;
   return html`
   <tr><td>${showTime(times, at, 'exact')}</td><td>${actorName || 'not signed in'}</td>
-    <td>${said} <small><code>${act}</code></small></td>
+    <td>${said}${count > 1 && `, ${count} times within a minute`} <small><code>${act}</code></small></td>
     <td>${target} ${targetName && html`<span>“${targetName}”</span>`}
       ${detail !== '{}' && html`<small>${words(detail)}</small>`}</td>
     <td class="whole">${address}</td></tr>`;

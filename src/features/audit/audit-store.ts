@@ -13,7 +13,12 @@ export type AuditRecord = {
   targetName: string | null;
   address: string | null;
   detail: string; // JSON
+  count: number; // like changes within a minute are one record; `at` is the time of the last
 };
+
+type NewRecord = Omit<AuditRecord, 'id' | 'count'>;
+type Merged = { targetName: string | null; count: number; firstAt: number | null };
+type LikeRecord = Merged & { id: number };
 
 /** Filters. `actor` is a name; `from` and `to` are unix ms, `to` excluded. */
 export type AuditFilter = {
@@ -31,7 +36,7 @@ type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
 type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
 
 const COLUMNS = `id, at, act, actor_id AS actorId, actor_name AS actorName, target_kind AS targetKind,
-  target_id AS targetId, target_name AS targetName, address, detail`;
+  target_id AS targetId, target_name AS targetName, address, detail, count`;
 
 const CONDITIONS: Record<keyof AuditFilter, string> = {
   act: 'act = @act',
@@ -48,9 +53,16 @@ const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER 
 /** The audit log. Only `audit` writes to it. */
 export const auditRecords = store(({ db }) => {
   // The trigger audit_records_of_leavers stores no name of a deleted account.
-  const insert = db.prepare<[Omit<AuditRecord, 'id'>]>('record act', `
-    INSERT INTO audit_records (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail)
-    VALUES (@at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail)`);
+  const insert = db.prepare<[NewRecord & Merged]>('record act', `
+    INSERT INTO audit_records
+           (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail, count, first_at)
+    VALUES (@at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail,
+            @count, @firstAt)`);
+  const selectLike = db.prepare<[NewRecord & { since: number }], LikeRecord>('like record of late', `
+    SELECT id, target_name AS targetName, count, COALESCE(first_at, at) AS firstAt FROM audit_records
+     WHERE actor_id = @actorId AND act = @act AND at > @since AND COALESCE(first_at, at) > @since
+       AND target_kind IS @targetKind AND target_id IS @targetId AND address IS @address ORDER BY at DESC LIMIT 1`);
+  const remove = db.prepare<[number]>('remove merged record', 'DELETE FROM audit_records WHERE id = ?');
   const selectFiltered = filteredStatements(db);
   const selectOf = db.prepare<[number, number, number], AuditRecord>('acts of account',
     `SELECT ${COLUMNS} FROM audit_records WHERE actor_id = ? AND id > ? ORDER BY id LIMIT ?`);
@@ -60,9 +72,16 @@ export const auditRecords = store(({ db }) => {
     'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
   return {
-    /** Throws 401 if the actor's account is deleted. */
-    insert(record: Omit<AuditRecord, 'id'>): void {
-      if (insert.run(record).changes === 0) throw new HttpError(401, 'This account no longer exists.');
+    /**
+     * Adds a record. With `mergeSince` (unix ms) it takes the place of a like record that began since then, keeps that
+     * one's name of the target, and counts one more. Throws 401 if the actor's account is deleted.
+     */
+    insert(record: NewRecord, mergeSince?: number): void {
+      const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });
+      const { targetName, firstAt, count } = like ?? { targetName: record.targetName, firstAt: null, count: 0 };
+      const { changes } = insert.run({ ...record, targetName, firstAt, count: count + 1 });
+      if (changes === 0) throw new HttpError(401, 'This account no longer exists.');
+      if (like) remove.run(like.id);
     },
 
     /** Newest first. */

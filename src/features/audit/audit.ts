@@ -1,15 +1,18 @@
+import { MINUTE, SECOND } from '../../platform/clock.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import type { StoreHub } from '../hub/hub.ts';
+import { takeTurn, type StoreHub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import { auditRecords } from './audit-store.ts';
 
 /** Every kind of audit event, `noun.verb`, and its text. */
 export const AUDIT_EVENTS = {
-  'account.changed': 'An account was given another name, role or state',
+  'account.changed': 'An account was given another role or state',
   'account.deleted': 'A person deleted their account',
   'account.exported': 'A person downloaded their data',
   'account.joined': 'A person joined by a link',
   'account.password-changed': 'A password was changed',
   'account.password-link-made': 'A link for a new password was made',
+  'account.renamed': 'A person changed their display name',
   'attachment.deleted': 'A file was removed from a post',
   'attachment.quarantined': 'A stored file was found to be infected',
   'attachment.refused': 'An infected upload was refused',
@@ -48,6 +51,18 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
+ * Changes that anybody can repeat without end. Those of one actor on one target within a minute are one record.
+ * Never roles, passwords, tokens, links or sign-ins: each of those is a record of its own.
+ */
+const MERGED: readonly AuditEvent[] = [
+  'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.paused', 'source.renamed',
+  'source.resumed', 'source.visibility-changed',
+];
+
+/** Records of one account, with those that were merged. */
+const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
+
+/**
  * The actor: an account, or with id null the command line or the hub itself. `recheck` throws 401 or 403 if the
  * account may not act any more. It is absent if the act's own transaction has checked the account, or if the event is
  * recorded after the session has ended.
@@ -80,6 +95,8 @@ export function audit(
 ): void {
   const actor = 'viewer' in by ? actorOf(by) : by;
   actor.recheck?.();
+  if (actor.id !== null) takeTurn(hub, ACTS, String(actor.id));
+  const mergeSince = MERGED.includes(event) ? hub.clock() - MINUTE : undefined;
   auditRecords(hub).insert({
     at: hub.clock(),
     act: event,
@@ -90,5 +107,5 @@ export function audit(
     targetName: target?.name ?? null,
     address: actor.address,
     detail: JSON.stringify(detail),
-  });
+  }, mergeSince);
 }

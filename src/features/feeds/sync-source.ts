@@ -1,6 +1,6 @@
-import { MINUTE, SECOND } from '../../platform/clock.ts';
+import { SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
-import { NotNowError, RetryLaterError } from '../../platform/jobs/run-job.ts';
+import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
@@ -13,6 +13,7 @@ import { notifications } from '../notifications/notification-store.ts';
 import { preparePosts, storeMost, storePosts, type PreparedPosts } from '../posts/ingest-posts.ts';
 import { feedPosts } from '../posts/feed-posts-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
+import { isSourceFull } from '../sources/content-quota.ts';
 import { noteRuns } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -23,6 +24,7 @@ import {
 import { authorizationFor } from './feed-passwords.ts';
 import { lastingItems } from './feed-values.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
+import { requireMayStore, stopAtQuota } from './stop-at-quota.ts';
 
 /** Timeout for a host that timed out at the last try, so that hanging hosts do not block the workers. */
 const SLOW_HOST_MS = 5 * SECOND;
@@ -30,9 +32,6 @@ const SLOWNESS = new Set(['timeout', 'idle']);
 
 /** Newest posts whose times decide when the next sync is due. */
 const RHYTHM = 10;
-
-/** Delay before the next try if the hub may not store posts now. */
-const LATER = 5 * MINUTE;
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
@@ -54,6 +53,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
   async run(hub, { sourceId }, signal, job) {
     const source = syncState(hub).find(sourceId);
     if (!source || source.state === 'paused') return; // deleted or paused while the job waited
+    if (isSourceFull(hub, sourceId)) return () => stopAtQuota(hub, sourceId);
     started.set(job, performance.now());
     const turns = largeFeedTurns(hub, signal);
     try {
@@ -61,7 +61,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
       if (!fetched) return () => (pauseGone(hub, sourceId), endRun(hub, sourceId, job, { failed: 1, note: GONE }));
       const store = await prepareSync(hub, source, fetched, { signal, job });
       return () => {
-        requireMayRecord(hub);
+        requireMayStore(hub, sourceId);
         endRun(hub, sourceId, job, store(sourceId));
       };
     } finally {
@@ -151,7 +151,7 @@ function storeEarly(
 ) {
   const before = (isFirst: boolean, left: number): void => {
     requireLease(hub, job);
-    requireMayRecord(hub);
+    requireMayStore(hub, sourceId);
     jobs(hub).noteProgress(job.id, prepared.length - left, prepared.length);
     if (isFirst && isWhole) feedPosts(hub).followNewGuids(sourceId, prepared);
   };
@@ -235,11 +235,6 @@ function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: OwnerEvent
 /** In a transaction: throws if another worker has taken over the job. */
 function requireLease(hub: Hub, job: Job): void {
   if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this job');
-}
-
-/** The disk may have become full since the job began. */
-function requireMayRecord(hub: Hub): void {
-  if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
 }
 
 /** Counts a run and stores its result. No duration if another process began the job. */

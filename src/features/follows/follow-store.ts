@@ -166,7 +166,9 @@ export function notifyFollowers(hub: Hub, sourceId: number, posts: number, autho
   const title = (n: number): string => `${plural(n, 'new post')} in “${source.title}”`;
   for (const accountId of followers) {
     if (!maySeeNow(hub, source, accountId)) continue;
-    notifications(hub).addPosts({ accountId, kind: 'source.posts', path: `/sources/${sourceId}` }, posts, title);
+    const senderId = authorId ?? source.ownerId;
+    const about = { accountId, senderId, kind: 'source.posts', path: `/sources/${sourceId}` };
+    notifications(hub).addPosts(about, posts, title);
   }
 }
 

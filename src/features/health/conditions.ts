@@ -11,6 +11,7 @@ import { seenCertificate } from '../history/certificate-store.ts';
 import { PROCESS_ALIVE, settingsToApply } from '../history/process-notes.ts';
 import { isDiskLow, lowSince, roomInWords } from '../hub/disk-reserve.ts';
 import { heartbeats, jobs, oldestDueSeconds } from '../hub/hub.ts';
+import { contentUsage } from '../sources/content-usage-store.ts';
 import { failingSources } from '../sources/source-store.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
@@ -120,6 +121,19 @@ export const CONDITIONS: readonly Condition[] = [
       over: 'All sources are synchronised again', raisedBy: 'its cause',
       lasts: ({ hub }) => jobs(hub).failedCount(SYNC_SOURCE) > 0,
     },
+  },
+  {
+    name: 'content-quota', subject: 'Content quota', level: 'warn', href: '/admin/accounts',
+    title: 'Sources of an account have stopped: their contents have reached CONTENT_QUOTA_BYTES',
+    whatToDo: 'Its owner has been told. To give more room to everybody, raise CONTENT_QUOTA_BYTES and restart the hub.',
+    look({ hub }) {
+      const { n, since } = contentUsage(hub).full();
+      if (n === 0) return null;
+      const whose = n === 1 ? 'an account' : `${n} accounts`;
+      const headline = `Sources of ${whose} have stopped: their contents have reached CONTENT_QUOTA_BYTES.`;
+      return { state: `${n} full`, since, headline };
+    },
+    alert: { over: 'All accounts have room for contents again', severity: 'warning' },
   },
   {
     name: 'webhook-silent', subject: 'Webhooks', level: 'warn', href: '/admin/webhooks',

@@ -68,6 +68,7 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
     detail: `oldest due job ${duration(oldestDueSeconds(hub) * SECOND)}`, href: '/admin/jobs',
   }),
   Sources: ({ kept }) => sourcesTile(kept()),
+  'Content quota': () => null,
   Webhooks({ kept }) {
     const count = (state: string): number => kept().value('webhooks', state);
     const [active, silent, disabled] = [count('active'), count('silent'), count('disabled')];

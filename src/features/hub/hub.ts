@@ -112,9 +112,14 @@ export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: str
   return giveBack;
 }
 
+/** Counts a request that meets a limit, if it gets a refusal of its own. */
+export function countMetLimit(hub: StoreHub, limit: LimitName): void {
+  bufferedCounts(hub).add('limits_refused_total', limit);
+}
+
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
 export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reason = 'Too many attempts.'): HttpError {
-  bufferedCounts(hub).add('limits_refused_total', limit);
+  countMetLimit(hub, limit);
   const [status] = LIMITS[limit];
   return status === 429 || status === 503 ? tryLater(status, seconds, reason) : new HttpError(status, reason);
 }

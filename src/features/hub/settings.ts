@@ -68,6 +68,12 @@ export const SETTINGS = {
     name: 'UPLOAD_QUOTA_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
     meaning: 'maximum total size of the files of one account (1 GiB)',
   },
+  contentQuotaBytes: {
+    name: 'CONTENT_QUOTA_BYTES', parse: integer(0, MAX_STORE), default: '2147483648', seeHandbook: 'a-full-account',
+    meaning: 'maximum total size of the contents of one account’s sources (2 GiB): posts with the addresses of their ' +
+      'files; beyond it feeds stop, and webhooks and own posts are refused; administrators have no bound; 0 is none ' +
+      'for anybody',
+  },
   diskReserveBytes: {
     name: 'DISK_RESERVE_BYTES', parse: integer(0, MAX_STORE), default: null, seeHandbook: 'a-full-disk',
     meaning: 'bytes that stay free on the disk of `DATA_DIR` for repairs: below that only administrators, signing in ' +

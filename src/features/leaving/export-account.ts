@@ -6,7 +6,7 @@ import { inChunks } from '../../platform/http/reply.ts';
 import { sessionJson, tokenJson } from '../accounts/account-routes.ts';
 import { accountJson, invitations, type Account } from '../accounts/account-store.ts';
 import { ownAccount } from '../accounts/change-account.ts';
-import { apiTokens, sessions, signInNetworks } from '../accounts/credential-store.ts';
+import { apiTokens, sessions, signInNetworks, type ApiToken } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
 import { auditJson } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
@@ -14,6 +14,7 @@ import { audit, type By } from '../audit/audit.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
+import type { ExportPart } from '../hub/tables.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
 import { offerJson } from '../manage-sources/offer-routes.ts';
 import { offers, type Offer } from '../manage-sources/offer-store.ts';
@@ -34,11 +35,12 @@ const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
 /** The personal data of an account, by its name in the export. Rows are read lazily while the export is sent. */
-const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = {
+const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
     ({ network, lastUsedAt: isoTime(seenAt) })),
-  tokens: (hub, { id }) => apiTokens(hub).listOf(id).map(tokenJson),
+  tokens: (hub, { id }) =>
+    inBatches<ApiToken>((last) => apiTokens(hub).listOf(id, last?.id ?? 0, BATCH)).map(tokenJson),
   invitations: (hub, { id }) => invitations(hub).listOf(id).map(invitationJson),
   sources: (hub, { id }) =>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),

@@ -12,6 +12,7 @@ import { leavers, type Leaver, type Thing } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
 import { once, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
+import type { SteppedTable } from '../hub/tables.ts';
 import { imports } from '../manage-sources/import-store.ts';
 import { aboutGone } from '../manage-sources/tell-followers.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -138,18 +139,22 @@ async function repeatThrottled(
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
-  return Math.max(
-    drafts(hub).removeOf(id, limit),
-    follows(hub).removeOf(id, limit),
-    imports(hub).removeOf(id, limit),
-    readingHistory(hub).removeOf(id, limit),
-    readMarks(hub).removeOf(id, limit),
-    stars(hub).removeOf(id, limit),
-    readUndo(hub).removeOf(id, limit),
-    notifications(hub).removeOf(id, limit),
-    hideNames(hub, { id, name }, limit),
-  );
+  return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
 }
+
+/** Removes up to `limit` rows of an account, or what names it. Returns how many. */
+const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
+  drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
+  follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
+  imports: (hub, { id }, limit) => imports(hub).removeOf(id, limit),
+  reading_history: (hub, { id }, limit) => readingHistory(hub).removeOf(id, limit),
+  read_marks: (hub, { id }, limit) => readMarks(hub).removeOf(id, limit),
+  stars: (hub, { id }, limit) => stars(hub).removeOf(id, limit),
+  read_undo: (hub, { id }, limit) => readUndo(hub).removeOf(id, limit),
+  notifications: (hub, { id }, limit) =>
+    Math.max(notifications(hub).removeOf(id, limit), notifications(hub).forgetSender(id, limit)),
+  audit_records: hideNames,
+};
 
 /** Replaces names in audit records. Titles may contain names too: hides titles of things that no longer exist. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {

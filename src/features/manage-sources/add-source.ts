@@ -14,6 +14,8 @@ import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { followSource } from '../reading/follow-source.ts';
+import { contentFull, isContentFull } from '../sources/content-quota.ts';
+import { contentUsage } from '../sources/content-usage-store.ts';
 import {
   SOURCE_KINDS, sources, TITLE_MAX, VISIBILITIES, type Source, type SourceKind, type Visibility,
 } from '../sources/source-store.ts';
@@ -39,7 +41,7 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
 /**
  * Adds a source to the hub and to the viewer's reading list. A feed is fetched first, so that its posts are there at
  * once. A feed that the hub already has as a public source is only followed. 409 if the viewer already has the feed,
- * 422 if it cannot be read, 429 when asked too often.
+ * 422 if it cannot be read, 429 when asked too often, 507 for a feed if the viewer's sources are full.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const wanted = readNewSource(values);
@@ -47,6 +49,8 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before anything is fetched
+  const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
+  if (isFull) throw contentFull(hub);
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }

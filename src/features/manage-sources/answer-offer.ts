@@ -6,6 +6,7 @@ import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { posts } from '../posts/post-store.ts';
+import { fitsContentQuota } from '../sources/content-quota.ts';
 import { mayManage, sources, type Source } from '../sources/source-store.ts';
 import { sourcesLeft, tooManySources } from './add-source.ts';
 import { changeOwner } from './give-source.ts';
@@ -44,6 +45,9 @@ function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
     throw new HttpError(409, 'You already have a source of the same feed.', { members: { sourceId: same } });
   }
   if (sourcesLeft(hub, id) === 0) throw tooManySources(hub);
+  if (!fitsContentQuota(hub, source.id, id)) {
+    throw new HttpError(422, 'With the source’s posts you would have more content than one account may have.');
+  }
   const bytes = posts(hub).fileBytes(source);
   const missing = bytes - bytesLeft(hub, id);
   if (bytes === 0 || missing <= 0) return;

@@ -1,4 +1,5 @@
 import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 import type { Visibility } from '../sources/source-store.ts';
 
 /**
@@ -17,7 +18,7 @@ type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
 export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
 
 /** Imports kept for each account; running ones are never removed. */
-export const IMPORTS_KEPT = 5;
+export const IMPORTS_KEPT = TABLES.imports.most;
 
 /** Imports of OPML documents, line by line. */
 export const imports = store(({ db, clock }) => {

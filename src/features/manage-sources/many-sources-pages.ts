@@ -11,6 +11,7 @@ import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
 import { manySources, mayManage } from '../sources/source-store.ts';
+import { contentRoom } from '../sources/content-quota.ts';
 import { sourceRuns } from '../sources/run-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { changeSource } from './change-source.ts';
@@ -43,7 +44,8 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice)
   const stripOf = stripsOf(times, sourceRuns(hub).days(managed.map(({ id }) => id)));
   return manySourcesPage({
     ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent,
-    removals: removalsOf(hub, viewer.id), offered: offers(hub).countReceived(viewer.id),
+    removals: removalsOf(hub, viewer.id), room: contentRoom(hub, viewer.id),
+    offered: offers(hub).countReceived(viewer.id),
   });
 }
 

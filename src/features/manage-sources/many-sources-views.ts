@@ -4,7 +4,9 @@ import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import { progressBar } from '../hub/progress-views.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { countText } from '../reading/reading-counts.ts';
+import type { ContentRoom } from '../sources/content-quota.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import type { Removal } from './delete-source.ts';
@@ -20,6 +22,7 @@ type Shown = ManagedPage & {
   removals: Removal[];
   /** How many sources the viewer is offered. */
   offered: number;
+  room: ContentRoom;
   sent?: SentChoice | undefined;
 };
 
@@ -53,6 +56,7 @@ ${shown.removals.map(({ title, progress }) => html`
 <div class="said" role="status"><span>“<bdi>${title}</bdi>” is being removed.</span>${
   progress && progressBar(progress, 'posts removed')}</div>`)}
 ${tabs(counts, wanted)}
+${roomLine(shown.room, wanted)}
 ${filters(wanted, folders)}
 ${wanted.folder && folderForms(wanted.folder, shown.sent)}
 ${items.length > 0 ? pickForm(shown) : html`<p class="empty">${nothing(wanted, counts)}</p>`}
@@ -62,6 +66,16 @@ ${pages(shown)}`;
 <a class="button primary" href="/sources/add">${icon('add')}<span>Add<span class="only-wide"> a
   source</span></span></a>`;
   return { title: 'Sources', main, bar, section: 'sources' };
+}
+
+/** How much of the quota is used: among one's own sources, and wherever these have stopped. */
+function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
+  const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
+  if (isFull) {
+    return html`<p class="said warn" role="status">The contents of your sources take ${used}. They store nothing more
+      until you delete posts or sources; then they go on by themselves.</p>`;
+  }
+  return show === 'mine' && html`<p class="meta">Contents of your sources: ${used}</p>`;
 }
 
 function tabs(counts: ManagedPage['counts'], { show }: Wanted): Html {

@@ -48,6 +48,6 @@ export function tellFollowers(
     const knows = account && !except.includes(accountId) && maySee(before, account);
     const isUntouched = kind === 'source.hidden' && account && after && maySee(after, account);
     if (!knows || isUntouched) continue;
-    notifications(hub).add({ accountId, kind, title: `“${title}” ${HAPPENED[kind]}`, path });
+    notifications(hub).add({ accountId, senderId: ownerId, kind, title: `“${title}” ${HAPPENED[kind]}`, path });
   }
 }

@@ -3,7 +3,7 @@ import { readJson } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
-import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import { nextTurn } from '../../platform/turns.ts';
@@ -20,13 +20,28 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
+/** Page: security and failure first, then news, each with its own pages. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
-  const shown = { ...requestedPage(hub, req), unreadOnly: isUnreadOnly(req.query) };
-  return page(notificationsPage(shown, timesOf(hub, req.viewer)));
+  const asked = sectionIn(req.query);
+  const sections = SECTIONS.filter((only) => asked === undefined || only === asked)
+    .map((only) => ({ only, ...requestedPage(hub, req, only) }));
+  return page(notificationsPage({ sections, unreadOnly: isUnreadOnly(req.query) }, timesOf(hub, req.viewer)));
 }
 
-function requestedPage(hub: Hub, { query, viewer }: MemberRequest) {
-  const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query) };
+const SECTIONS = ['urgent', 'news'] as const;
+type Section = (typeof SECTIONS)[number];
+
+/** `?only=`: a section; undefined when absent. */
+function sectionIn(query: URLSearchParams): Section | undefined {
+  const wanted = query.get('only');
+  const only = SECTIONS.find((one) => one === wanted);
+  if (wanted !== null && only === undefined) throw new HttpError(400, `only must be ${SECTIONS.join(' or ')}.`);
+  return only;
+}
+
+/** A page of all, or of one section. `query` may ask for a section by itself. */
+function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
+  const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query), only };
   return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
     notifications(hub).list({ ...wanted, after: after?.id ?? Number.MAX_SAFE_INTEGER, limit }));
 }
@@ -52,32 +67,43 @@ function isIds(value: unknown): value is number[] {
 }
 
 /** A notification as the API shows it. */
-export function notificationJson({ id, kind, title, path, createdAt, readAt }: Notification) {
-  return { id, kind, title, path, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
+export function notificationJson({ createdAt, readAt, urgent, ...rest }: Notification) {
+  return { ...rest, urgent: urgent === 1, createdAt: isoTime(createdAt), readAt: isoTime(readAt) };
 }
 
+type Shown = { only: Section; items: Notification[]; next: string | null };
+
+const HEADINGS: Record<Section, string> = { urgent: 'Security and problems', news: 'News' };
+
 /** The notifications of the viewer. */
-function notificationsPage(
-  { items, next, unreadOnly }: { items: Notification[]; next: string | null; unreadOnly: boolean }, times: Times,
-): Page {
-  const query = new URLSearchParams({ ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
+function notificationsPage({ sections, unreadOnly }: { sections: Shown[]; unreadOnly: boolean }, times: Times): Page {
+  const filled = sections.filter(({ items }) => items.length > 0);
   const bar = html`<h1>Notifications</h1><span class="space"></span>
-${items.some(({ readAt }) => readAt === null) && html`
+${filled.some(({ items }) => items.some(({ readAt }) => readAt === null)) && html`
 <form method="post" action="/notifications/read"><button class="plain" aria-label="Mark all as read">${
   icon('done')}<span class="only-wide">Mark all as read</span></button></form>`}`;
   const main = html`
 <nav class="tabs" aria-label="Which notifications">
   <a href="/notifications" ${!unreadOnly && html`aria-current="page"`}>All</a>
   <a href="/notifications?unread=1" ${unreadOnly && html`aria-current="page"`}>Unread</a></nav>
-${items.length > 0 ? html`<ul class="items">${items.map((one) => item(one, times))}</ul>`
-    : html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}
-${next && html`<p class="more"><a class="button" rel="next" href="/notifications?${query.toString()}">Older</a></p>`}`;
+${filled.map((one) => section(one, unreadOnly, times))}
+${filled.length === 0 && html`<p class="empty">No ${unreadOnly ? 'unread ' : ''}notifications.</p>`}`;
   return { title: 'Notifications', bar, main, section: 'notifications' };
 }
 
-function item({ title, path, createdAt, readAt }: Notification, times: Times): Html {
+function section({ only, items, next }: Shown, unreadOnly: boolean, times: Times): Html {
+  const query = new URLSearchParams({ only, ...(unreadOnly ? { unread: '1' } : {}), cursor: next ?? '' });
+  return html`<section aria-labelledby="${only}"><h2 id="${only}">${HEADINGS[only]}</h2>
+<ul class="items">${items.map((one) => item(one, times))}</ul>
+${next && html`<p class="more"><a class="button" rel="next" href="/notifications?${query.toString()}">Older</a></p>`}
+</section>`;
+}
+
+function item({ kind, title, path, count, createdAt, readAt }: Notification, times: Times): Html {
+  const isRepeated = count > 1 && kind !== 'source.posts'; // its title has the number of posts
   return html`
   <li ${readAt === null && html`class="new"`}><div>
     <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}</div>
-    <span class="meta">${showTime(times, createdAt)}</span></li>`;
+    <span class="meta">${isRepeated && html`<span>${count} times, last</span>`}
+      ${showTime(times, createdAt)}</span></li>`;
 }

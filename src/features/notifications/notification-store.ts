@@ -1,29 +1,67 @@
-import { MINUTE } from '../../platform/clock.ts';
+import { HOUR } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 
-/** A message to an account. `path`: the hub's page about it. */
-type NewNotification = { accountId: number; kind: string; title: string; path: string };
-export type Notification = Omit<NewNotification, 'accountId'> & {
+/**
+ * Kinds of security and failure, each with what it is about. They stand apart from news, and no number of news removes
+ * or limits them. Every other kind is news.
+ */
+const URGENT_KINDS: ReadonlySet<string> = new Set([
+  'account', // its role, its password, or what it may do
+  'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
+]);
+
+/** Notifications kept for each account: so many of security and failure, and so many news. */
+const NOTIFICATIONS_KEPT = TABLES.notifications.most;
+
+/** News that one sender causes at one receiver within an hour. The last of them stands for all that follow. */
+export const NEWS_AN_HOUR = 20;
+const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
+
+/** A message to an account. `path`: the hub's page about it; `senderId`: the account whose act it tells of. */
+type NewNotification = { accountId: number; kind: string; title: string; path: string; senderId?: number | null };
+export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   id: number;
-  createdAt: number; // unix ms
+  count: number; // of like ones that it stands for
+  urgent: number; // 1: of security or failure
+  createdAt: number; // unix ms; of the latest of them
   readAt: number | null;
 };
 
-type NotificationQuery = { accountId: number; unreadOnly: boolean; after: number; limit: number };
+/** `only`: those of security and failure, or news. */
+type NotificationQuery = {
+  accountId: number; unreadOnly: boolean; only?: 'urgent' | 'news' | undefined; after: number; limit: number;
+};
+type ListQuery = Pick<NotificationQuery, 'accountId' | 'after' | 'limit'> & { least: number; most: number };
 
-/** A feed is fetched at most this often; posts that come closer together were sent one by one. */
-const ONE_STORY = 15 * MINUTE;
+type Row = Required<NewNotification> & { posts: number | null };
+type InsertRow = Row & { count: number; urgent: number; now: number };
+type LikeRow = { id: number; posts: number | null; count: number };
 
 /** Notifications of all accounts. */
 export const notifications = store(({ db, clock }) => {
-  const insert = db.prepare<[NewNotification & { posts: number | null; now: number }]>('notify', `
-    INSERT INTO notifications (account_id, kind, title, path, posts, created_at)
-    VALUES (@accountId, @kind, @title, @path, @posts, @now)`);
-  const columns = 'id, kind, title, path, created_at AS createdAt, read_at AS readAt';
-  const selectAll = db.prepare<[number, number, number], Notification>('notifications', `
-    SELECT ${columns} FROM notifications WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`);
-  const selectUnread = db.prepare<[number, number, number], Notification>('unread notifications', `
-    SELECT ${columns} FROM notifications WHERE account_id = ? AND read_at IS NULL AND id < ? ORDER BY id DESC LIMIT ?`);
+  const insert = db.prepare<[InsertRow]>('notify', `
+    INSERT INTO notifications (account_id, kind, title, path, posts, count, urgent, sender_id, created_at)
+    VALUES (@accountId, @kind, @title, @path, @posts, @count, @urgent, @senderId, @now)`);
+  const selectLike = db.prepare<[Row], LikeRow>('like unread notification', `
+    SELECT id, posts, count FROM notifications WHERE path = @path AND account_id = @accountId AND read_at IS NULL
+       AND kind = @kind AND (title = @title OR @posts IS NOT NULL) ORDER BY id DESC LIMIT 1`);
+  const remove = db.prepare<[number]>('remove merged notification', 'DELETE FROM notifications WHERE id = ?');
+  const countRecent = db.prepare<[number, number, number], { n: number }>('recent notifications of sender', `
+    SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications
+     WHERE sender_id = ? AND account_id = ? AND created_at > ? LIMIT ${NEWS_AN_HOUR})`);
+  const removeOldest = db.prepare<[number, number]>('remove oldest notifications', `
+    DELETE FROM notifications WHERE id IN (SELECT id FROM notifications
+     WHERE account_id = ? AND urgent = ? ORDER BY id DESC LIMIT 100 OFFSET ${NOTIFICATIONS_KEPT})`);
+  const forgetSender = db.prepare<[number, number]>('forget sender of notifications', `
+    UPDATE notifications SET sender_id = NULL
+     WHERE id IN (SELECT id FROM notifications WHERE sender_id = ? LIMIT ?)`);
+  const columns = 'id, kind, title, path, count, urgent, created_at AS createdAt, read_at AS readAt';
+  const page = 'AND id < @after AND urgent BETWEEN @least AND @most ORDER BY id DESC LIMIT @limit';
+  const selectAll = db.prepare<[ListQuery], Notification>('notifications',
+    `SELECT ${columns} FROM notifications WHERE account_id = @accountId ${page}`);
+  const selectUnread = db.prepare<[ListQuery], Notification>('unread notifications',
+    `SELECT ${columns} FROM notifications WHERE account_id = @accountId AND read_at IS NULL ${page}`);
   const readSome = db.prepare<[number, number, string]>('mark notifications read', `
     UPDATE notifications SET read_at = ?
      WHERE account_id = ? AND read_at IS NULL AND id IN (SELECT value FROM json_each(?))`);
@@ -31,12 +69,6 @@ export const notifications = store(({ db, clock }) => {
     UPDATE notifications SET read_at = ? WHERE id IN
       (SELECT id FROM notifications WHERE account_id = ? AND read_at IS NULL AND id <= ? ORDER BY id DESC LIMIT ?)`);
 
-  const selectRecent = db.prepare<[number, string, number], { id: number; posts: number }>('recent unread of source', `
-    SELECT id, posts FROM notifications
-     WHERE account_id = ? AND read_at IS NULL AND posts IS NOT NULL AND path = ? AND created_at > ?
-     ORDER BY id DESC LIMIT 1`);
-  const addPosts = db.prepare<[string, number, number]>('notify of more posts',
-    'UPDATE notifications SET title = ?, posts = ? WHERE id = ?');
   const countUnread = db.prepare<[number, number], { n: number }>('count unread notifications', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`);
   const removeOf = db.prepare<[number, number]>('remove notifications of account',
@@ -49,21 +81,52 @@ export const notifications = store(({ db, clock }) => {
   const countBefore = db.prepare<[number], { n: number }>('count old notifications',
     'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
-  return {
-    /** Adds one, in the caller's transaction. */
-    add: (notification: NewNotification): void => void insert.run({ ...notification, posts: null, now: clock() }),
+  /** Writes a row. With `like` it takes the place of that one, at the top of the list. */
+  function write(row: Row, like?: LikeRow): void {
+    const urgent = URGENT_KINDS.has(row.kind) ? 1 : 0;
+    if (like) remove.run(like.id);
+    insert.run({ ...row, count: (like?.count ?? 0) + 1, urgent, now: clock() });
+    if (!like) removeOldest.run(row.accountId, urgent);
+  }
 
-    /** Tells of new posts of a source. They join an unread notification of the last quarter of an hour, if any. */
-    addPosts(notification: Omit<NewNotification, 'title'>, posts: number, title: (posts: number) => string): void {
-      const { accountId, path } = notification;
-      const now = clock();
-      const recent = selectRecent.get(accountId, path, now - ONE_STORY);
-      if (recent) addPosts.run(title(recent.posts + posts), recent.posts + posts, recent.id);
-      else insert.run({ ...notification, title: title(posts), posts, now });
+  function recentOf({ senderId, accountId, kind }: Row): number {
+    if (senderId === null || URGENT_KINDS.has(kind)) return 0;
+    return countRecent.get(senderId, accountId, clock() - HOUR)?.n ?? 0;
+  }
+
+  /** Adds a row that is like no unread one. */
+  function addNew(row: Row): void {
+    const recent = recentOf(row);
+    if (recent < NEWS_AN_HOUR - 1) return write(row);
+    const rest = { ...row, ...REST, posts: null };
+    const restBefore = selectLike.get(rest);
+    if (restBefore || recent < NEWS_AN_HOUR) write(rest, restBefore);
+  }
+
+  return {
+    /**
+     * Adds one, in the caller's transaction. Unread ones with the same text about the same page become one, with a
+     * count. News beyond NEWS_AN_HOUR of one sender become one as well, or nothing if that was read meanwhile.
+     */
+    add(notification: NewNotification): void {
+      const row = { senderId: null, ...notification, posts: null };
+      const like = selectLike.get(row);
+      if (like) write(row, like);
+      else addNew(row);
     },
 
-    list({ accountId, unreadOnly, after, limit }: NotificationQuery): Notification[] {
-      return (unreadOnly ? selectUnread : selectAll).all(accountId, after, limit);
+    /** The same for new posts of a source: one notification for all that the account has not read. */
+    addPosts(notification: Omit<NewNotification, 'title'>, added: number, title: (posts: number) => string): void {
+      const row = { senderId: null, ...notification, posts: added, title: title(added) };
+      const like = selectLike.get(row);
+      const posts = added + (like?.posts ?? 0);
+      if (like) write({ ...row, posts, title: title(posts) }, like);
+      else addNew(row);
+    },
+
+    list({ accountId, unreadOnly, only, after, limit }: NotificationQuery): Notification[] {
+      const [least, most] = [only === 'urgent' ? 1 : 0, only === 'news' ? 0 : 1];
+      return (unreadOnly ? selectUnread : selectAll).all({ accountId, after, limit, least, most });
     },
 
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
@@ -74,6 +137,8 @@ export const notifications = store(({ db, clock }) => {
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
     /** Removes up to `limit` of an account. Returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+    /** Removes the sender's id from up to `limit` notifications of others. Returns how many. */
+    forgetSender: (senderId: number, limit: number): number => forgetSender.run(senderId, limit).changes,
     /** Removes up to `limit` of all accounts that lead to this page. Returns how many. */
     removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
     /** Removes up to `limit` older than that (unix ms), oldest first. Returns how many. */

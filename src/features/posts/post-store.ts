@@ -195,6 +195,8 @@ export const posts = store((hub) => {
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
+    /** Whether the source has a post of that publisher's id. */
+    has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
     /** Whether nothing is to be stored: the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;

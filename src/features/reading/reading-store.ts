@@ -2,6 +2,7 @@ import { DAY, MINUTE } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking, FOLLOWS, MAY_SEE, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
@@ -15,7 +16,7 @@ const KEPT = DAY;
  * Exceptions of one account; each of its pages counts them all. `raiseMarks` removes needless ones after a day. Of a
  * source, exceptions stay only for the smaller part of its posts, the read or the unread ones.
  */
-const MARKS_MAX = 20_000;
+const MARKS_MAX = TABLES.read_marks.most;
 
 /** An exception to the high-water mark of a follow: `isRead` 1 for a post above it, 0 for one below. */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
@@ -196,7 +197,7 @@ export const stars = store(({ db, clock }) => {
 });
 
 /** The newest markings of one account that are kept for undoing. */
-const UNDOS_MAX = 20;
+const UNDOS_MAX = TABLES.read_undo.most;
 
 /** Markings that can be undone. */
 export const readUndo = store(({ db, clock }) => {

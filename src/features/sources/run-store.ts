@@ -1,10 +1,11 @@
 import { DAY } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 import { fromSource } from './source-store.ts';
 
 /** How many days and runs are kept for each source. */
-export const DAYS = 30;
-export const RUNS = 20;
+export const DAYS = TABLES.source_days.most;
+export const RUNS = TABLES.source_runs.most;
 
 /** A sync of a feed, or an event for a webhook. The migration explains the columns. */
 export type SourceRun = {

@@ -7,6 +7,7 @@ import { bufferedCounts, counts, metLimit, once, type Hub } from '../hub/hub.ts'
 import type { NamedLimit } from '../hub/limits.ts';
 import { inTurn, preparePosts, storePosts } from '../posts/ingest-posts.ts';
 import { posts } from '../posts/post-store.ts';
+import { contentFull, isSourceFull, requireContentRoom } from '../sources/content-quota.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 import { sources } from '../sources/source-store.ts';
 import { liveSecrets } from './manage-webhooks.ts';
@@ -30,7 +31,7 @@ export type IncomingEvent = SignedRequest & { sourceId: number; headerType: stri
 /**
  * Receives a signed event: verifies it before writing anything, commits it before acknowledging it. Resolves for a
  * duplicate too. Rejects with HttpError 401 for any invalid signature, 400 for a malformed event, 404 for no webhook,
- * 410 for a paused one, 429.
+ * 410 for a paused one, 429, 507 if the owner's sources are full.
  */
 export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<void> {
   const { sourceId } = incoming;
@@ -38,9 +39,10 @@ export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<v
   const event = readVerified(hub, incoming, verified);
   try {
     if (event.kind === 'publish' && incoming.body.length > QUICK_BYTES) refuseEarly(hub, sourceId, verified);
+    const makesRoom = event.kind === 'delete' && posts(hub).has(sourceId, event.guid);
     const apply = await prepareWrite(hub, sourceId, event, incoming.body.length);
     const delivered = { event: event.type, bytes: incoming.body.length };
-    await batched(hub)({ sourceId, ...verified, ...subjectOf(event), delivered, apply });
+    await batched(hub)({ sourceId, ...verified, ...subjectOf(event), delivered, makesRoom, apply });
     countDelivery(hub, sourceId, delivered);
   } catch (error) {
     if (!(error instanceof KnownEvent)) throw error;
@@ -88,6 +90,7 @@ function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void 
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
   const waitMs = waitForWebhook(hub, sourceId);
   if (waitMs > 0) throw metLimit(hub, RATE.name, waitMs / SECOND);
+  requireContentRoom(hub, sourceId);
 }
 
 const OUTDATED = 'A later change of this post had arrived before.';
@@ -123,19 +126,23 @@ const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND 
 
 /**
  * A verified event. `apply` writes it in the transaction; null if there is nothing to write. Its result is added to
- * `delivered`.
+ * `delivered`. `makesRoom`: it deletes a post, which is accepted although the owner's sources are full.
  */
-type Acceptance = AcceptedEvent & { delivered: Partial<SourceRun>; apply: (() => Partial<SourceRun>) | null };
+type Acceptance = AcceptedEvent & {
+  delivered: Partial<SourceRun>;
+  makesRoom: boolean;
+  apply: (() => Partial<SourceRun>) | null;
+};
 
 /** A batch's state of one webhook: read at its first event, written before the commit. */
-type Activity = { arrivesAt: number; accepted: number };
+type Activity = { arrivesAt: number; accepted: number; isFull: boolean };
 
 /** The event was accepted before: nothing changes. */
 class KnownEvent extends Error {}
 
 /**
  * Accepts an event; resolves once it is committed. Events that arrive together share a transaction. Rejects with
- * KnownEvent, or HttpError 410 or 429; then nothing was written.
+ * KnownEvent, or HttpError 410, 429 or 507; then nothing was written.
  */
 const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
 
@@ -165,17 +172,18 @@ function activityOf(hub: Hub, sourceId: number, activities: Map<number, Activity
   if (known) return known;
   const arrivesAt = webhooks(hub).arrivesAt(sourceId);
   if (arrivesAt === undefined) throw gone();
-  const activity = { arrivesAt, accepted: 0 };
+  const activity = { arrivesAt, accepted: 0, isFull: isSourceFull(hub, sourceId) };
   activities.set(sourceId, activity);
   return activity;
 }
 
 /** Changes the activity last, because a rollback does not undo it. */
 function accept(hub: Hub, event: Acceptance, activity: Activity): void {
-  const { sourceId, delivered, apply } = event;
+  const { sourceId, delivered, makesRoom, apply } = event;
   const now = hub.clock();
   const waitMs = waitFor(RATE, activity.arrivesAt, now);
   if (waitMs > 0 && !webhookEvents(hub).isKnown(sourceId, event)) throw metLimit(hub, RATE.name, waitMs / SECOND);
+  if (activity.isFull && !makesRoom && !webhookEvents(hub).isKnown(sourceId, event)) throw contentFull(hub);
   if (!webhookEvents(hub).add(event)) throw new KnownEvent();
   Object.assign(delivered, apply?.());
   activity.arrivesAt = arrivalAfter(RATE, activity.arrivesAt, now);

@@ -20,7 +20,7 @@ export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Re
     await receiveEvent(hub, await readIncoming(hub, req));
     return json({ accepted: true }, 202, NO_STORE);
   } catch (error) {
-    const isRefusal = error instanceof HttpError && error.status < 500;
+    const isRefusal = error instanceof HttpError && (error.status < 500 || error.status === 507);
     if (isRefusal) bufferedCounts(hub).add('webhook_events_total', 'rejected');
     if (isRefusal) countRefusal(hub, pathId(req.params), error);
     throw error;

@@ -2,6 +2,7 @@ import { DAY } from '../../platform/clock.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { hashSecret, newSecret } from '../../platform/secrets.ts';
 import { store } from '../hub/hub.ts';
+import { TABLES } from '../hub/tables.ts';
 
 /** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
@@ -10,7 +11,7 @@ export type DraftFields = Record<string, string>;
 export type Draft = { id: number; form: string; fields: DraftFields; savedAt: number };
 
 /** Drafts of one account. Beyond that, the oldest is removed. */
-const MAX_DRAFTS = 10;
+const MAX_DRAFTS = TABLES.drafts.most;
 /** Pending drafts of one account: forms sent after its session ended. They wait a day for the owner to sign in. */
 const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;

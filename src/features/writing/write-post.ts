@@ -19,6 +19,7 @@ import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
+import { requireContentRoom } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
@@ -64,11 +65,11 @@ type PostValues = Record<string, unknown>;
 
 /**
  * Stores a post written at the hub, for a source of kind native, and marks it read for its writer. 404, 403 or 409 for
- * the source, 422 for the post. Keeps the files after these checks.
+ * the source, 422 for the post, 507 if its owner's sources are full. Keeps the files after these checks.
  */
 export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
   const { sourceId, written } = readNewPost(values, hub.clock());
-  writableSource(hub, sourceId, by.viewer);
+  requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
   await keepFiles(hub, files);
   return hub.db.write('create post', () => {
@@ -90,6 +91,7 @@ export async function rewritePost(
 ): Promise<WholePost> {
   const before = changeablePost(hub, id, by.viewer);
   const written = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
+  if (written.contentHtml.length > before.contentHtml.length) requireContentRoom(hub, before.sourceId);
   const prepared = await prepare(hub, before.guid, written, by);
   await keepFiles(hub, files);
   return hub.db.write('change post', () => {

@@ -214,10 +214,10 @@ export function localPath(path: string | null | undefined): string {
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 
-/** `?limit=`: 1 to 100, 30 when absent. */
-export function readLimit(query: URLSearchParams): number {
+/** `?limit=`: 1 to 100; `standard` when absent. */
+export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): number {
   const value = query.get('limit');
-  if (value === null) return STANDARD_LIMIT;
+  if (value === null) return standard;
   if (!/^\d{1,4}$/.test(value) || Number(value) < 1 || Number(value) > MAX_LIMIT) {
     throw new HttpError(400, `limit must be an integer from 1 to ${MAX_LIMIT}.`);
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SECOND, type Clock } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
+import { createDeadLetterTrim } from './dead-letters.ts';
 import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 
 /** A claimed job. The token is the worker's right to finish it. */
@@ -84,13 +85,16 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
 /** Dead-letters the jobs whose workers died in their last attempt, each in a transaction of its own. */
 function createDeadLettering(db: Db, clock: Clock, lease: number) {
   const sql = prepareDeadLettering(db);
+  const trimDeadLetters = createDeadLetterTrim(db, clock);
   const deadLetter = db.transaction('dead-letter abandoned job', deadLetterInTransaction);
 
   function deadLetterInTransaction(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
     const error = new Error(`worker died or lost the job in attempt ${row.attempts} of ${row.maxAttempts}`);
     const now = clock();
     const { changes } = sql.deadLetter.run(error.message, now, row.id, row.leaseToken, now);
-    if (changes === 1) onDeadLettered(toJob(row, row.leaseToken), error);
+    if (changes === 0) return;
+    trimDeadLetters(row);
+    onDeadLettered(toJob(row, row.leaseToken), error);
   }
 
   /** A job whose `onDeadLettered` throws is left alone for another lease, so that it does not block the others. */

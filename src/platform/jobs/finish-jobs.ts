@@ -2,6 +2,7 @@ import { HOUR, SECOND, type Clock, type Random } from '../clock.ts';
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
 import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
+import { createDeadLetterTrim } from './dead-letters.ts';
 
 /** SQL that is committed together with the end of a job. It runs again if the commit fails. */
 export type Effects = () => void;
@@ -28,6 +29,7 @@ export type Finish = ReturnType<typeof createFinish>;
 /** Ends claimed jobs. The fencing token in each WHERE makes a worker that outlived its lease harmless. */
 export function createFinish(db: Db, clock: Clock, random: Random, lease: number) {
   const sql = prepareStatements(db);
+  const trimDeadLetters = createDeadLetterTrim(db, clock);
   const complete = db.transaction('complete job', completeInTransaction);
   const fail = db.transaction('fail job', failInTransaction);
   const completeMany = db.transaction('complete jobs', (finished: Finished[]) =>
@@ -70,6 +72,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
       ? sql.deadLetter.run(message, now, job.id, job.leaseToken)
       : sql.reschedule.run(message, next, job.id, job.leaseToken);
     if (changes === 0) return 'lost';
+    if (fate === 'failed') trimDeadLetters(job);
     effects?.(fate);
     return fate;
   }

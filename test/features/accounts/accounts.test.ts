@@ -452,7 +452,7 @@ test('what people do to accounts is recorded: act, who, from where, and never a 
   assert.deepEqual(records.map((record) => record.act), [
     'invitation.created', 'account.joined', 'token.created', 'token.revoked', 'invitation.created',
     'invitation.withdrawn',
-    'account.changed', 'account.password-changed', 'session.ended', 'session.created',
+    'account.renamed', 'account.password-changed', 'session.ended', 'session.created',
   ]);
   assert.deepEqual([records[0]?.actor_id, records[0]?.actor_name, records[0]?.address], [null, 'command line', null]);
   for (const record of records.slice(1)) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { audit, AUDIT_EVENTS } from '../../../src/features/audit/audit.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
-import { HOUR } from '../../../src/platform/clock.ts';
+import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, numberIn } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
@@ -16,6 +16,7 @@ type Audited = {
   target: { kind: string; id: number | null; name: string | null } | null;
   address: string | null;
   detail: Record<string, unknown>;
+  count: number;
 };
 
 /** A hub in which much has been done, and every secret that went through it. */
@@ -66,7 +67,7 @@ test('every act that changes rights, sources, accounts, invitations, tokens, pas
 
   for (const act of [
     'account.joined', 'invitation.created', 'invitation.withdrawn', 'token.created', 'token.revoked',
-    'account.changed', 'account.password-changed', 'session.created', 'session.others-ended', 'session.ended',
+    'account.renamed', 'account.password-changed', 'session.created', 'session.others-ended', 'session.ended',
     'source.created', 'source.renamed', 'source.visibility-changed', 'source.paused', 'source.resumed',
     'source.transferred', 'source.deleted', 'post.created', 'post.changed', 'post.deleted', 'account.exported',
     'job.discarded',
@@ -176,10 +177,38 @@ test('all that fits can be taken along as CSV and as JSON lines', async (t) => {
 
   const csv = await ada.get('/api/admin/audit?format=csv&act=post.files-added');
   assert.equal(csv.headers.get('cache-control'), 'no-store');
-  assert.ok(csv.text.startsWith('id,at,act,actor_id,actor,target_kind,target_id,target,address,detail\r\n'));
+  assert.ok(csv.text.startsWith('id,at,act,actor_id,actor,target_kind,target_id,target,address,detail,count\r\n'));
   assert.equal(csv.text.split('\r\n').length, 1200 + 2);
   assert.ok(csv.text.includes(`"'=HYPERLINK(""x"")"`), 'no spreadsheet takes it for a formula');
   assert.ok(csv.text.includes('"a ""quoted"",\nname"'));
+});
+
+test('a change repeated within a minute is one record with a count; what concerns rights never is', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const sourceId = await addNotes(ada, 'Called 0');
+  const rename = async (n: number): Promise<void> =>
+    assert.equal((await ada.patch(`/api/sources/${sourceId}`, { title: `Called ${n}` })).status, 200);
+  const records = (act: string): Promise<Audited[]> => itemsAt<Audited>(ada, `/api/admin/audit?act=${act}`);
+
+  for (let n = 1; n <= 20; n++) await rename(n);
+  const [record, ...others] = await records('source.renamed');
+  assert.deepEqual(others, []);
+  assert.deepEqual([record?.count, record?.target?.name, record?.detail], [20, 'Called 0', { title: 'Called 20' }]);
+  assert.match((await ada.page('/admin/audit?act=source.renamed')).text, /another title, 20 times within a minute/);
+
+  hub.passTime(MINUTE - 1);
+  await rename(21);
+  hub.passTime(1);
+  await rename(22);
+  assert.deepEqual((await records('source.renamed')).map(({ count }) => count), [1, 21], 'a minute from the first one');
+
+  for (let n = 0; n < 3; n++) {
+    const { id } = (await ada.post('/api/tokens', { name: 'p', currentPassword: hub.password })).json<{ id: number }>();
+    await ada.delete(`/api/tokens/${id}`);
+    await ada.post('/api/session', { username: 'ada', password: hub.password });
+  }
+  for (const act of ['token.created', 'token.revoked', 'session.created']) assert.equal((await records(act)).length, 3);
 });
 
 test('the audit is for administrators alone', async (t) => {

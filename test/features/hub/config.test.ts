@@ -91,6 +91,7 @@ test('an empty environment gives the documented defaults', () => {
     logLevel: 'info',
     uploadMaxBytes: 25 * 1024 * 1024,
     uploadQuotaBytes: 1024 * 1024 * 1024,
+    contentQuotaBytes: 2 * 1024 * 1024 * 1024,
     diskReserveBytes: null,
     virusScanUrl: null,
     virusScanRequired: false,

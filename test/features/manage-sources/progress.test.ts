@@ -139,7 +139,9 @@ test('long jobs say in their own transactions how far they are: a large feed, an
 
   const bob = await hub.person('bob');
   const accountId = accounts(hub.handle).findByName('bob')?.id ?? 0;
-  for (let n = 0; n < 450; n++) notifications(hub.handle).add({ accountId, kind: 'source.failing', title: 'An owl', path: '/' });
+  for (let n = 0; n < 450; n++) {
+    notifications(hub.handle).add({ accountId, kind: 'source.failing', title: `Owl ${n}`, path: '/' });
+  }
   assert.equal((await leave(hub, bob)).status, 204);
   await hub.work();
   assert.deepEqual(said('remove-account').at(-1), [250, null], '200 were removed at once');

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
-import { notificationTitles } from '../../support/accounts.ts';
+import { addNotes, notificationTitles, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { HOUR } from '../../../src/platform/clock.ts';
 import { number } from '../../support/migrated-database.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-type Item = { id: number; kind: string; title: string; path: string; createdAt: string; readAt: string | null };
+type Item = { id: number; kind: string; title: string; path: string; createdAt: string; readAt: string | null; count: number; urgent: boolean };
 type List = { items: Item[]; next: string | null };
 
 /** A hub in which ada was told so many things, and bob one. */
@@ -37,7 +38,7 @@ test('everybody sees their own, newest first, and nobody else', async (t) => {
   const { hub, ada, bob } = await hubWithNotifications(t, 2);
   const { items, next } = await list(ada);
 
-  const told = { kind: 'test.told', path: '/posts/1', readAt: null };
+  const told = { kind: 'test.told', path: '/posts/1', readAt: null, count: 1, urgent: false };
   assert.equal(next, null);
   assert.deepEqual(items, [
     { id: items[0]?.id, ...told, title: 'Number 2', createdAt: '2030-01-15T12:00:01.000Z' },
@@ -92,6 +93,75 @@ test('all are marked read at once; what comes after is new', async (t) => {
   assert.deepEqual(await notificationTitles(ada, '?unread=1'), ['Later']);
   assert.equal((await notificationTitles(ada)).length, 4);
   assert.deepEqual(await notificationTitles(bob, '?unread=1'), ['For Bob']);
+});
+
+test('unread ones with the same text about the same page are one, at the top, with a count and the latest time', async (t) => {
+  const { hub, ada, tell } = await hubWithNotifications(t, 2);
+  for (let n = 0; n < 308; n++) tell('ada', 'Number 1');
+
+  const { items } = await list(ada);
+  assert.deepEqual(items.map(({ title, count }) => [title, count]), [['Number 1', 309], ['Number 2', 1]]);
+  assert.equal(items[0]?.createdAt, '2030-01-15T12:00:02.000Z');
+  assert.match((await ada.page('/notifications')).text, /309 times, last/);
+  await ada.post('/api/notifications/read', { all: true });
+  tell('ada', 'Number 1');
+  assert.deepEqual((await list(ada)).items.map(({ count }) => count), [1, 309, 1], 'what was read is closed');
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM notifications'), 4);
+});
+
+test('one sender causes at most 20 an hour at one receiver, and the last stands for the rest; trouble is told all the same', async (t) => {
+  const hub = await startHub(t);
+  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  const hide = async (client: Client, visibility: string): Promise<void> => {
+    const { items } = (await client.get('/api/sources?limit=100')).json<{ items: { id: number; owner: { id: number } }[] }>();
+    for (const { id } of items) await client.patch(`/api/sources/${id}`, { visibility });
+  };
+  for (let n = 0; n < 30; n++) {
+    const id = await addNotes(bob, `Notes ${n}`);
+    await sendJson(carol, 'PUT', `/api/sources/${id}/follow`, {});
+  }
+
+  for (let n = 0; n < 3; n++) for (const visibility of ['private', 'public']) await hide(bob, visibility);
+  const told = (await list(carol, '?limit=100')).items;
+  assert.equal(told.length, 20);
+  const { kind, title, count } = told[0] ?? {};
+  assert.deepEqual([kind, title], ['source.more', 'More has happened to sources that you follow']);
+  assert.equal(told.reduce((sum, one) => sum + one.count, 0), 90, `nothing is lost: ${count}`);
+
+  await carol.post('/api/notifications/read', { all: true });
+  await hide(bob, 'private');
+  assert.equal((await list(carol, '?limit=100')).items.length, 20, 'also for somebody who reads them at once');
+  notifications(hub.handle).add({ accountId: 3, senderId: 2, kind: 'account', title: 'Your role was changed', path: '/settings' });
+  notifications(hub.handle).add({ accountId: 3, senderId: 1, kind: 'test', title: 'Of another sender', path: '/' });
+  assert.equal((await list(carol, '?limit=100')).items.length, 22);
+  hub.passTime(HOUR);
+  await hide(bob, 'public');
+  await hide(bob, 'private');
+  assert.equal((await list(carol, '?limit=100')).items.length, 42);
+  assert.deepEqual(await notificationTitles(ada), []);
+});
+
+test('what concerns security and failure stands before news, and a thousand news remove none of it', async (t) => {
+  const { hub, ada, tell } = await hubWithNotifications(t, 0);
+  const warn = (n: number): void => notifications(hub.handle).add({
+    accountId: 1, kind: 'source.failing', title: `Failing ${n}`, path: `/sources/${n}`,
+  });
+  warn(1);
+  hub.db.write('tell much', () => {
+    for (let n = 0; n <= 1000; n++) tell('ada', `News ${n}`);
+  });
+
+  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE account_id = 1'), 1001);
+  assert.deepEqual(await notificationTitles(ada, '?only=urgent'), ['Failing 1']);
+  assert.deepEqual((await list(ada, '?only=news&limit=1')).items.map(({ title, urgent }) => [title, urgent]), [['News 1000', false]]);
+  assert.equal((await ada.get('/api/notifications?only=other')).status, 400);
+  assert.match((await ada.page('/notifications')).text, /Security and problems<\/h2>[^]*Failing 1[^]*News<\/h2>[^]*News 1000/);
+  assert.match((await ada.page('/notifications')).text, /href="\/notifications\?only=news&amp;cursor=/);
+  hub.db.write('tell much', () => {
+    for (let n = 2; n <= 1001; n++) warn(n);
+  });
+  const oldest = `SELECT COUNT(*) FROM notifications WHERE account_id = 1 AND title = 'Failing 1'`;
+  assert.deepEqual([number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE account_id = 1'), number(hub.db, oldest)], [2000, 0]);
 });
 
 /** So many more for ada, the oldest first, in one go. */

@@ -1,0 +1,21 @@
+import { HOUR, MINUTE } from '../../platform/clock.ts';
+import { NotNowError } from '../../platform/jobs/run-job.ts';
+import { mayRecord } from '../hub/disk-reserve.ts';
+import type { Hub } from '../hub/hub.ts';
+import { isSourceFull, NO_ROOM_FOR_CONTENT } from '../sources/content-quota.ts';
+import { syncState } from '../sources/sync-state-store.ts';
+
+/** Delay before the next try if the hub may not store posts now. */
+const LATER = 5 * MINUTE;
+
+/** In a transaction: throws NotNowError if the disk or the owner's quota has become full since the job began. */
+export function requireMayStore(hub: Hub, sourceId: number): void {
+  if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
+  if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s sources are full', hub.clock());
+}
+
+/** In a transaction: stops a feed because its owner's sources are full. `watchContentQuotas` lets it go on. */
+export function stopAtQuota(hub: Hub, sourceId: number): void {
+  syncState(hub).recordFailure(sourceId, NO_ROOM_FOR_CONTENT, { isFinal: false, timedOut: false });
+  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // in case the setting was raised
+}

@@ -1,0 +1,132 @@
+import type { SETTINGS } from './settings.ts';
+
+type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
+
+/** How many rows one account or source may have, or the setting with that number or with the most bytes. */
+type Counted = { most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends' };
+
+/** Why a table without a number of its own stays small. */
+type Bounded = { bounded: string };
+
+/**
+ * `export`: the part of `GET /api/account/export` that has the rows of a person; null: they are nobody's, secrets, or
+ * sums. `leaving`: what deleting an account does to them: `at once` in the request; `steps` by the job; `cascade` with
+ * a row of another table; `before`: it must give them away or delete them first; `none`: they are nobody's. `restore`:
+ * `kept` as in the backup; `emptied`; or `changed`, where what waited in the backup may have been done since.
+ */
+type Table = (Counted | Bounded) & {
+  export: string | null;
+  leaving: 'at once' | 'steps' | 'cascade' | 'before' | 'none';
+  restore: 'kept' | 'emptied' | 'changed';
+};
+
+const NOBODYS = { export: null, leaving: 'none', restore: 'kept' } as const;
+const OF_SOURCE = { export: null, leaving: 'before', restore: 'kept' } as const;
+const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE } as const;
+const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
+
+/**
+ * Every table of the hub, with its bound. Stores take their numbers from here, and `test/app/tables.test.ts` holds each
+ * entry against the schema, the API, the export, an account that leaves and a restored backup.
+ */
+export const TABLES = {
+  // platform
+  counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },
+  heartbeats: { bounded: 'one row for each process and daily task', ...NOBODYS, restore: 'emptied' },
+  jobs: {
+    bounded: 'one live job and ten dead-lettered ones for each kind and key; those that are done go after a day',
+    ...NOBODYS, restore: 'changed',
+  },
+  rate_limits: { bounded: 'a row goes within a minute after it limits nothing any more', ...NOBODYS },
+  schema_migrations: { bounded: 'one row for each migration', ...NOBODYS },
+  hub: { bounded: 'one row', ...NOBODYS },
+  error_events: { bounded: 'one row for each kind of error of the last 90 days', ...NOBODYS },
+
+  // accounts
+  accounts: {
+    bounded: 'each needs a link from an administrator',
+    export: 'account', leaving: 'cascade', restore: 'kept',
+  },
+  preferences: { ...ONE_EACH, export: 'preferences' },
+  sessions: {
+    most: 100, of: 'account', then: 'the oldest ends', export: 'sessions', leaving: 'at once', restore: 'emptied',
+  },
+  api_tokens: { most: 100, of: 'account', then: 'refused', export: 'tokens', leaving: 'at once', restore: 'kept' },
+  sign_in_networks: {
+    most: 20, of: 'account', then: 'the oldest ends', export: 'signInNetworks', leaving: 'at once', restore: 'kept',
+  },
+  password_links: { ...ONE_EACH, export: null, leaving: 'at once', restore: 'emptied' },
+  invitations: {
+    most: 100, of: 'account', then: 'refused',
+    export: 'invitations', leaving: 'at once', restore: 'kept',
+  },
+  audit_records: {
+    bounded: 'AUDIT_RETENTION_DAYS, and the limit `acts` of one account; a repeated change is one row a minute',
+    export: 'acts', leaving: 'steps', restore: 'kept',
+  },
+  notifications: {
+    most: 1_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
+  },
+
+  // sources and what is in them
+  sources: {
+    most: 'SOURCES_MAX', of: 'account', then: 'refused',
+    export: 'sources', leaving: 'before', restore: 'kept',
+  },
+  source_offers: {
+    bounded: 'ten open ones of one sender; those that have ended go after 90 days',
+    export: 'offers', leaving: 'at once', restore: 'kept',
+  },
+  feeds: { bounded: 'one row for each source', ...OF_SOURCE, export: 'sources' },
+  webhooks: { bounded: 'one row for each source', ...OF_SOURCE, export: 'sources' },
+  source_usage: { bounded: 'one row for each source', ...OF_SOURCE },
+  source_icons: { bounded: 'one row for each source', ...OF_SOURCE },
+  icons: { bounded: 'one row for each icon that a source has', ...OF_SOURCE },
+  source_days: { most: 30, of: 'source', then: 'the oldest ends', ...OF_SOURCE },
+  source_runs: { most: 20, of: 'source', then: 'the oldest ends', ...OF_SOURCE },
+  posts: { ...CONTENT, export: 'posts' },
+  posts_search: CONTENT,
+  post_tombstones: CONTENT,
+  webhook_events: CONTENT,
+  attachments: { ...CONTENT, export: 'posts' },
+  uploads: { most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE, export: 'posts' },
+  cached_files: { bounded: 'ATTACHMENT_CACHE_MAX_BYTES; a failure is remembered for an hour', ...NOBODYS },
+  content_usage: { ...ONE_EACH, export: null },
+  upload_usage: { ...ONE_EACH, export: null },
+
+  // reading and writing
+  follows: {
+    most: 'SOURCES_MAX', of: 'account', then: 'refused',
+    export: 'follows', leaving: 'steps', restore: 'kept',
+  },
+  folders: { bounded: 'each has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
+  read_marks: { most: 20_000, of: 'account', then: 'refused', export: 'readMarks', leaving: 'steps', restore: 'kept' },
+  read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
+  stars: { bounded: 'one row for each post that is there', export: 'stars', leaving: 'steps', restore: 'kept' },
+  reading_history: {
+    bounded: 'one row for each post that is there, for READING_HISTORY_RETENTION_DAYS',
+    export: 'history', leaving: 'steps', restore: 'kept',
+  },
+  drafts: { most: 10, of: 'account', then: 'the oldest ends', export: 'drafts', leaving: 'steps', restore: 'kept' },
+  imports: { most: 5, of: 'account', then: 'the oldest ends', export: 'imports', leaving: 'steps', restore: 'kept' },
+  import_lines: { bounded: '5,000 rows for each import', export: 'imports', leaving: 'cascade', restore: 'kept' },
+
+  // operation
+  alert_events: { bounded: 'one row for each condition that alerts', ...NOBODYS },
+  alert_deliveries: { bounded: 'one an hour for each alert; they go after 30 days, failed ones after 90', ...NOBODYS },
+  retention_runs: { bounded: 'one row', ...NOBODYS },
+  history_figures: { bounded: 'one row for each figure', ...NOBODYS },
+  history: { bounded: '2,018 rows: two days of five minutes and 60 days of an hour', ...NOBODYS },
+  history_readings: { bounded: 'one row for each reading', ...NOBODYS },
+  backup_runs: { bounded: '500 rows for each place, of the last 60 days', ...NOBODYS },
+  certificates: { bounded: 'one row for each BASE_URL that the hub has had', ...NOBODYS },
+} as const satisfies Record<string, Table>;
+
+type Tables = typeof TABLES;
+export type TableName = keyof Tables;
+
+/** Parts of the export that are lists of rows. */
+export type ExportPart = Exclude<Tables[TableName]['export'], 'account' | 'preferences' | null>;
+
+/** Tables from which a job removes an account's rows in steps. */
+export type SteppedTable = { [Name in TableName]: Tables[Name]['leaving'] extends 'steps' ? Name : never }[TableName];

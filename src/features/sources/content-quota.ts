@@ -1,0 +1,77 @@
+import type { HttpError } from '../../platform/http/reply.ts';
+import { byteSize } from '../../platform/in-words.ts';
+import { accounts } from '../accounts/account-store.ts';
+import { metLimit, type Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { contentUsage, type ContentUsage } from './content-usage-store.ts';
+
+/** Why a feed has stopped, for those who manage it. Feeds with this reason go on by themselves. */
+export const NO_ROOM_FOR_CONTENT = 'The contents of its owner’s sources take as much space as one account may have. ' +
+  'Delete posts or sources: it then goes on by itself.';
+
+/** Feeds go on once the contents take less than this part of the quota, so that they do not stop again at once. */
+const GOES_ON_BELOW = 0.99;
+
+/** Whether the contents of the account's sources have reached CONTENT_QUOTA_BYTES. Administrators have no bound. */
+export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 1): boolean {
+  const quota = hub.config.contentQuotaBytes;
+  if (!usage || quota === 0 || usage.bytes < quota * part) return false;
+  return accounts(hub).find(usage.accountId)?.role === 'member';
+}
+
+/** What the contents of an account's sources take, and may take; `quota` is null if there is no bound. */
+export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
+
+export function contentRoom(hub: Hub, accountId: number): ContentRoom {
+  const usage = contentUsage(hub).of(accountId);
+  const isBounded = hub.config.contentQuotaBytes > 0 && accounts(hub).find(accountId)?.role === 'member';
+  const quota = isBounded ? hub.config.contentQuotaBytes : null;
+  return { bytes: usage?.bytes ?? 0, quota, isFull: isContentFull(hub, usage) };
+}
+
+/** Whether the source may take no more content: its owner's sources are full. */
+export function isSourceFull(hub: Hub, sourceId: number): boolean {
+  return isContentFull(hub, contentUsage(hub).ofOwner(sourceId));
+}
+
+/** Whether the source's contents fit into the account's quota beside those that are there. */
+export function fitsContentQuota(hub: Hub, sourceId: number, accountId: number): boolean {
+  const usage = contentUsage(hub).of(accountId);
+  return !usage || !isContentFull(hub, { ...usage, bytes: usage.bytes + contentUsage(hub).ofSource(sourceId) });
+}
+
+/** Throws 507 if the source may take no more content. */
+export function requireContentRoom(hub: Hub, sourceId: number): void {
+  if (isSourceFull(hub, sourceId)) throw contentFull(hub);
+}
+
+/** Counts a request that met the quota, and returns its refusal. */
+export function contentFull(hub: Hub): HttpError {
+  const taken = byteSize(hub.config.contentQuotaBytes);
+  return metLimit(hub, 'content-quota', 0, `The contents of this account’s sources take ${taken}, as much as it may ` +
+    'have. Nothing was stored. Delete posts or sources first.');
+}
+
+/** Scheduled task: notifies owners whose sources are full, once, and lets feeds go on when there is room again. */
+export function watchContentQuotas(hub: Hub): void {
+  for (const usage of contentUsage(hub).large(hub.config.contentQuotaBytes || Number.MAX_SAFE_INTEGER)) {
+    if (usage.fullSince === null && isContentFull(hub, usage)) stop(hub, usage);
+    else if (usage.fullSince !== null && !isContentFull(hub, usage, GOES_ON_BELOW)) goOn(hub, usage);
+  }
+}
+
+function stop(hub: Hub, { accountId }: ContentUsage): void {
+  contentUsage(hub).setFull(accountId, true);
+  notifications(hub).add({
+    accountId,
+    kind: 'content-quota',
+    title: `Your sources take ${byteSize(hub.config.contentQuotaBytes)}, as much as you may have: they store nothing ` +
+      'more until you delete posts or sources',
+    path: '/sources?show=mine',
+  });
+}
+
+function goOn(hub: Hub, { accountId }: ContentUsage): void {
+  contentUsage(hub).setFull(accountId, false);
+  contentUsage(hub).hurry(accountId, NO_ROOM_FOR_CONTENT);
+}

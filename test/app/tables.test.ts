@@ -1,0 +1,297 @@
+// Protects the list of tables: each bound is met by filling the table, and export, leaving and restore do what it says.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { JOB_KINDS } from '../../src/app/job-kinds.ts';
+import { apiTokens, sessions, signInNetworks } from '../../src/features/accounts/credential-store.ts';
+import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
+import { makeBackup } from '../../src/features/backups/make-backup.ts';
+import { TABLES, type TableName } from '../../src/features/hub/tables.ts';
+import { notifications } from '../../src/features/notifications/notification-store.ts';
+import { noteRuns } from '../../src/features/sources/note-runs.ts';
+import { drafts } from '../../src/features/writing/draft-store.ts';
+import { DAY, MINUTE } from '../../src/platform/clock.ts';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
+import { addNotes, addPost, leave, numberIn, sendJson } from '../support/accounts.ts';
+import { optionsFor } from '../support/backup-hub.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { startHub, type Hub } from '../support/hub.ts';
+import { migratedDatabase } from '../support/migrated-database.ts';
+import { add, claimOne, startQueue } from '../support/queue.ts';
+import { begin } from '../support/restore-hub.ts';
+import { addFiles } from '../support/uploads.ts';
+import { eventOf, makeWebhook, sendEvent } from '../support/webhooks.ts';
+
+type Entry = (typeof TABLES)[TableName];
+const ENTRIES = Object.entries(TABLES) as [TableName, Entry][];
+
+function tablesOf(db: Db): string[] {
+  return db.prepare<[], { name: string }>('tables', `SELECT name FROM pragma_table_list
+    WHERE schema = 'main' AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`).all().map(({ name }) => name);
+}
+
+/** Columns that say whose a row is. */
+const WHOSE = ['account_id', 'owner_id', 'actor_id', 'created_by', 'sender_id', 'owner'];
+
+/** How many rows name the account, by table. */
+function rowsOf(db: Db, accountId: number): Map<string, number> {
+  const columns = db.prepare<[string], { table: string; name: string }>('columns of persons', `
+    SELECT t.name AS "table", c.name FROM pragma_table_list t, pragma_table_info(t.name) c
+     WHERE t.schema = 'main' AND t.type = 'table' AND c.name IN (SELECT value FROM json_each(?))`).all(JSON.stringify(WHOSE));
+  const count = (table: string, name: string): number => db.prepare<[number], { n: number }>('rows of person',
+    `SELECT COUNT(*) AS n FROM ${table} WHERE ${name} = ?`).get(accountId)?.n ?? 0;
+  const found = new Map([['accounts', db.prepare<[number], { n: number }>('row', 'SELECT COUNT(*) AS n FROM accounts WHERE id = ?').get(accountId)?.n ?? 0]]);
+  for (const { table, name } of columns) found.set(table, (found.get(table) ?? 0) + count(table, name));
+  return found;
+}
+
+test('every table of the schema has its entry, and one with a column of persons says what leaving does', (t) => {
+  const { db } = migratedDatabase(t);
+
+  assert.deepEqual(Object.keys(TABLES).toSorted(), tablesOf(db).toSorted());
+  const personal = [...rowsOf(db, 0).keys()].filter((name) => name !== 'jobs');
+  assert.deepEqual(personal.filter((name) => TABLES[name as TableName].leaving === 'none'), []);
+  assert.ok(personal.length > 15);
+});
+
+/** Bob, an administrator as well, with rows in every table that has any of a person. */
+async function hubWithEverything(t: TestContext) {
+  const hub = await startHub(t);
+  const ada = await hub.newcomer('ada');
+  await hub.person('somebody');
+  const bob = await hub.newcomer('bob');
+  const confirmed = { currentPassword: hub.password };
+  const id = numberIn(hub, `SELECT id FROM accounts WHERE username = 'bob'`);
+  await ada.patch(`/api/admin/accounts/${id}`, { role: 'admin', ...confirmed });
+  await ada.post(`/api/admin/accounts/${id}/reset-password`, confirmed);
+  await bob.post('/api/tokens', { name: 'phone', ...confirmed });
+  await bob.post('/api/invitations', confirmed);
+  await bob.form('/settings/preferences', { density: 'compact', textSize: 'normal' });
+  const [hers, his] = [await addNotes(ada, 'Hers'), await addNotes(bob, 'His')];
+  const hook = await makeWebhook(bob);
+  await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', { id: 'a', content_html: 'x' }));
+  await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.deleted', { id: 'b' }));
+  const [post, own] = [await addPost(ada, hers), await addPost(bob, his)];
+  await addFiles(hub, bob, own, [{ filename: 'a.txt', data: 'of bob' }]);
+  await sendJson(bob, 'PUT', `/api/sources/${hers}/follow`, { folder: 'Friends', notify: true });
+  await sendJson(ada, 'PUT', `/api/sources/${his}/follow`, { notify: true });
+  for (const [client, sourceId] of [[ada, hers], [bob, his]] as const) await addPost(client, sourceId);
+  await sendJson(bob, 'PUT', `/api/posts/${post}/star`, {});
+  await sendJson(bob, 'PUT', `/api/posts/${post}/read`, {});
+  await bob.post('/api/reading/mark-read', { source: hers });
+  await bob.form('/write', { sourceId: String(his), title: '', content: 'not yet' });
+  drafts(hub.handle).save(id, '/write', { title: 'A draft' });
+  const document = '<opml version="2.0"><body><outline xmlUrl="http://127.0.0.1:1/"/></body></opml>';
+  await bob.form('/sources/import', { opml: document, visibility: 'private' });
+  return { hub, bob, id };
+}
+
+test('the export has the parts that the list names, and rows in each', async (t) => {
+  const { bob } = await hubWithEverything(t);
+  const { exportedAt, ...parts } = (await bob.get('/api/account/export')).json<Record<string, object>>();
+
+  const named = new Set(ENTRIES.flatMap(([, { export: part }]) => part ?? []));
+  assert.deepEqual(Object.keys(parts).toSorted(), [...named].toSorted());
+  for (const [part, rows] of Object.entries(parts)) assert.ok(Object.keys(rows).length > 0, part);
+  assert.ok(exportedAt);
+});
+
+test('leaving removes what the list says, from every table in which the account had rows', async (t) => {
+  const { hub, bob, id } = await hubWithEverything(t);
+  const before = rowsOf(hub.db, id);
+  const untouched = ENTRIES.filter(([name, { leaving }]) => leaving !== 'none' && before.get(name) === 0);
+  assert.deepEqual(untouched.map(([name]) => name), [], 'bob has rows in all of them');
+
+  await hub.work();
+  const all = (await bob.get('/api/sources')).json<{ items: { id: number; owner: { id: number } }[] }>().items;
+  for (const source of all) if (source.owner.id === id) await bob.delete(`/api/sources/${source.id}`);
+  assert.equal((await leave(hub, bob)).status, 204);
+  const atOnce = rowsOf(hub.db, id);
+  for (const [name, { leaving }] of ENTRIES) if (leaving === 'at once') assert.equal(atOnce.get(name), 0, name);
+  for (let days = 0; days < 3; days++) {
+    hub.passTime(DAY);
+    await hub.work();
+  }
+  for (const [name, rows] of rowsOf(hub.db, id)) assert.equal(rows, 0, name);
+});
+
+/** The rows of each table, as texts. */
+function contents(path: string): Map<string, Set<string>> {
+  const db = openDatabase(path, { readonly: true });
+  const rows = (name: string): Set<string> => new Set(db.prepare<[], object>('rows', `SELECT * FROM ${name}`).all()
+    .map((row) => JSON.stringify(row, (_, value) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value))));
+  const all = new Map(tablesOf(db).map((name) => [name, rows(name)]));
+  db.close();
+  return all;
+}
+
+test('a restored backup keeps, empties and changes what the list says', async (t) => {
+  const { hub } = await hubWithEverything(t);
+  hub.db.exec(`INSERT INTO jobs (kind, payload, dedupe_key, run_at, max_attempts, created_at) VALUES ('deliver-alert', '{}', 'x', 0, 1, 0);
+    INSERT INTO heartbeats (program, started_at, seen_at) VALUES ('web', 0, 0)`);
+  const { name } = await makeBackup({ ...optionsFor(hub.dataDir), clock: hub.now });
+  const backup = join(hub.dataDir, 'backups', name);
+  const runAgain = JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map((kind) => kind.name);
+  const { state } = await begin(hub.dataDir, backup, { runAgain, clock: hub.now });
+
+  const [before, after] = [contents(join(backup, 'hub.db')), contents(join(hub.dataDir, `.restore-${state.id}`, 'hub.db'))];
+  for (const [table, { restore }] of ENTRIES) {
+    const [had = assert.fail(), has = assert.fail()] = [before.get(table), after.get(table)];
+    if (restore === 'emptied') assert.deepEqual([had.size > 0, has.size], [true, 0], table);
+    else assert.equal([...had].every((row) => has.has(row)), restore === 'kept', table);
+  }
+});
+
+const QUOTA = 30_000;
+const LIMITS = { SOURCES_MAX: '3', CONTENT_QUOTA_BYTES: String(QUOTA), UPLOAD_QUOTA_BYTES: '1000', LOG_LEVEL: 'error' };
+
+type Person = { hub: Hub; client: Client; id: number; sign: () => Promise<Client> };
+
+const refused: string[] = [];
+
+/** Does it until the hub refuses, with this status and label; never more often than the bound allows. */
+async function untilRefused(hub: Hub, most: number, [status, label]: [number, string], act: (n: number) => Promise<{ status: number }>): Promise<void> {
+  const refusals = async (): Promise<string | undefined> => new RegExp(`refused_total\\{limit="${label}"\\} (\\d+)`)
+    .exec((await hub.anybody.get('/api/metrics')).text)?.[1];
+  const before = await refusals();
+  for (let n = 0; n <= most; n++) {
+    const answer = await act(n);
+    if (answer.status < 300) continue;
+    assert.equal(answer.status, status);
+    assert.notEqual(await refusals(), before, 'the refusal is counted');
+    refused.push(label);
+    return;
+  }
+  assert.fail(`${label} refuses nothing`);
+}
+
+/** Events of a webhook of that person until the quota refuses them. What is kept stays near the quota. */
+async function fillContent({ hub, client, id }: Person, event: (n: number) => [type: string, data: object]): Promise<void> {
+  const hook = await makeWebhook(client);
+  await untilRefused(hub, 500, [507, 'content-quota'], (n) => sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, ...event(n))));
+  const bytes = numberIn(hub, `SELECT bytes FROM content_usage WHERE account_id = ${id}`);
+  assert.ok(bytes >= QUOTA && bytes < QUOTA + 12_000, `${bytes} bytes`);
+}
+
+const text = (n: number): [string, object] => ['post.published', { id: `p${n}`, content_html: 'x'.repeat(5_000) }];
+
+/** Tables whose entry has a number: each is filled as people can fill it. */
+type CountedTable = { [Name in TableName]: (typeof TABLES)[Name] extends { most: unknown } ? Name : never }[TableName];
+
+const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
+  async sessions({ hub, client, id, sign }) {
+    for (let n = 0; n < TABLES.sessions.most - 1; n++) sessions(hub.handle).start(id);
+    assert.equal((await client.get('/api/account')).status, 200);
+    assert.equal((await (await sign()).get('/api/account')).status, 200);
+    assert.equal((await client.get('/api/account')).status, 401, 'the oldest has ended');
+  },
+  async api_tokens({ hub, client, id }) {
+    for (let n = 1; n < TABLES.api_tokens.most; n++) apiTokens(hub.handle).create(id, 'x', 'read', null);
+    await untilRefused(hub, 1, [422, 'tokens-max'], () => client.post('/api/tokens', { name: 'x', currentPassword: hub.password }));
+  },
+  async sign_in_networks({ hub, id }) {
+    for (let n = 0; n < 25; n++) signInNetworks(hub.handle).remember(id, `198.51.100.${n}`);
+  },
+  async invitations({ hub, id }) {
+    const actor = { id, name: 'x', address: null };
+    await untilRefused(hub, TABLES.invitations.most, [422, 'invitations-max'], async () => {
+      try {
+        makeInvitation(hub.handle, 'member', DAY, actor);
+        return { status: 201 };
+      } catch (error) {
+        return error as { status: number };
+      }
+    });
+  },
+  async notifications({ hub, id }) {
+    hub.db.write('tell much', () => {
+      for (let n = 0; n < 1_010; n++) notifications(hub.handle).add({ accountId: id, kind: 'x', title: String(n), path: '/' });
+    });
+  },
+  sources: ({ hub, client }) => untilRefused(hub, 3, [422, 'sources-max'], () => client.post('/api/sources', { kind: 'native', title: 'x' })),
+  source_days: async ({ hub, client }) => noteMany(hub, await addNotes(client)),
+  source_runs: async ({ hub, client }) => noteMany(hub, await addNotes(client)),
+  posts: (person) => fillContent(person, text),
+  posts_search: (person) => fillContent(person, text),
+  post_tombstones: (person) => fillContent(person, (n) => ['post.deleted', { id: `${n}`.padEnd(1_000) }]),
+  webhook_events: (person) => fillContent(person, () => ['ping', {}]),
+  attachments: (person) => fillContent(person, (n) => ['post.published', {
+    id: `a${n}`, attachments: Array.from({ length: 50 }, (_, m) => ({ url: `https://x.test/${m}`, mime_type: 'a/b' })),
+  }]),
+  async uploads({ hub, client }) {
+    const post = await addPost(client, await addNotes(client));
+    await untilRefused(hub, 2, [422, 'upload-quota'], (n) =>
+      addFiles(hub, client, post, [{ filename: 'a.txt', data: String(n).repeat(400) }]));
+  },
+  async follows({ hub, client }) {
+    const others = [await hub.person('first'), await hub.person('second')];
+    const ids = (await Promise.all([0, 1, 2, 3].map((n) => addNotes(others[n % 2] ?? client, `Notes ${n}`))));
+    await untilRefused(hub, 3, [422, 'follows-max'], (n) => sendJson(client, 'PUT', `/api/sources/${ids[n]}/follow`, {}));
+  },
+  async read_marks({ hub, client, id }) {
+    const writer = await hub.person('writer');
+    const post = await addPost(writer, await addNotes(writer));
+    hub.db.pragma('foreign_keys = OFF');
+    hub.db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${TABLES.read_marks.most})
+      INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at) SELECT ${id}, 999999, -i, 1, 0 FROM n`);
+    hub.db.pragma('foreign_keys = ON');
+    await untilRefused(hub, 0, [422, 'read-marks'], () => client.post('/api/reading/mark-read', { posts: [post] }));
+  },
+  async read_undo({ hub, client }) {
+    const sourceId = await addNotes(client);
+    for (let n = 0; n < 22; n++) {
+      await addPost(client, sourceId);
+      await sendJson(client, 'DELETE', `/api/posts/${numberIn(hub, 'SELECT MAX(id) FROM posts')}/read`, {});
+      assert.equal((await client.post('/api/reading/mark-read', { all: true })).status, 200);
+    }
+  },
+  async drafts({ hub, id }) {
+    for (let n = 0; n < 12; n++) drafts(hub.handle).save(id, `/posts/${n}/edit`, { title: 'x' });
+  },
+  async imports({ hub, client }) {
+    const opml = '<opml version="2.0"><body><outline xmlUrl="ftp://x.test/"/></body></opml>';
+    for (let n = 0; n < 7; n++) {
+      assert.equal((await client.form('/sources/import', { opml, visibility: 'private' })).status, 303);
+      await hub.work();
+    }
+  },
+};
+
+function noteMany({ handle, passTime }: Hub, sourceId: number): void {
+  for (let n = 0; n < 40; n++) {
+    noteRuns(handle, sourceId, [{ added: n }]);
+    passTime(DAY);
+  }
+}
+
+test('each table with a number is filled until the hub refuses or the oldest row ends, and has no more rows', async (t) => {
+  const hub = await startHub(t, LIMITS);
+  await hub.person('ada');
+  for (const [name, fill] of Object.entries(FILL)) {
+    const username = name.replaceAll('_', '-');
+    const client = await hub.person(username);
+    const id = numberIn(hub, `SELECT id FROM accounts WHERE username = '${username}'`);
+    const sign = async (): Promise<Client> => {
+      const other = createClient(hub.address);
+      assert.equal((await other.post('/api/session', { username, password: hub.password })).status, 200);
+      return other;
+    };
+    refused.length = 0;
+    await fill({ hub, client, id, sign });
+    const { most, of, then } = TABLES[name as CountedTable];
+    const whose = of === 'source' ? `source_id = (SELECT MAX(id) FROM sources)` : `${name === 'sources' ? 'owner_id' : name === 'invitations' ? 'created_by' : 'account_id'} = ${id}`;
+    assert.equal(refused.length > 0, then === 'refused', name);
+    if (typeof most === 'number') assert.equal(numberIn(hub, `SELECT COUNT(*) FROM ${name} WHERE ${whose}`), most, name);
+    hub.passTime(MINUTE);
+  }
+});
+
+test('of one kind and key ten dead letters are kept: a source that fails for years fills nothing', (t) => {
+  const { queue, db } = startQueue(t);
+  for (let n = 0; n < 13; n++) {
+    add(queue, { dedupeKey: 'a', maxAttempts: 1 });
+    assert.equal(queue.fail(claimOne(queue), new Error('again')), 'failed');
+  }
+  assert.deepEqual(db.prepare<[], { state: string; n: number }>('states', 'SELECT state, COUNT(*) AS n FROM jobs GROUP BY state').all(),
+    [{ state: 'discarded', n: 3 }, { state: 'failed', n: 10 }]);
+});
