@@ -12,7 +12,6 @@
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
 umask 077
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 
@@ -42,9 +41,11 @@ run_limited() {
   fi
   child=
   case $status in
-    124) say "stopped: time limit of $seconds s exceeded" ;;
-    137) if [ "$(date +%s)" -lt $((began + seconds)) ]; then say 'the step was killed'; else
-      say "stopped: time limit of $seconds s exceeded"; fi ;;
+    124 | 137)
+      why="stopped: time limit of $seconds s exceeded"
+      [ "$status" -eq 124 ] || [ "$(date +%s)" -ge $((began + seconds)) ] || why='the step was killed'
+      say "$why"
+      ;;
   esac
 }
 
@@ -81,7 +82,9 @@ main() {
   trap 'stop 143' TERM
 
   # Reports a missing tool or disk at once. The backup is made in any case, and each destination is checked again later.
-  run_limited "$(least 300 "$limit")" sh "$root/scripts/off-site.sh" check >&2
+  shortly=$limit
+  [ "$limit" -le 300 ] || shortly=300
+  run_limited "$shortly" sh "$root/scripts/off-site.sh" check >&2
   [ -z "$stopped" ] || finish "$stopped" failed none
 
   run_limited "$limit" sh "$root/scripts/hubctl" backup >"$data/run/backup.line"
@@ -110,7 +113,8 @@ main() {
     [ "$made" -ne 0 ] || made=1
   fi
   [ -z "$stopped" ] || made=$stopped
-  finish "$(outcome "$made")" "$result" "$away" "$fields"
+  case $made in 0 | 1 | 2 | 75 | 129 | 130 | 143) ;; *) made=1 ;; esac
+  finish "$made" "$result" "$away" "$fields"
 }
 
 # send_to DESTINATION BACKUP_DIR: sends the backup and what the destination has missed; without a backup, only the
@@ -131,15 +135,6 @@ send_to() {
   [ "$status" -ne 137 ] ||
     echo 'the copy was killed before it was complete' | sh "$root/scripts/hubctl" offsite-note "$1" failed
   [ "$status" -eq 0 ]
-}
-
-least() {
-  if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
-}
-
-# Maps the exit code of a step to that of this script.
-outcome() {
-  case $1 in 1 | 2 | 75 | 129 | 130 | 143) echo "$1" ;; 0) echo 0 ;; *) echo 1 ;; esac
 }
 
 main "$@"

@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2034
 # Sourced first by the scripts that people, cron and systemd run. Sets $root, the project's folder.
 
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin" # cron's is short
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 
 # Prints the script's header comment, which is its help.
@@ -66,6 +67,13 @@ end_processes() {
     kill -KILL "$process" 2>/dev/null || :
     wait "$process" 2>/dev/null || :
   done
+}
+
+# Makes signals end this script with the usual exit codes, after its trap for EXIT.
+exit_on_signals() {
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
 }
 
 # The files of a backup, in the order of ls, and the only file of an encrypted copy.

@@ -145,7 +145,9 @@ request() {
   left=$2
   printf '%s\n' "$1" >"$data/run/units.wish"
   until is_fulfilled "$1"; do
-    if [ "$left" -le 0 ] || { [ "$1" = start ] && has_failed_to_start; }; then
+    state=$(systemctl show -p SubState --value "$WEB" 9>&-)
+    # A unit that is restarted on failure is never "failed": it is in auto-restart for five seconds.
+    if [ "$left" -le 0 ] || [ "$1-$state" = start-auto-restart ]; then
       say "the units did not $1 within $2 s: see journalctl -u 'content-hub-*'"
       return 1
     fi
@@ -162,11 +164,6 @@ is_fulfilled() {
     stop-'inactive failed inactive ' | stop-'failed failed inactive ') ;;
     *) return 1 ;;
   esac
-}
-
-# A unit that is restarted on failure is never "failed": it is in auto-restart for five seconds.
-has_failed_to_start() {
-  [ "$(systemctl show -p SubState --value "$WEB" 9>&-)" = auto-restart ]
 }
 
 # Returns when web is healthy, or at the time limit of the restore, which may be shorter than that of the unit.

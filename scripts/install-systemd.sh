@@ -70,7 +70,7 @@ fi
 
 read_values
 units=$ALL_UNITS
-[ "$bridge" = yes ] || units=$(without_bridge)
+[ "$bridge" = yes ] || units=$(printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge)
 if [ "$task" = print ]; then
   for unit in $units; do printf '# %s\n' "$unit_dir/$unit" && filled "$unit" && echo; done
   exit

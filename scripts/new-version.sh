@@ -120,8 +120,3 @@ drop_new() {
   as_coder rm -rf -- "$upgrade_dir/new.tar" "$beside"
   as_owner rm -rf -- "$data/tmp/upgrade"
 }
-
-# Frees space for going back, which needs the scripts of the new version.
-make_room() {
-  as_coder rm -rf -- "$beside/node_modules" "$beside/.runtime" "$beside/src"
-}

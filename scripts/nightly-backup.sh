@@ -8,7 +8,6 @@
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
 umask 077
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin" # cron's is short
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 

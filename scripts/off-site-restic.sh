@@ -139,9 +139,7 @@ stored_bytes() {
 }
 
 arrived_in_restic() {
-  line="$snapshot  $place$name/snapshot"
-  grep -qsxF -- "$line" "$ledger" || { printf '%s\n' "$line" >>"$ledger" && sync -- "$ledger"; } || return
-  echo "off-site: $shown: $name: $1"
+  note_in_ledger "$snapshot" snapshot && echo "off-site: $shown: $name: $1"
 }
 
 # run_unlocked SECONDS ARGUMENT...: like run_restic, but removes dead locks and waits up to ten minutes for live ones.

@@ -89,14 +89,10 @@ find_place() {
 
 destination_problem() {
   case $destination in
-    dir) sealing_problem || return; folder_problem ;;
-    rclone) sealing_problem || return; remote_problem ;;
+    dir) { [ -z "$recipient" ] || seal_problem; } && folder_problem ;;
+    rclone) { [ -z "$recipient" ] || seal_problem; } && remote_problem ;;
     restic) restic_problem ;;
   esac
-}
-
-sealing_problem() {
-  [ -z "$recipient" ] || seal_problem
 }
 
 # Sends what the destination misses and records the result. Checks it again first: its turn may come hours later.
@@ -252,10 +248,15 @@ is_ours() {
 # arrived HASH FILE BYTES WORDS: records the copy $place$name as finished.
 arrived() {
   bytes=$3
-  line="$1  $place$name/$2"
-  grep -qsxF -- "$line" "$ledger" || { printf '%s\n' "$line" >>"$ledger" && sync -- "$ledger"; } || return
+  note_in_ledger "$1" "$2" || return
   rm -f -- "$intent"
   echo "off-site: $place$name: $4"
+}
+
+# note_in_ledger HASH FILE
+note_in_ledger() {
+  line="$1  $place$name/$2"
+  grep -qsxF -- "$line" "$ledger" || { printf '%s\n' "$line" >>"$ledger" && sync -- "$ledger"; }
 }
 
 main "$@"

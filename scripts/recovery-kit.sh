@@ -10,7 +10,6 @@
 set -eu
 umask 077
 export LC_ALL=C
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 trouble() {
@@ -55,8 +54,10 @@ read_facts() {
 # Sets $files, one path a line. Fails if one cannot be read: a kit without it would look complete.
 list_files() {
   files=$(printf '%s\n' "$described" | sed -n 's/^file\t//p')
-  if needs_rclone; then
-    config=$(rclone_config)
+  if [ -n "$remote" ] || [ "$repository" != "${repository#rclone:}" ]; then
+    # The one that backups use: that of the hub's account.
+    # shellcheck disable=SC2086 # several words
+    config=$($switch env HOME="$home" rclone config file 2>/dev/null | tail -n 1)
     [ -f "$config" ] || trouble "rclone's configuration was not found: is rclone installed?" || return
     files="$files
 $config"
@@ -65,16 +66,6 @@ $config"
   printf '%s\n' "$files" | while IFS= read -r file; do
     [ -z "$file" ] || [ -r "$file" ] || trouble "$file cannot be read by $(id -un): run this as root" || exit
   done
-}
-
-needs_rclone() {
-  [ -n "$remote" ] || case $repository in rclone:*) ;; *) false ;; esac
-}
-
-# Prints the path of the configuration that backups use: that of the hub's account.
-rclone_config() {
-  # shellcheck disable=SC2086 # several words
-  $switch env HOME="$home" rclone config file 2>/dev/null | tail -n 1
 }
 
 # Each program of the pipe reports its own success, because sh has no pipefail.
@@ -94,6 +85,7 @@ FILES
 
 print_kit() {
   version=$(sed -n 's/^ *"version": "\(.*\)".*/\1/p' "$root/package.json")
+  commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || commit=
   cat <<KIT
 RECOVERY KIT of the Content Hub at $address, printed $(date -u '+%Y-%m-%d %H:%M') UTC on $(uname -n)
 Keep it away from that machine$([ -z "$recipient" ] || echo ', and the age key that opens it somewhere else again').
@@ -105,7 +97,7 @@ WHAT THEY CANNOT BE USED WITHOUT
 $(print_files)
 
 MADE WITH
-  Content Hub $version$(print_commit), Node $("$node" --version)$(print_version age --version)$(print_version rclone version)$(print_version restic version)
+  Content Hub $version${commit:+ (commit $commit)}, Node $("$node" --version)$(print_version age --version)$(print_version rclone version)$(print_version restic version)
 
 ON A NEW MACHINE, in the account that is to run the hub
 $(print_steps)
@@ -135,11 +127,6 @@ print_files() {
   fi
 }
 
-print_commit() {
-  commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || return 0
-  echo " (commit $commit)"
-}
-
 # print_version PROGRAM ARGUMENT: prints nothing for a program that is not installed.
 print_version() {
   said=$("$@" 2>/dev/null | head -n 1) || return 0
@@ -166,13 +153,10 @@ print_steps() {
   with_key=
   [ -z "$for_copies" ] || with_key=' --identity KEY'
   [ -z "$folder" ] || echo "    CONFIRM_RESTORE=YES ./scripts/restore.sh $(quoted "$folder")/NAME$with_key"
-  [ -z "$remote" ] || echo "    CONFIRM_RESTORE=YES ./scripts/restore.sh $(quoted "$(with_slash "$remote")")NAME$with_key"
+  case $remote in '' | *: | */) ;; *) remote=$remote/ ;; esac
+  [ -z "$remote" ] || echo "    CONFIRM_RESTORE=YES ./scripts/restore.sh $(quoted "$remote")NAME$with_key"
   [ -z "$repository" ] || echo '    CONFIRM_RESTORE=YES ./scripts/restore.sh --restic NAME'
   echo '  And at last npm start, or as root ./scripts/install-systemd.sh --user ACCOUNT.'
-}
-
-with_slash() {
-  case $1 in *: | */) echo "$1" ;; *) echo "$1/" ;; esac
 }
 
 # Prints the command that puts a file in its place: .env into the clone, rclone's configuration into the home folder,

@@ -5,9 +5,14 @@
 # rehearse_restore BACKUP_DIR
 rehearse_restore() {
   echo 'Restore rehearsal'
-  make_scratch "$(roomy_folder "$1")"
+  above=$(dirname -- "$(readlink -f -- "$1")") # the folder that the backup is in has room, as a rule
+  [ -w "$above" ] || above=/tmp
+  make_scratch "${TMPDIR:-$above}"
   mkdir "$scratch/data"
-  KEEP_DISK_RESERVE=$(shares_disk "$scratch")
+  # On the hub's disk its reserve (DISK_RESERVE_BYTES) must stay free.
+  hub=$(sh "$root/scripts/hubctl" config DATA_DIR 2>/dev/null) || hub=
+  KEEP_DISK_RESERVE=NO
+  [ "$(stat -c %d -- "$hub" 2>/dev/null)" != "$(stat -c %d -- "$scratch")" ] || KEEP_DISK_RESERVE=YES
   export KEEP_DISK_RESERVE
   DATA_DIR=$scratch/data HOST=127.0.0.1 PORT=0 LOG_LEVEL=info CONFIRM_RESTORE=YES
   export DATA_DIR HOST PORT LOG_LEVEL CONFIRM_RESTORE
@@ -22,26 +27,8 @@ rehearse_restore() {
   echo "REHEARSED: restored in $(($(date +%s) - began)) s; the restored hub answered every request."
 }
 
-# Prints YES if the folder is on the hub's disk, whose reserve (DISK_RESERVE_BYTES) must stay free.
-shares_disk() {
-  hub=$(sh "$root/scripts/hubctl" config DATA_DIR 2>/dev/null) || return 0
-  [ "$(stat -c %d -- "$hub" 2>/dev/null)" != "$(stat -c %d -- "$1")" ] || echo YES
-}
-
 restore_step() {
   hubctl restore "$@" >"$scratch/said" 2>&1 || give_up "the backup could not be restored: $(tail -n 1 "$scratch/said")"
-}
-
-# Prints a folder that should have enough space: TMPDIR, else the folder that the backup is in.
-roomy_folder() {
-  above=$(dirname -- "$(readlink -f -- "$1")")
-  if [ -n "${TMPDIR-}" ]; then
-    echo "$TMPDIR"
-  elif [ -w "$above" ]; then
-    echo "$above"
-  else
-    echo /tmp
-  fi
 }
 
 # Starts web and sets $port once it listens.

@@ -15,7 +15,6 @@
 
 set -eu
 umask 077
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 say() {
@@ -64,20 +63,23 @@ fail_restore() {
     finish
     return
   fi
-  say "the restore failed; $(what_is_taken_back)"
+  if kept_something; then
+    say 'the restore failed; rolling back to the previous data'
+  else
+    say 'the restore failed; taking back what it had done'
+  fi
   bring_back || :
   return 1
-}
-
-what_is_taken_back() {
-  if kept_something; then echo 'rolling back to the previous data'; else echo 'taking back what it had done'; fi
 }
 
 # Rolls back to the previous data and starts the hub on it. Fails if the hub is not healthy on that data either.
 bring_back() {
   stop_hub || :
   if ! step undo; then
-    say "ROLLBACK FAILED. $(where_the_data_is) The hub stays down."
+    where="The previous data, if there was any, is in $data." # on a new machine there was none
+    ! kept_something ||
+      where="The previous data is not lost: it is in $data/pre-restore-$id, except for what is already back in $data."
+    say "ROLLBACK FAILED. $where The hub stays down."
     say 'Fix the cause of the error above, then run: restore.sh --recover'
     exit 1
   fi
@@ -89,15 +91,6 @@ bring_back() {
   elif ! await_hub; then
     say 'the hub was started on the data from before, but is not healthy; see its log'
     return 1
-  fi
-}
-
-# Says where the previous data is after a failed rollback. On a new machine there was none.
-where_the_data_is() {
-  if kept_something; then
-    echo "The previous data is not lost: it is in $data/pre-restore-$id, except for what is already back in $data."
-  else
-    echo "The previous data, if there was any, is in $data."
   fi
 }
 
@@ -144,9 +137,7 @@ take_back() {
 restore() {
   if is_under_way; then others=yes; else others=no; fi # an earlier restore: leave it alone
   trap take_back EXIT
-  trap 'exit 129' HUP
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+  exit_on_signals
   fetch_backup "$1"
   if [ -n "$opened" ]; then set -- "$backup" "$called"; else set -- "$backup"; fi
   run_child step begin "$@" || exit

@@ -57,7 +57,9 @@ forget_state() {
 
 # From here on nothing may start.
 guard() {
-  put "$data/run/restore-state.json"
+  # shellcheck disable=SC2016 # expanded by that shell
+  as_owner sh -c 'echo "$2" >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
+    sh "$data/run/restore-state.json" "{$GUARD,\"seconds\":$trial_seconds}"
 }
 
 # Starts the trial: the new version may run, and has to write after the mtime of this file. A single rename, so that a
@@ -77,16 +79,6 @@ reject_trial() {
   as_owner mv -fT -- "$data/run/restore-probation.json" "$data/run/restore-state.json" 2>/dev/null ||
     [ -e "$data/run/restore-state.json" ] || return
   as_owner sync "$data/run"
-}
-
-close_trial() {
-  guard && as_owner rm -f -- "$data/run/restore-probation.json"
-}
-
-put() {
-  # shellcheck disable=SC2016 # expanded by that shell
-  as_owner sh -c 'echo "$2" >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
-    sh "$1" "{$GUARD,\"seconds\":$trial_seconds}"
 }
 
 # Copies the database, with the log that a killed process may have left.

@@ -12,10 +12,6 @@ content-hub-health.service
 content-hub-restore.path
 content-hub-restore.service'
 
-without_bridge() {
-  printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge
-}
-
 # Sets the values of the placeholders, and $user if it was not given. Refuses values that systemd cannot use.
 read_values() {
   if [ -z "$node" ] || [ ! -d "$root/node_modules/better-sqlite3" ]; then
@@ -72,14 +68,15 @@ escaped() {
   printf '%s' "$1" | sed 's/%/%%/g; s/[\\&|]/\\&/g'
 }
 
+# filling NAME VALUE: prints sed's command that fills in the placeholder, or removes its lines if there is no value.
+filling() {
+  if [ -n "$2" ]; then echo "s|@$1@|$(escaped "$2")|g"; else echo "/@$1@/d"; fi
+}
+
 # filled UNIT: prints the unit with its placeholders filled in.
 filled() {
-  fill_backups='/@BACKUP_DIR@/d'
-  [ "$backups" = "$data/backups" ] || fill_backups="s|@BACKUP_DIR@|$(escaped "$backups")|g"
-  fill_offsite='/@OFFSITE_DIR@/d'
-  [ -z "$offsite" ] || fill_offsite="s|@OFFSITE_DIR@|$(escaped "$offsite")|g"
-  fill_restic='/@RESTIC_DIR@/d'
-  [ -z "$restic" ] || fill_restic="s|@RESTIC_DIR@|$(escaped "$restic")|g"
+  elsewhere=$backups
+  [ "$backups" != "$data/backups" ] || elsewhere=
   sed "/^#/!{
     s|@PROJECT@|$(escaped "$root")|g
     s|@DATA_DIR@|$(escaped "$data")|g
@@ -89,8 +86,8 @@ filled() {
     s|@PORT@|$port|g
     s|@PROTECT_HOME@|$protect_home|g
     s|@PROTECT_HOME_BACKUP@|$protect_home_backup|g
-    $fill_backups
-    $fill_offsite
-    $fill_restic
+    $(filling BACKUP_DIR "$elsewhere")
+    $(filling OFFSITE_DIR "$offsite")
+    $(filling RESTIC_DIR "$restic")
   }" "$root/scripts/systemd/$1"
 }

@@ -14,7 +14,6 @@
 # Everything is in functions: the shell has read this file before the upgrade replaces it.
 set -eu
 umask 077
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 say() {
@@ -113,9 +112,10 @@ keep_accepted() {
 
 # Brings back the old version and data, and starts the hub if it ran before. Can be repeated.
 go_back() {
-  make_room || : # the disk may be full
+  # The disk may be full. The scripts of the new version are still needed.
+  as_coder rm -rf -- "$beside/node_modules" "$beside/.runtime" "$beside/src" || :
   note_phase undoing || :
-  close_trial || :
+  { guard && as_owner rm -f -- "$data/run/restore-probation.json"; } || :
   stop_hub 8>&- || :
   if ! await_release || ! switch_code_back || ! bring_data_back; then
     say "GOING BACK FAILED. Nothing is lost: the database of before is in $kept, or in its place in $data."
@@ -164,9 +164,7 @@ upgrade() {
   ! is_under_way || give_up 'a restore was interrupted: run restore.sh --recover first'
   [ "$driver" != nobody ] || nobody_answers || exit
   trap drop_new EXIT
-  trap 'exit 129' HUP
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+  exit_on_signals
   find_commits
   if [ "$new" = "$old" ]; then
     echo "already at the newest version, $(name_of "$old")"

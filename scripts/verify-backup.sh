@@ -9,7 +9,6 @@
 
 set -eu
 umask 077
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 . "$root/scripts/open-sealed.sh"
@@ -80,9 +79,7 @@ read_arguments() {
 main() {
   read_arguments "$@"
   trap clean_up EXIT
-  trap 'exit 129' HUP
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+  exit_on_signals
 
   if [ -n "$key" ] || [ -f "$backup/$SEALED" ] || [ "$backup" != "${backup%.age}" ]; then open_copy; fi
   verify "$backup" || exit

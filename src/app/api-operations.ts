@@ -71,6 +71,8 @@ const POST = {
 const TITLED = { title: text, visibility };
 /** User name and password of a feed, which makes it private; null removes them. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
+/** A new owner, or an offer. */
+const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
 /** Every operation of the API by its route. */
@@ -136,9 +138,13 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'DELETE /api/sources/:id': { answers: NOTHING },
   'POST /api/sources/:id/sync': { answers: { 202: json(named('Source')) }, refusals: [409, 429] },
   'POST /api/sources/:id/transfer': {
-    body: json(object({ username: text })), answers: done('Source'), refusals: [409, 503],
+    body: json(object({ username: text })), answers: TRANSFERRED, refusals: [409, 429, 503],
   },
-  'POST /api/sources/:id/hand-over': { answers: done('Source'), refusals: [409, 503] },
+  'POST /api/sources/:id/hand-over': { answers: TRANSFERRED, refusals: [409, 422, 429, 503] },
+  'GET /api/offers': list('Offer'),
+  'POST /api/offers/:id/accept': { answers: NOTHING, refusals: [409, 410, 422, 503] },
+  'POST /api/offers/:id/decline': { answers: NOTHING, refusals: [410] },
+  'DELETE /api/offers/:id': { answers: NOTHING, refusals: [410] },
   'POST /api/sources/:id/webhook/rotate': { answers: done('WebhookAccess'), refusals: [409] },
   'PUT /api/sources/:id/icon': { answers: NOTHING },
   'DELETE /api/sources/:id/icon': { answers: NOTHING },

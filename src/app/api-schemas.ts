@@ -54,6 +54,11 @@ const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const age = { ageSeconds: integer };
 const counted = { ...integer, maximum: 1_000, description: 'Counted up to 1,000' };
+const party = object({ id, displayName: text });
+const sentOffer = {
+  id, source: titled, to: { ...orNull(party), description: 'Null if the hub chose a follower' }, expiresAt: time,
+};
+const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
 
 /** Schemas of requests and responses, by name. */
@@ -63,7 +68,7 @@ export const SCHEMAS: Record<string, Schema> = {
     sources: { ...array(titled), description: 'Sources that prevent deleting an account' },
     sourceId: { ...id, description: 'Your source of the same feed' },
     bytesLeft: { ...integer, description: 'Bytes left in the quota' },
-    bytesMissing: { ...integer, description: 'Bytes that the new owner’s quota lacks, for administrators' },
+    bytesMissing: { ...integer, description: 'Bytes that your quota lacks for an offered source' },
   }),
   Account: object(account),
   ListedAccount: object({ ...account, disabled: flag, sources: integer }),
@@ -75,7 +80,7 @@ export const SCHEMAS: Record<string, Schema> = {
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
   Notification: object({ id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time) }),
   Source: object({
-    id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: object({ id, displayName: text }),
+    id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
@@ -86,6 +91,8 @@ export const SCHEMAS: Record<string, Schema> = {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),
   }),
+  SentOffer: object(sentOffer),
+  Offer: object(offer),
   WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
   WebhookEvent: object({
     type: { ...text, description: 'post.published, post.updated, post.deleted; others change no post' },
@@ -122,6 +129,7 @@ export const SCHEMAS: Record<string, Schema> = {
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
     drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // and its fields
+    offers: array(object({ ...offer, endedAt: { ...orNull(time), description: 'When it was declined or expired' } })),
     imports: array(object({
       visibility, madeAt: time, doneAt: orNull(time),
       lines: array(object({

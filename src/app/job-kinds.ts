@@ -1,4 +1,4 @@
-import { deliverAlert } from '../features/alerts/deliver-alert.ts';
+import { deliverAlert } from '../features/alerts/send-alert.ts';
 import { scanUpload } from '../features/attachments/scan-file.ts';
 import { fetchIcon } from '../features/feeds/fetch-icon.ts';
 import { syncSource } from '../features/feeds/sync-source.ts';

@@ -11,6 +11,8 @@ import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import * as adding from '../features/manage-sources/add-pages.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
 import * as manySources from '../features/manage-sources/many-sources-pages.ts';
+import * as offerPages from '../features/manage-sources/offer-pages.ts';
+import * as offers from '../features/manage-sources/offer-routes.ts';
 import * as sourcePages from '../features/manage-sources/source-pages.ts';
 import * as sources from '../features/manage-sources/source-routes.ts';
 import * as notifications from '../features/notifications/notification-list.ts';
@@ -127,8 +129,19 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', sources.changeSourceJson),
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
   at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
-  at('POST /api/sources/:id/transfer', 'member', 'Transfer a source to another account', sources.transferSourceJson),
-  at('POST /api/sources/:id/hand-over', 'member', 'Give a source to its first follower', sources.handOverJson),
+  at(
+    'POST /api/sources/:id/transfer', 'member',
+    'Transfer a source: to an administrator at once, to a member as an offer', sources.transferSourceJson,
+  ),
+  at('POST /api/sources/:id/hand-over', 'member', 'Transfer a source to its first follower', sources.handOverJson),
+  at('GET /api/offers', 'member', 'Open offers of sources that you have received and sent', offers.listOffers),
+  at('POST /api/offers/:id/accept', 'member', 'Accept a source that is offered to you', offers.acceptOfferJson),
+  at('POST /api/offers/:id/decline', 'member', 'Decline a source that is offered to you', offers.declineOfferJson),
+  at('DELETE /api/offers/:id', 'member', 'Withdraw the offer of a source', offers.withdrawOfferJson),
+  at('GET /offers', 'member', 'Page: offers of sources', offerPages.showOffers),
+  at('POST /offers/:id/accept', 'member', 'Form: accept an offered source', offerPages.submitAccept),
+  at('POST /offers/:id/decline', 'member', 'Form: decline an offered source', offerPages.submitDecline, REPAIRS),
+  at('POST /offers/:id/withdraw', 'member', 'Form: withdraw an offer', offerPages.submitWithdraw, REPAIRS),
   at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', icons.findIconAgain),
   at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', icons.deleteIcon),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
@@ -151,7 +164,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id/icon/clear', 'member', 'Form: remove its icon', sourcePages.submitClearIcon, REPAIRS),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
   at('POST /sources/:id/delete', 'member', 'Form: delete a source', sourcePages.submitDelete, REPAIRS),
-  at('POST /sources/:id/hand-over', 'member', 'Form: give a source to a follower', sourcePages.submitHandOver),
+  at('POST /sources/:id/hand-over', 'member', 'Form: transfer a source to a follower', sourcePages.submitHandOver),
   at('GET /sources/:id/transfer', 'member', 'Page: transfer a source', sourcePages.showTransfer),
   at('POST /sources/:id/transfer', 'member', 'Form: transfer a source', sourcePages.submitTransfer),
 
@@ -295,10 +308,10 @@ function at<A extends Access>(
 }
 
 /** The API route and the page of a list for administrators. */
-function listRoutes({ name, api = `/api/admin/${name}`, label, summary, list }: (typeof ADMIN_LISTS)[number]) {
+function listRoutes({ name, title, api, summary, answerApi, showPage }: (typeof ADMIN_LISTS)[number]) {
   return [
-    at(`GET ${api}`, 'admin', summary, list.answerApi),
-    at(`GET /admin/${name}`, 'admin', `Page: ${label.toLowerCase()}`, list.showPage),
+    at(`GET ${api}`, 'admin', summary, answerApi),
+    at(`GET /admin/${name}`, 'admin', `Page: ${title.toLowerCase()}`, showPage),
   ];
 }
 

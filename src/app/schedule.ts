@@ -1,6 +1,6 @@
 import { invitations } from '../features/accounts/account-store.ts';
 import { passwordLinks, sessions } from '../features/accounts/credential-store.ts';
-import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/deliver-alert.ts';
+import { removeOldDeliveries, tidyDeliveries } from '../features/alerts/send-alert.ts';
 import { uploads } from '../features/attachments/attachment-store.ts';
 import { cachedFiles } from '../features/attachments/cached-file-store.ts';
 import { sourceIcons } from '../features/attachments/icon-store.ts';
@@ -17,6 +17,8 @@ import { beatOfWorker } from '../features/history/record-history.ts';
 import { heartbeats, jobs, limits, throttled, type Hub } from '../features/hub/hub.ts';
 import { beatOnTrial, isOnTrial, rehearse } from '../features/hub/trial.ts';
 import { workerQueue } from '../features/hub/worker-jobs.ts';
+import { endExpiredOffers } from '../features/manage-sources/answer-offer.ts';
+import { offers } from '../features/manage-sources/offer-store.ts';
 import { drafts } from '../features/writing/draft-store.ts';
 import { raiseMarks } from '../features/reading/raise-marks.ts';
 import { readUndo } from '../features/reading/reading-store.ts';
@@ -59,6 +61,8 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('remove expired password links', MINUTE, (hub, limit) => passwordLinks(hub).removeExpired(limit)),
   throttledTask('remove old drafts', HOUR, (hub, limit) => drafts(hub).removeOld(limit)),
   throttledTask('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
+  throttledTask('end expired offers', MINUTE, endExpiredOffers),
+  throttledTask('forget ended offers', HOUR, (hub, limit) => offers(hub).forgetEnded(limit)),
   throttledTask('forget what is too late to undo', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
   { name: 'raise marks of follows', everyMs: 6 * HOUR, run: raiseMarks },
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
@@ -93,8 +97,8 @@ const WEB_SCHEDULE: ScheduledTask[] = [
 
 /** Repairs times that were stored while the clock was ahead (`createTimeRepair`). */
 function bringBackTimes(hub: Hub): void {
-  const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, uploads, cachedFiles,
-    sourceIcons];
+  const stores = [jobs, syncState, webhooks, sessions, invitations, passwordLinks, drafts, offers, uploads,
+    cachedFiles, sourceIcons];
   for (const storeOf of stores) storeOf(hub).bringBackTimes();
 }
 

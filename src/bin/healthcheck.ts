@@ -3,15 +3,16 @@
  * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise. With --worker it is
  * the worker that is judged, by when web says that it was seen: 75 when web does not say.
  */
+import { readOwnCheckSecret } from '../features/health/own-check.ts';
 import { loadConfigOrExit, localAddress } from '../features/hub/read-config.ts';
 import { askReadiness, type Readiness } from '../app/processes/readiness.ts';
 
 const ofWorker = process.argv[2] === '--worker';
-const { host, port } = loadConfigOrExit(process.env);
+const { host, port, dataDir } = loadConfigOrExit(process.env);
 const { problem, workerProblem }: Readiness =
   port === 0
     ? { problem: 'PORT is 0: nothing says where web listens', workerProblem: null }
-    : await askReadiness(localAddress(host, port), AbortSignal.timeout(5_000));
+    : await askReadiness(localAddress(host, port), AbortSignal.timeout(5_000), readOwnCheckSecret(dataDir));
 if (problem !== null) end(problem, ofWorker ? 75 : 1);
 if (ofWorker && workerProblem !== null) end(workerProblem, 1);
 

@@ -46,7 +46,6 @@ export const accountCommand: Command = {
   },
 };
 
-/** What an account may do now, in one line. */
 function stateText({ username, role, disabledAt }: Account): string {
   return disabledAt === null
     ? `The account ${username} is enabled and has the role ${role}.\n`
@@ -58,7 +57,6 @@ function refuse(reason: string, { err }: CommandContext): ExitCode {
   return 1;
 }
 
-/** Prints the link for a new password, and nothing else, on standard output. */
 function showLink({ url, expiresAt }: PasswordLink, json: unknown, { out }: CommandContext): ExitCode {
   out(json ? `${JSON.stringify({ url, expiresAt: isoTime(expiresAt) })}\n` : `${url}\n`);
   return 0;
@@ -125,7 +123,9 @@ export const retentionCommand: Command = {
     const hub = isDryRun ? (await lookAtHub()).hub : await openHub();
     const found = previewRetention(hub);
     if (!isDryRun) await removeOldRowsNow(hub, COMMAND_LINE);
-    out(values['json'] ? `${JSON.stringify(found.map(expiredJson))}\n` : found.map(expiredLine).join(''));
+    const json = found.map(({ kind, keptMs, before, rows }) =>
+      ({ kind, keptDays: keptMs / DAY, before: isoTime(before), rows }));
+    out(values['json'] ? `${JSON.stringify(json)}\n` : found.map(expiredLine).join(''));
     return 0;
   },
 };
@@ -200,10 +200,6 @@ async function changeJob(
     ? `job ${jobId} cannot be retried: it has not failed, or another job for the same source is waiting\n`
     : `job ${jobId} cannot be discarded: it does not exist, is running or has ended\n`);
   return 1;
-}
-
-function expiredJson({ kind, keptMs, before, rows }: ExpiredRows) {
-  return { kind, keptDays: keptMs / DAY, before: isoTime(before), rows };
 }
 
 function expiredLine({ kind, before, rows }: ExpiredRows): string {

@@ -2,14 +2,12 @@ import { constants } from 'node:os';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
 import type { RunResult } from '../features/backups/backup-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
-import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
-import type { Command, CommandContext, ExitCode, Values } from './command.ts';
-import { showProgress } from './progress.ts';
-import { backupBytes, absentLines, runOf } from './verify.ts';
+import { type Command, type CommandContext, type ExitCode, type Values, showProgress } from './command.ts';
+import { absentLines, backupBytes, noteLocalRun, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
@@ -63,8 +61,7 @@ function optionsOf(config: Config) {
 /** Records the run for the hub's health. A failure to record it does not change the result. */
 async function note({ config, err }: CommandContext, run: RunResult): Promise<void> {
   try {
-    await noteRun(config.dataDir, 'backup', run, process.pid);
-    await noteVerdict(config, run, process.pid);
+    await noteLocalRun(config, 'backup', run);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return; // there is no hub at all
     err(`backup: the result could not be recorded in DATA_DIR/run: ${messageOf(error)}\n`);
@@ -79,15 +76,12 @@ function printResult(made: MadeBackup, began: number, values: Values, { out, err
   if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of absentLines(absent)) err(`backup: ${line}\n`);
+  // The folder comes last, because a path may contain spaces.
   const result = { result: verdict, name, bytes: backupBytes(verification), seconds: secondsSince(began),
     removed: retention.removed.length, dir: writtenPath(path) };
-  out(values['json'] ? `${JSON.stringify({ ...result, absent, defects, ...retention })}\n` : `${inOneLine(result)}\n`);
+  const inOneLine = Object.entries(result).map(([key, value]) => `${key}=${value}`).join(' ');
+  out(values['json'] ? `${JSON.stringify({ ...result, absent, defects, ...retention })}\n` : `${inOneLine}\n`);
   return verdict === 'verified' ? 0 : 1;
-}
-
-/** `key=value …`; the folder comes last, because a path may contain spaces. */
-function inOneLine(fields: Record<string, string | number | null>): string {
-  return Object.entries(fields).map(([key, value]) => `${key}=${value}`).join(' ');
 }
 
 async function fail(error: unknown, began: number, values: Values, context: CommandContext): Promise<ExitCode> {

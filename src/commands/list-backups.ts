@@ -4,7 +4,6 @@ import { ARCHIVE, backupFolder, DATABASE, SUMS } from '../features/backups/backu
 import { backupName } from '../features/backups/backup-name.ts';
 import { readVerdicts } from '../features/backups/backup-status.ts';
 import { parseManifest } from '../features/backups/manifest.ts';
-import type { Config } from '../features/hub/read-config.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
 import type { Command, ExitCode } from './command.ts';
@@ -23,10 +22,17 @@ export const backupsCommand: Command = {
   async run(_args, _values, { config, out, err }): Promise<ExitCode> {
     const { root, list, pathOf } = backupFolder(config.backupDir);
     const verdicts = readVerdicts(config.dataDir);
-    const names = await list().catch((error: unknown) => (isYetToBeMade(config, error) ? [] : listingProblem(error)));
-    if (typeof names === 'string') {
-      err(`restore: ${writtenPath(root)} ${names}: is the disk mounted?\n`);
-      return 1;
+    let names: string[] = [];
+    try {
+      names = await list();
+    } catch (error) {
+      const isMissing = codeOf(error) === 'ENOENT';
+      // The first backup makes the default folder in DATA_DIR; any other BACKUP_DIR must exist.
+      if (!isMissing || root !== join(config.dataDir, 'backups')) {
+        const problem = isMissing ? 'is not there' : `cannot be read (${codeOf(error) ?? String(error)})`;
+        err(`restore: ${writtenPath(root)} ${problem}: is the disk mounted?\n`);
+        return 1;
+      }
     }
     out(`${writtenPath(root)}\n`);
     for (const name of names) {
@@ -38,21 +44,11 @@ export const backupsCommand: Command = {
   },
 };
 
-/** The first backup creates the default folder in DATA_DIR; any other BACKUP_DIR must exist. */
-function isYetToBeMade({ backupDir, dataDir }: Config, error: unknown): boolean {
-  return codeOf(error) === 'ENOENT' && backupDir === join(dataDir, 'backups');
-}
-
-function listingProblem(error: unknown): string {
-  return codeOf(error) === 'ENOENT' ? 'is not there' : `cannot be read (${codeOf(error) ?? String(error)})`;
-}
-
 function sizeOf(folder: string): number | undefined {
   const sizes = [DATABASE, ARCHIVE, SUMS].map((file) => lstatSync(join(folder, file), { throwIfNoEntry: false })?.size);
   return sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size));
 }
 
-/** The schema version that SHA256SUMS states. */
 function schemaOf(folder: string): number | undefined {
   try {
     const found = lstatSync(join(folder, SUMS));

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { noteOffsite } from '../features/backups/note-run.ts';
 import type { OffsiteRun } from '../features/backups/backup-status.ts';
-import { DESTINATIONS, destinationKey } from '../features/backups/offsite-status.ts';
-import { loadReading } from '../features/backups/restic-reading.ts';
+import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { excerpt } from '../platform/markup/tidy-text.ts';
 import { type Command, type ExitCode, UsageError, type Values } from './command.ts';
+import { readingOf } from './restic-hub.ts';
 
 const LONGEST_PROBLEM = 500; // characters
 
@@ -33,7 +33,7 @@ export const offsiteNoteCommand: Command = {
 
 /** When the restic repository was last read and found good, and whether it is damaged. */
 function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {
-  const { checkedAt, damagedAt } = loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', Date.now());
+  const { checkedAt, damagedAt } = readingOf(config);
   return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };
 }
 

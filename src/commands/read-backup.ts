@@ -4,7 +4,7 @@ import {
 } from '../features/attachments/attachment-store.ts';
 import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
-import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/open-backup.ts';
+import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/verify-backup.ts';
 import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';
 import { isoTime } from '../platform/clock.ts';
 import { codeOf } from '../platform/error-code.ts';

@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
+import { noteReading } from '../features/backups/note-run.ts';
 import {
   answerAbout, HUB_ID, type OffsiteHub, type OlderHub, originOf, locateHub, readOffsiteHub, settleOffsiteHub,
   withOlder, writeOffsiteHub,
 } from '../features/backups/offsite-hub.ts';
 import { destinationKey } from '../features/backups/offsite-status.ts';
+import {
+  isPruningDue, loadReading, nextPart, noteDamage, notePartRead, type RepositoryReading, takeIn,
+} from '../features/backups/restic-reading.ts';
 import { readHubSeed } from '../features/hub/hub-row-store.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { openDatabase } from '../platform/db/open-database.ts';
@@ -33,7 +37,10 @@ export function idsOf({ dataDir }: Config, id: string): string[] {
 
 /** Reads restic's listing from standard input, stores the hubs of the same origin, and asks the operator about them. */
 export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
-  const found = olderHubs(readJsonList(0), readOrigin(config.databasePath));
+  const origin = readOrigin(config.databasePath);
+  const related = readJsonList(0).flatMap(toSnapshot).filter((one) => one.origin === origin || one.hub === origin);
+  const found = [...Map.groupBy(related, ({ hub }) => hub)].map(([id, its]): OlderHub =>
+    ({ id, backups: its.length, newest: its.map(({ name }) => name).sort().at(-1) ?? '' }));
   const looked = withOlder(requireIdentity(config), destinationKey(config, 'restic') ?? '', found);
   await writeOffsiteHub(config.dataDir, looked);
   for (const older of looked.older) {
@@ -41,12 +48,6 @@ export async function lookForOlder({ config, err }: CommandContext): Promise<voi
       'not removed. If this hub replaces that one, run ./scripts/hubctl offsite adopt; if not, run ' +
       './scripts/hubctl offsite adopt --no\n');
   }
-}
-
-function olderHubs(list: unknown[], origin: string): OlderHub[] {
-  const found = list.flatMap(toSnapshot).filter((one) => one.origin === origin || one.hub === origin);
-  return [...Map.groupBy(found, ({ hub }) => hub)].map(([id, its]) =>
-    ({ id, backups: its.length, newest: its.map(({ name }) => name).sort().at(-1) ?? '' }));
 }
 
 /** Reads the hub's own database, which may be in use. */
@@ -123,4 +124,51 @@ const NAME = /^\d{8}-\d{6}$/;
 export function readJsonList(from: string | 0): unknown[] {
   const list: unknown = JSON.parse(readFileSync(from, 'utf8'));
   return Array.isArray(list) ? list : [];
+}
+
+/**
+ * Updates the reading from two files: restic's snapshots (JSON) and its pack ids. `added`: bytes just sent. Prints the
+ * part to read next, or a hyphen; and `prune` if space is to be freed, else `keep`.
+ */
+export async function planPart(context: CommandContext, snapshots: string, packs: string, added: string) {
+  const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
+  const listed = readJsonList(snapshots).map((one) => String((one as { id?: unknown } | null)?.id));
+  await change(context, (reading, now) => {
+    takeIn(reading, ids, listed, now, Number(added));
+    context.out(`${nextPart(reading, now) ?? '-'} ${isPruningDue(reading, now) ? 'prune' : 'keep'}\n`);
+  });
+}
+
+/** Records a part that was read without damage, with restic's byte count, if any. Prints the part to read next. */
+export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
+  await change(context, (reading, now) => {
+    notePartRead(reading, part, bytes === '' ? null : Number(bytes), now);
+    const next = nextPart(reading, now, reading.checkedAt === now);
+    if (next !== null) context.out(`${next}\n`);
+  });
+}
+
+/** Records a damaged part. */
+export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
+  await change(context, (reading, now) => noteDamage(reading, part, now));
+}
+
+/** Records that space was freed (`restic prune`). */
+export async function notePruned(context: CommandContext): Promise<void> {
+  await change(context, (reading, now) => void (reading.prunedAt = now));
+}
+
+/** What is known of the restic repository in the settings. */
+export function readingOf(config: Config, now = Date.now()): RepositoryReading {
+  return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', now);
+}
+
+/** Changes and stores that. */
+async function change(
+  { config }: CommandContext, work: (reading: RepositoryReading, now: number) => void,
+): Promise<void> {
+  const now = Date.now();
+  const reading = readingOf(config, now);
+  work(reading, now);
+  await noteReading(config.dataDir, destinationKey(config, 'restic') ?? '', reading, process.pid);
 }

@@ -5,8 +5,7 @@ import { BackupError, backupName, timeOfBackup } from '../features/backups/backu
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';
-import { destinationKey } from '../features/backups/offsite-status.ts';
-import { loadReading, readAtOf, type RepositoryReading } from '../features/backups/restic-reading.ts';
+import { readAtOf, type RepositoryReading } from '../features/backups/restic-reading.ts';
 import { readSeed, readSnapshot } from '../features/backups/snapshot-store.ts';
 import type { UploadRow } from '../features/attachments/attachment-store.ts';
 import { uploadPath } from '../features/attachments/upload-files.ts';
@@ -14,9 +13,9 @@ import type { Config } from '../features/hub/read-config.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
 import {
-  answerAdoption, idsOf, lookForOlder, printHub, readJsonList, settleHub, type Snapshot, toSnapshot,
+  answerAdoption, idsOf, lookForOlder, printHub, readingOf, readJsonList, settleHub, type Snapshot, toSnapshot,
+  noteDamaged, noteGood, notePruned, planPart,
 } from './restic-hub.ts';
-import { noteDamaged, noteGood, notePruned, planPart } from './restic-parts.ts';
 
 type ResticStep = (context: CommandContext, ...args: string[]) => Promise<void>;
 
@@ -67,7 +66,6 @@ async function describeStaged(
   context.out(`${tags.join(',')}\n${paths.join('')}`);
 }
 
-/** The uploads that existed when the backup was made. */
 function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
   const absent = new Set(facts?.absent.map(({ sha256 }) => sha256));
   return uploads.filter(({ sha256 }) => !absent.has(sha256));
@@ -93,10 +91,6 @@ async function listSnapshots({ config, out }: CommandContext): Promise<void> {
   out(lines.sort().join(''));
 }
 
-function readingOf(config: Config): RepositoryReading {
-  return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', Date.now());
-}
-
 function stateOf({ id, verified }: Snapshot, reading: RepositoryReading): string | null {
   if (reading.damagedAt > 0) return 'damaged';
   if (verified === null) return null;
@@ -119,7 +113,9 @@ async function compareSnapshot({ out }: CommandContext, ...operands: string[]): 
   }
   compareEntries(entries, expected);
   for await (const more of pieces) compareEntries(more, expected);
-  refuseLack(expected);
+  const [first] = expected.keys();
+  const others = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
+  if (first !== undefined) throw new BackupError(`the snapshot lacks ${first}${others}`);
   out(`${snapshot.id}\n`);
 }
 
@@ -146,12 +142,6 @@ function compareEntries(lines: string[], expected: Map<string, number>): void {
     if (bytes !== size) throw new BackupError(`the snapshot holds ${name} with ${found}`);
     expected.delete(key);
   }
-}
-
-function refuseLack(expected: Map<string, number>): void {
-  const [first] = expected.keys();
-  const more = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
-  if (first !== undefined) throw new BackupError(`the snapshot lacks ${first}${more}`);
 }
 
 /**

@@ -21,14 +21,15 @@ import { readMigrations } from '../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../platform/db/open-database.ts';
 import { grantedName, writtenPath } from '../platform/files/granted-name.ts';
 import { byteSize, plural } from '../platform/in-words.ts';
-import { type Command, type CommandContext, type ExitCode, UsageError } from './command.ts';
-import { showProgress } from './progress.ts';
+import { type Command, type CommandContext, type ExitCode, UsageError, showProgress } from './command.ts';
 
 type RestoreStep = (context: CommandContext, folder: string, called?: string) => Promise<void>;
 
 const STEPS = new Map<string, RestoreStep>([
-  ['begin', whileLocked(begin)], ['swap', whileLocked(swap)], ['open', whileLocked(openRestoredData)],
-  ['finish', whileLocked(finish)], ['reject', whileLocked(reject)], ['undo', whileLocked(undo)], ['state', state],
+  ['begin', whileLocked(begin)], ['swap', whileLocked(swap)],
+  ['open', whileLocked(async ({ config }) => void await openRestored(config.dataDir))],
+  ['finish', whileLocked(finish)], ['reject', whileLocked(({ config }) => rejectRestored(config.dataDir))],
+  ['undo', whileLocked(undo)], ['state', state],
 ]);
 
 /** These steps free reserved space first, so that they work on a full disk. */
@@ -105,10 +106,6 @@ async function swap({ config, out }: CommandContext): Promise<void> {
   out(`${moved}restored data in place\n`);
 }
 
-async function openRestoredData({ config }: CommandContext): Promise<void> {
-  await openRestored(config.dataDir);
-}
-
 async function finish({ config, out }: CommandContext): Promise<void> {
   const { state: { backup }, kept } = await finishRestore(config.dataDir);
   out(`RESTORED ${backup}\n`);
@@ -118,10 +115,6 @@ async function finish({ config, out }: CommandContext): Promise<void> {
   if (config.backupResticRepository === null) return;
   out('this hub now has a new id in the restic repository and removes no older backups there: if it replaces the hub ' +
     'that sent them, run ./scripts/hubctl offsite adopt; if not, the same with --no\n');
-}
-
-async function reject({ config }: CommandContext): Promise<void> {
-  await rejectRestored(config.dataDir);
 }
 
 async function undo({ config, out }: CommandContext): Promise<void> {

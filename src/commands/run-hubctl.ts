@@ -53,7 +53,7 @@ export const COMMANDS: ListedCommand[] = [
     name: 'doctor', usage: 'doctor [--hashes] [--json]',
     summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then print ' +
       'what needs attention and what to do about it. Exits with 1 if anything does.',
-    load: async () => (await import('./doctor.ts')).doctorCommand,
+    load: async () => (await import('./status.ts')).doctorCommand,
   },
   {
     name: 'invite', usage: 'invite [--role admin|member] [--hours N]',

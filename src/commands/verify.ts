@@ -7,13 +7,12 @@ import type { AbsentUpload, Counts } from '../features/backups/manifest.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import { type Verification, verifyBackup } from '../features/backups/verify-backup.ts';
 import { lockForVerifying } from '../features/hub/data-locks.ts';
-import { ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
+import { type Config, ConfigError, PROJECT_ROOT } from '../features/hub/read-config.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf } from '../platform/error-code.ts';
 import { grantedName } from '../platform/files/granted-name.ts';
 import { byteSize, duration, plural, utcTime } from '../platform/in-words.ts';
-import { type Command, type CommandContext, UsageError } from './command.ts';
-import { showProgress } from './progress.ts';
+import { type Command, type CommandContext, UsageError, showProgress } from './command.ts';
 
 /** Verifies a backup and prints a report. Needs neither a hub nor its configuration; another account may run it. */
 export const verifyCommand: Command = {
@@ -32,7 +31,7 @@ export const verifyCommand: Command = {
     progress.end();
     // The retention may have removed the backup before the lock was taken; that is not a failed verification.
     if (dataDir !== null && existsSync(folder)) {
-      await noteVerification(context, verification).catch(() => {});
+      await noteLocalRun(context.config, 'verification', runOf(verification)).catch(() => {});
     }
     lock?.release();
     context.out(json ? `${JSON.stringify(verification)}\n` : formatReport(verification));
@@ -40,9 +39,9 @@ export const verifyCommand: Command = {
   },
 };
 
-async function noteVerification({ config }: CommandContext, verification: Verification): Promise<void> {
-  const run = runOf(verification);
-  await noteRun(config.dataDir, 'verification', run, process.pid);
+/** Records a run for the hub's health. */
+export async function noteLocalRun(config: Config, kind: 'backup' | 'verification', run: RunResult): Promise<void> {
+  await noteRun(config.dataDir, kind, run, process.pid);
   await noteVerdict(config, run, process.pid);
 }
 

@@ -87,8 +87,39 @@ async function meetRefusals({ hub, api, ada, bob, feedUrl }: Used, ids: Record<'
     const two = formWith(fields, [file(1_400), { ...file(1_600), filename: 'b.txt' }]).toString();
     const post = (await api.ask(bob, 'POST /api/posts', { body: two, type: FORM_TYPE })).json<Made>();
     await expect(422, bob, 'POST /api/posts/{id}/attachments', { id: post.id, ...form(1_200) });
-    await expect(422, ada, 'POST /api/sources/{id}/transfer', { id: ids.notes, body: { username: 'bob' } });
+    const { offer } = (await expect(202, ada, 'POST /api/sources/{id}/transfer', { id: ids.notes, body: { username: 'bob' } }))
+      .json<{ offer: Made }>();
+    await expect(422, bob, 'POST /api/offers/{id}/accept', { id: offer.id });
+    await expect(204, ada, 'DELETE /api/offers/{id}', { id: offer.id });
     assert.equal((await api.ask(bob, 'DELETE /api/sources/{id}', { id: own.id })).status, 204);
+    await refuseOffers(offer.id);
+  }
+
+  /** An offer that has ended, one of a feed that Bob has, and one too many. */
+  async function refuseOffers(ended: number): Promise<void> {
+    for (const name of ['POST /api/offers/{id}/accept', 'POST /api/offers/{id}/decline', 'DELETE /api/offers/{id}']) {
+      await expect(410, bob, name, { id: ended });
+    }
+    const change = async (visibility: string) =>
+      expect(200, ada, 'PATCH /api/sources/{id}', { id: ids.feed, body: { visibility } });
+    await change('private');
+    const same = (await expect(201, bob, 'POST /api/sources', { body: { kind: 'feed', url: feedUrl } })).json<Made>();
+    const { offer } = (await expect(202, ada, 'POST /api/sources/{id}/transfer', { id: ids.feed, body: { username: 'bob' } }))
+      .json<{ offer: Made }>();
+    await expect(409, bob, 'POST /api/offers/{id}/accept', { id: offer.id });
+    await expect(204, bob, 'DELETE /api/sources/{id}', { id: same.id });
+    await change('public');
+    await api.ask(bob, 'PUT /api/sources/{id}/follow', { id: ids.feed, body: {} });
+    const made: number[] = [];
+    for (let n = 0; n < 10; n++) {
+      made.push((await expect(201, ada, 'POST /api/sources', { body: { kind: 'native', title: 'Offered' } })).json<Made>().id);
+      const body = { username: 'bob' };
+      if (n < 9) await expect(202, ada, 'POST /api/sources/{id}/transfer', { id: made[n] ?? 0, body });
+    }
+    await api.ask(bob, 'PUT /api/sources/{id}/follow', { id: made[9] ?? 0, body: {} });
+    await expect(422, ada, 'POST /api/sources/{id}/hand-over', { id: made[9] ?? 0 });
+    for (const id of made) await expect(204, ada, 'DELETE /api/sources/{id}', { id });
+    await expect(204, ada, 'DELETE /api/offers/{id}', { id: offer.id });
   }
 }
 
@@ -152,6 +183,8 @@ async function meetLimits({ hub, api, ada }: Used, hook: Made): Promise<void> {
     'POST /api/invitations': { body: confirmed },
     'PATCH /api/admin/accounts/{id}': { body: { ...confirmed, disabled: false } },
     'POST /api/admin/accounts/{id}/reset-password': { body: confirmed },
+    'POST /api/sources/{id}/transfer': { id: hook.id, body: { username: 'bob' } },
+    'POST /api/sources/{id}/hand-over': { id: hook.id },
     'POST /api/webhooks/{id}': { id: hook.id, body, sign: signed(hub, hook.webhook.secret) },
   };
   const limited = [...api.operations].filter(([, { responses }]) => '429' in responses).map(([name]) => name);

@@ -106,7 +106,7 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
 /** Forms in which nothing is typed, and what the script sends. */
 const WITHOUT_FIELDS = [
   'POST /sign-out', 'POST /settings/time-zone', 'POST /settings/next-steps', 'POST /settings/tokens/:id/revoke',
-  'POST /notifications/read',
+  'POST /notifications/read', 'POST /offers/:id/accept', 'POST /offers/:id/decline', 'POST /offers/:id/withdraw',
   'POST /admin/invitations/:id/withdraw', 'POST /sources/:id/pause', 'POST /sources/:id/resume', 'POST /sources/:id/sync',
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',
   'POST /sources/:id/unfollow', 'POST /sources/:id/webhook/rotate', 'POST /reading/mark-read', 'POST /reading/undo',

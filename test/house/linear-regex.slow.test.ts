@@ -18,10 +18,6 @@ const MADE_BY_FUNCTIONS: Record<string, RegExp[]> = {
   'src/platform/http/router.ts': [/^\/sources\/([^/]+?)\/posts\/([^/]+?)$/, /^\/sources\/([^/]+?)\.atom$/],
   'src/platform/metrics/process-metrics.ts': [/^VmRSS:\s+(\d+) kB$/m],
   'src/features/feeds/parse-feed.ts': [/<\/script/gi],
-  'src/features/posts/mark-found.ts': [
-    /(?<![a-z0-9])(low[^a-z0-9]+water|harb[a-z0-9]*|a[a-z0-9]*)(?![a-z0-9])/i,
-    /(?<![a-z0-9])(a[^a-z0-9]+a[^a-z0-9]+a[^a-z0-9]+a[^a-z0-9]+b)(?![a-z0-9])/i, /(?<![a-z0-9])((?!))(?![a-z0-9])/i,
-  ],
 };
 
 /** Processor time of reading the text from one end to the other, in milliseconds. */

@@ -11,9 +11,10 @@ import { BURST, LONGEST_SILENCE } from '../../src/features/health/conditions.ts'
 import { ALERT_WORDS } from '../../src/features/health/watch-conditions.ts';
 import { HYSTERESIS } from '../../src/features/hub/disk-reserve.ts';
 import { PASSWORD_LINK_LIFETIME, SESSION_LIFETIME, SESSION_MAX } from '../../src/features/accounts/credential-store.ts';
+import { ENDED_OFFERS_KEPT, OFFER_LIFETIME } from '../../src/features/manage-sources/offer-store.ts';
 import { DRAFT_LIFETIME, PENDING_LIFETIME } from '../../src/features/writing/draft-store.ts';
 import { INVITATION_HOURS } from '../../src/features/accounts/join-hub.ts';
-import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../../src/features/alerts/deliver-alert.ts';
+import { DELIVERED_KEPT, FAILED_KEPT, MAX_ATTEMPTS } from '../../src/features/alerts/send-alert.ts';
 import { REMIND_EVERY, TELL_EVERY } from '../../src/features/alerts/raise-alerts.ts';
 import { KEPT_UNNAMED } from '../../src/features/attachments/upload-files.ts';
 import { previewRetention } from '../../src/features/retention/remove-old-rows.ts';
@@ -73,6 +74,7 @@ const OWN_PERIODS: Record<string, string[]> = {
   invitations: [`${INVITATION_HOURS.standard} hours`, words(INVITATION_HOURS.max * HOUR), 'a minute'],
   sessions: [words(SESSION_LIFETIME), words(SESSION_MAX)],
   'links for a new password': [words(PASSWORD_LINK_LIFETIME), 'a minute'],
+  'offers of sources': [words(OFFER_LIFETIME), words(ENDED_OFFERS_KEPT)],
   'networks from which': [],
   'drafts of posts': [words(DRAFT_LIFETIME), words(PENDING_LIFETIME)],
   'jobs that are done': [words(FINISHED_JOBS_KEPT)],

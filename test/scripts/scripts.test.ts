@@ -52,9 +52,9 @@ test('hubctl runs through a link, from any folder, with an empty environment, in
   const link = join(folder, 'link to hubctl');
   symlinkSync('scripts/hubctl', link);
 
-  const { status, stdout } = await runProgram(link, ['jobs', 'a b', ''], { cwd: join(folder, 'src'), env: WITH_NODE });
+  const { status, stdout, stderr } = await runProgram(link, ['jobs', 'a b', ''], { cwd: join(folder, 'src'), env: WITH_NODE });
 
-  assert.equal(status, 0);
+  assert.equal(status, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), [['jobs', 'a b', ''], join(folder, 'src')]);
 });
 

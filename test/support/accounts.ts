@@ -34,6 +34,19 @@ export async function addFeed(client: Client, url: string, values: Record<string
   return added.json<{ id: number }>().id;
 }
 
+/** The id of the open offer that a transfer to a member makes. */
+export async function offerTo(client: Client, sourceId: number, username: string): Promise<number> {
+  const offered = await client.post(`/api/sources/${sourceId}/transfer`, { username });
+  assert.equal(offered.status, 202, offered.text);
+  return offered.json<{ offer: { id: number } }>().offer.id;
+}
+
+/** Transfers a source to a member, who accepts it. */
+export async function giveTo(client: Client, sourceId: number, username: string, receiver: Client): Promise<void> {
+  const accepted = await receiver.post(`/api/offers/${await offerTo(client, sourceId, username)}/accept`);
+  assert.equal(accepted.status, 204, accepted.text);
+}
+
 /** The members of a list of the API. */
 export async function itemsAt<Item = Record<string, unknown>>(client: Client, path: string): Promise<Item[]> {
   const answer = await client.get(path);

@@ -31,6 +31,8 @@ export async function startBareServer(t: TestContext, options: Partial<ServerOpt
     authenticate: ({
       headers,
     }) => ({ viewer: headers.cookie === 's=ada' ? ADA : null, hasCookie: headers.cookie !== undefined }),
+    accountOf: ({ headers }) => (headers.cookie === 's=ada' ? ADA.id : undefined),
+    observeWait: () => {},
     admitWrite: () => {},
     renderPage: ({ title, main }) => {
       if (title === 'unrenderable') throw new Error('no such page');

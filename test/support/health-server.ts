@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { TestContext } from 'node:test';
 import { showHealth, showMetrics } from '../../src/features/health/health-routes.ts';
-import { httpMetrics, processMetrics } from '../../src/features/hub/hub.ts';
+import { httpMetrics, processMetrics, turnWaits } from '../../src/features/hub/hub.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { html } from '../../src/platform/http/html.ts';
 import { problemReply, type Reply, tryLater } from '../../src/platform/http/reply.ts';
@@ -54,6 +54,8 @@ export async function startHealth(
     scriptHash: 'sha256-none',
     metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: () => ({ viewer: null, hasCookie: false }),
+    accountOf: () => undefined,
+    observeWait: (client, seconds) => turnWaits(hub).observe(client, seconds),
     admitWrite: () => {},
     renderPage: () => html``,
     errorPage: problemReply,

@@ -8,7 +8,7 @@ import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { sourceRuns } from '../../src/features/sources/run-store.ts';
-import { addFeed, addNotes } from './accounts.ts';
+import { addFeed, addNotes, giveTo, offerTo } from './accounts.ts';
 import type { Client } from './client.ts';
 import { rss, serving, type Item } from './feeds.ts';
 import { startHub, type Hub } from './hub.ts';
@@ -159,7 +159,8 @@ async function happenings(hub: Hub, ada: Client, bob: Client, { ids, notes, hook
   await ada.get('/api/posts/1');
   await ada.page('/posts/1');
   await ada.page('/posts/2');
-  await ada.post(`/api/sources/${ids[4]}/transfer`, { username: 'bob' });
+  await giveTo(ada, ids[4] ?? 0, 'bob', bob);
+  await offerTo(ada, ids[2] ?? 0, 'bob');
   noteError(hub.handle, new Error('the disk answered late'));
   routes['/2.xml'] = reply(503, {}, 'not now');
   for (const id of [...ids, hook.id]) noteMonth(hub, id);

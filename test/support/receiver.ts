@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { deliver, deliverAlert } from '../../src/features/alerts/deliver-alert.ts';
+import { deliver, deliverAlert, receiverOf } from '../../src/features/alerts/send-alert.ts';
 import { raiseAlert, watchAlert } from '../../src/features/alerts/raise-alerts.ts';
-import { receiverOf } from '../../src/features/alerts/send-alert.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { tellOperator } from '../../src/features/health/watch-conditions.ts';
 import type { JobKind } from '../../src/features/hub/hub.ts';

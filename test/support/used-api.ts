@@ -231,11 +231,23 @@ export async function giveAway(
   const session = (await api.ask(other, 'GET /api/sessions')).json<Made>().items.at(-1);
   await call(bob, 'DELETE /api/sessions/{id}', { id: session?.id ?? 0, body: { currentPassword: hub.password } });
   await call(ada, 'DELETE /api/posts/{id}', { id: post.id });
-  await call(ada, 'POST /api/sources/{id}/transfer', { id: notes.id, body: { username: 'bob' } });
+  const offer = async () => (await call(ada, 'POST /api/sources/{id}/transfer', { id: notes.id, body: { username: 'bob' } }))
+    .json<{ offer: Made }>().offer.id;
+  await call(ada, 'DELETE /api/offers/{id}', { id: await offer() });
+  await call(bob, 'POST /api/offers/{id}/decline', { id: await offer() });
+  const open = await offer();
+  await call(bob, 'GET /api/offers');
+  await api.ask(bob, 'GET /api/account/export');
+  await call(bob, 'POST /api/offers/{id}/accept', { id: open });
   const followed = (await api.ask(ada, 'POST /api/sources', { body: { kind: 'native', title: 'Followed' } })).json<Made>();
   await api.ask(bob, 'PUT /api/sources/{id}/follow', { id: followed.id, body: {} });
   await call(ada, 'POST /api/sources/{id}/hand-over', { id: followed.id });
-  await api.ask(bob, 'DELETE /api/sources/{id}', { id: followed.id });
+  const left = (await api.ask(bob, 'POST /api/sources', { body: { kind: 'native', title: 'Left' } })).json<Made>();
+  await api.ask(ada, 'PUT /api/sources/{id}/follow', { id: left.id, body: {} });
+  await api.ask(bob, 'POST /api/sources/{id}/hand-over', { id: left.id });
+  const given = (await api.ask(bob, 'POST /api/sources', { body: { kind: 'native', title: 'Given' } })).json<Made>();
+  await api.ask(bob, 'POST /api/sources/{id}/transfer', { id: given.id, body: { username: 'ada' } });
+  await api.ask(ada, 'DELETE /api/sources/{id}', { id: followed.id });
   await call(bob, 'GET /api/notifications');
   await call(bob, 'POST /api/notifications/read', { body: { ids: [1] } });
   await call(bob, 'POST /api/notifications/read', { body: { all: true } });

@@ -2,7 +2,7 @@ import type { ClamdAddress } from '../../platform/net/clamd-client.ts';
 import {
   ConfigError, configOrExit, readSettings, settingsSource, type SettingsSource,
 } from '../../features/hub/read-config.ts';
-import { misspeltNames, variableNames } from '../../features/hub/nearest-name.ts';
+import { misspeltNames, variableNames } from '../../features/hub/env-file.ts';
 import { host, integer } from '../../features/hub/setting-values.ts';
 import { SETTINGS, type SettingList, type SettingValues } from '../../features/hub/settings.ts';
 

@@ -15,7 +15,7 @@ import { rail } from './rail.ts';
 /** The navigation between pages for administrators; `section` as the pages declare it. */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
-  ...ADMIN_LISTS.map(({ name, label }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label })),
+  ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
   { section: 'admin/hub', href: '/admin/hub', label: 'Appearance' },
 ];
 
@@ -65,7 +65,8 @@ function layout(content: Page, frame: Frame): Html {
   <link rel="apple-touch-icon" href="${path('icon-180.png')}">
   <link rel="manifest" href="/manifest.webmanifest">
   ${viewer && html`<script src="${script.path}" integrity="${script.hash}" defer></script>`}
-  ${content.alternates?.map(alternateLink)}
+  ${content.alternates?.map(({ type, href, title }) => html`
+  <link rel="alternate" type="${type}" href="${href}" title="${title}">`)}
 </head>
 <body data-keys="${keys ? 'on' : 'off'}" ${viewer && timeZone === null && html`data-zone="unknown"`}>
 <a class="skip" href="#main">Skip to content</a>
@@ -107,7 +108,6 @@ ${mainPart(content, frame)}
 ${colophon(frame)}`;
 }
 
-/** The page of a post: no navigation beside it. */
 function withoutRail(content: Page, frame: Frame): Html {
   return html`<header class="bar thirds">${content.bar}</header>
 <main id="main" class="post-grid">
@@ -166,10 +166,6 @@ function colophon({ look: { name } }: Frame): Html {
 <a href="/posts.atom">Atom</a> <a href="/posts.json">JSON Feed</a></div></footer>`;
 }
 
-function alternateLink({ type, href, title }: NonNullable<Page['alternates']>[number]): Html {
-  return html`<link rel="alternate" type="${type}" href="${href}" title="${title}">`;
-}
-
 const KEYS: [keys: string[], what: string][] = [
   [['j', 'k'], 'Next post, previous post'],
   [['o', 'Enter'], 'Open the post'],
@@ -189,14 +185,11 @@ function forTheScript({ preferences: { keys } }: Viewer): Html {
   return html`${keys && html`
 <dialog class="keys" id="help" aria-labelledby="keys">
 <form method="dialog"><h2 id="keys">Keyboard shortcuts</h2><button>Close</button></form>
-<dl>${KEYS.map(keyRow)}</dl>
+<dl>${KEYS.map(([keys, what]) => html`<div><dt>${
+  keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl>
 <p><a href="/settings#preferences">Turn shortcuts off</a></p>
 </dialog>`}
 <p class="failed" id="failed" popover>That could not be saved. Try again.</p>`;
-}
-
-function keyRow([keys, what]: (typeof KEYS)[number]): Html {
-  return html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`;
 }
 
 /** The page for a refused request. On 401 it asks to sign in, which leads back. */

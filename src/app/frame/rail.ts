@@ -1,8 +1,9 @@
 import type { Hub } from '../../features/hub/hub.ts';
+import { offers } from '../../features/manage-sources/offer-store.ts';
 import { notifications } from '../../features/notifications/notification-store.ts';
 import { iconsOfSources } from '../../features/attachments/icon-views.ts';
 import {
-  byTitle, countText, lastCountsForPage, type CountedFolder, type CountedSource,
+  countsForPage, countText, type CountedFolder, type CountedSource,
 } from '../../features/reading/reading-counts.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon, type IconName } from '../../platform/http/icons.ts';
@@ -21,11 +22,9 @@ const MOST_OPEN = 40;
 /** Folders in the rail. If there are more, it shows those with something unread. */
 const MOST_FOLDERS = 60;
 
-type Whereabouts = { viewer: Viewer; section: string | undefined };
-
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
-  const { unread, starred, folders } = lastCountsForPage(hub, viewer);
+  const { unread, starred, folders } = countsForPage(hub, viewer);
   return html`
 <nav class="rail" id="rail" popover aria-label="Main">
 <div class="rail-in">
@@ -37,7 +36,7 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
 </div>
 ${folders.length > 0 && following(hub, folders, section)}
 <div class="foot">
-  ${foot(hub, { viewer, section })}
+  ${foot(hub, viewer, section)}
   <form method="post" action="/sign-out">
     <button class="item">${icon('leave')}<span class="name">Sign out</span></button></form>
 </div>
@@ -45,12 +44,13 @@ ${folders.length > 0 && following(hub, folders, section)}
 </nav>`;
 }
 
-function foot(hub: Hub, { viewer, section }: Whereabouts): Html {
+function foot(hub: Hub, viewer: Viewer, section: string | undefined): Html {
   const told = notifications(hub).countUnread(viewer.id, MOST_TOLD);
   const toldCount = countOf(told, 'unread', '', told < MOST_TOLD ? String(told) : `${MOST_TOLD - 1}+`);
+  const offered = countOf(offers(hub).countReceived(viewer.id), 'offered to you');
   return html`
   ${item('/write', 'write', 'Write', section === 'write')}
-  ${item('/sources', 'sources', 'Sources', section === 'sources')}
+  ${item('/sources', 'sources', 'Sources', section === 'sources', offered)}
   ${viewer.role === 'admin' && item('/admin', 'overview', 'Admin', section?.startsWith('admin/') === true)}
   ${item('/notifications', 'bell', 'Notifications', section === 'notifications', toldCount)}
   ${item('/history', 'clock', 'Reading history', section === 'history')}
@@ -62,10 +62,10 @@ function item(href: string, iconName: IconName, name: string, isHere: boolean, c
     dir="auto">${name}</span>${count}</a>`;
 }
 
-/** Followed sources by folder; those without one come last. */
 function following(hub: Hub, folders: CountedFolder[], section: string | undefined): Html {
   const isShort = folders.reduce((all, { sources }) => all + sources.length, 0) <= MOST_OPEN;
-  const shown = folders.length > MOST_FOLDERS ? fittingFolders(folders, section) : folders;
+  const shown = folders.length <= MOST_FOLDERS ? folders
+    : fitting(folders, MOST_FOLDERS, (folder) => folder.name === null || isIn(folder, section));
   return html`<div>
 <p class="rail-title">Following</p>
 ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
@@ -74,10 +74,11 @@ ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
 </div>`;
 }
 
-function fittingFolders(folders: CountedFolder[], section: string | undefined): CountedFolder[] {
-  const isKept = (folder: CountedFolder): boolean => folder.name === null || isIn(folder, section);
-  return folders.filter((folder) => folder.unread > 0 || isKept(folder))
-    .filter((folder, index) => index < MOST_FOLDERS || isKept(folder));
+/** The first `most` with something unread, and all that are kept. */
+function fitting<Shown extends { unread: number }>(
+  all: Shown[], most: number, isKept: (one: Shown) => boolean,
+): Shown[] {
+  return all.filter((one) => one.unread > 0 || isKept(one)).filter((one, index) => index < most || isKept(one));
 }
 
 function isIn({ name, sources }: CountedFolder, section: string | undefined): boolean {
@@ -95,16 +96,11 @@ ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems
 }
 
 function sourceItems(hub: Hub, { sources }: CountedFolder, section: string | undefined): Html {
-  const shown = sources.length > MOST_OPEN ? fitting(sources, section) : byTitle(sources);
+  const shown = sources.length <= MOST_OPEN ? sources
+    : fitting(sources, MOST_OPEN, ({ id }) => section === sourceSection(id));
   const icons = iconsOfSources(hub, shown);
   return html`${shown.map((source) => sourceItem(source, icons.get(source.id), section))}${shown.length < sources.length
     && item('/sources', 'sources', `All ${sources.length} sources`, false)}`;
-}
-
-function fitting(sources: CountedSource[], section: string | undefined): CountedSource[] {
-  const isHere = ({ id }: CountedSource): boolean => section === sourceSection(id);
-  return byTitle(sources.filter((source) => source.unread > 0 || isHere(source)))
-    .filter((source, index) => index < MOST_OPEN || isHere(source));
 }
 
 function sourceItem(
@@ -116,7 +112,6 @@ function sourceItem(
   class="name" dir="auto">${title}</span>${state === 'failing' && FAILING}${count}</a>`;
 }
 
-/** The `section` of a source's page. */
 function sourceSection(id: number): string {
   return `source:${id}`;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { OWN_CHECK_HEADER } from '../../features/health/own-check.ts';
 import { SECOND } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
 
@@ -9,11 +10,12 @@ type HealthAnswer = { ok?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: u
 /** The problems of web and worker, null if there is none. A hub that is not ready says nothing about its worker. */
 export type Readiness = { problem: string | null; workerProblem: string | null };
 
-/** Asks GET address/api/health. The hub is ready when the answer is 200 with ok: true. */
-export async function askReadiness(address: string, signal: AbortSignal): Promise<Readiness> {
+/** Asks GET address/api/health, as the hub itself with its secret. It is ready when the answer is 200 with ok: true. */
+export async function askReadiness(address: string, signal: AbortSignal, secret?: string): Promise<Readiness> {
   const notReady = (problem: string): Readiness => ({ problem, workerProblem: null });
   try {
-    const response = await fetch(`${address}/api/health`, { signal, redirect: 'error' });
+    const headers = secret === undefined ? {} : { [OWN_CHECK_HEADER]: secret };
+    const response = await fetch(`${address}/api/health`, { signal, redirect: 'error', headers });
     const body = await response.json().catch(() => null) as HealthAnswer;
     const ok = body?.ok === true;
     return response.status === 200 && ok

@@ -1,8 +1,9 @@
 import type { Server } from 'node:http';
-import { authenticate } from '../../features/accounts/authenticate.ts';
+import { accountOf, authenticate } from '../../features/accounts/authenticate.ts';
 import { noteError } from '../../features/errors/error-store.ts';
+import { ownCheckSecret } from '../../features/health/own-check.ts';
 import { requireRoom } from '../../features/hub/disk-reserve.ts';
-import { bufferedCounts, httpMetrics, metLimit, processMetrics, type Hub } from '../../features/hub/hub.ts';
+import { bufferedCounts, httpMetrics, metLimit, processMetrics, turnWaits, type Hub } from '../../features/hub/hub.ts';
 import { requireNoTrial } from '../../features/hub/trial.ts';
 import { openDatabase } from '../../platform/db/open-database.ts';
 import { createContentVersion, createResponseCache } from '../../platform/http/response-cache.ts';
@@ -15,6 +16,7 @@ import { hubRoutes } from '../routes.ts';
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);
+  ownCheckSecret(hub); // written before anybody can ask
   const reader = openDatabase(config.databasePath, { readonly: true });
 
   const server = createHubServer({
@@ -28,6 +30,8 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
+    accountOf: (req) => accountOf(hub, req),
+    observeWait: (kind, seconds) => turnWaits(hub).observe(kind, seconds),
     admitWrite: (route, viewer) => {
       requireNoTrial(hub);
       requireRoom(hub, route, viewer);

@@ -19,13 +19,34 @@ export const SESSION_COOKIE = 'hub_session';
  * The viewer of a request, by API token or session cookie. An unknown API token gives 401; with an expired session the
  * viewer is null. Other bearer tokens, such as that for metrics, are checked elsewhere.
  */
-export function authenticate(hub: Hub, { headers, socket }: IncomingMessage): Caller {
-  const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (bearer?.startsWith(TOKEN_PREFIX)) return { viewer: requireToken(hub, bearer), hasCookie: false };
+export function authenticate(hub: Hub, req: IncomingMessage): Caller {
+  const { headers, socket } = req;
+  const bearer = apiTokenOf(req);
+  if (bearer !== undefined) return { viewer: requireToken(hub, bearer), hasCookie: false };
   const from = (): string | undefined =>
     mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined;
-  const secret = readCookie(headers.cookie, cookieName(SESSION_COOKIE, hub.config.secure));
+  const secret = sessionOf(hub, req);
   return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
+}
+
+/**
+ * The account whose turns a request takes, undefined if neither its token nor its session is valid. Forged ones are
+ * looked up too, so this reads one row and writes none.
+ */
+export function accountOf(hub: Hub, req: IncomingMessage): number | undefined {
+  const bearer = apiTokenOf(req);
+  if (bearer !== undefined) return apiTokens(hub).accountOf(bearer);
+  const secret = sessionOf(hub, req);
+  return secret ? sessions(hub).accountOf(secret) : undefined;
+}
+
+function apiTokenOf({ headers }: IncomingMessage): string | undefined {
+  const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  return bearer?.startsWith(TOKEN_PREFIX) ? bearer : undefined;
+}
+
+function sessionOf({ config }: Hub, { headers }: IncomingMessage): string | undefined {
+  return readCookie(headers.cookie, cookieName(SESSION_COOKIE, config.secure));
 }
 
 function requireToken(hub: Hub, token: string): Viewer {

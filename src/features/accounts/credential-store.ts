@@ -35,6 +35,8 @@ const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS 
            p.text_size AS textSize, p.keys, p.marks_opened AS marksOpened, p.next_steps AS nextSteps`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
+const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
+const LIVE_TOKEN = `t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
 /** Networks from which accounts have signed in. Failed sign-ins from elsewhere do not lock them out there. */
@@ -90,7 +92,10 @@ export const sessions = store((hub) => {
   const select = db.prepare<[string, number], ViewerRow>('session', `
     SELECT ${VIEWER}, a.role, s.id AS credentialId, s.seen_at AS seenAt
       FROM sessions s JOIN accounts a ON a.id = s.account_id ${WITH_PREFERENCES}
-     WHERE s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`);
+     WHERE ${LIVE_SESSION}`);
+  const owner = db.prepare<[string, number], { id: number }>('account of session', `
+    SELECT a.id FROM sessions s JOIN accounts a ON a.id = s.account_id
+     WHERE ${LIVE_SESSION}`);
   const insert = db.prepare<[NewSession]>('create session', `
     INSERT INTO sessions (account_id, token_hash, created_at, seen_at, address, expires_at)
     VALUES (@accountId, @hash, @now, @now, @address, @expiresAt)`);
@@ -117,6 +122,9 @@ export const sessions = store((hub) => {
       });
     },
 
+    /** The account of a session; undefined if there is none. Writes nothing. */
+    accountOf: (secret: string): number | undefined => owner.get(hashSecret(secret), clock())?.id,
+
     /** Starts a session and returns the secret for the cookie; only its hash is stored. Remembers the network. */
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
@@ -142,7 +150,10 @@ export const apiTokens = store(({ db, clock }) => {
     SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, t.scope, t.id AS credentialId,
            t.seen_at AS seenAt
       FROM api_tokens t JOIN accounts a ON a.id = t.account_id ${WITH_PREFERENCES}
-     WHERE t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`);
+     WHERE ${LIVE_TOKEN}`);
+  const owner = db.prepare<[string, number], { id: number }>('account of api token', `
+    SELECT a.id FROM api_tokens t JOIN accounts a ON a.id = t.account_id
+     WHERE ${LIVE_TOKEN}`);
   const note = db.prepare<[number, number]>('note api token', 'UPDATE api_tokens SET seen_at = ? WHERE id = ?');
   const insert = db.prepare<[number, string, string, TokenScope, number, number | null], ApiToken>(
     'create api token', `
@@ -161,6 +172,9 @@ export const apiTokens = store(({ db, clock }) => {
       const row = select.get(hashSecret(token), now);
       return row ? viewerOf(row, 'token', now, () => mayNote() && note.run(now, row.credentialId)) : null;
     },
+
+    /** The account of a token; undefined if there is none. Writes nothing. */
+    accountOf: (token: string): number | undefined => owner.get(hashSecret(token), clock())?.id,
 
     /** Creates a token. Only the result contains the token itself; the hub stores its hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {

@@ -6,6 +6,7 @@ import type { Input } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { hashSecret } from '../../platform/secrets.ts';
+import { ownTurn } from '../../platform/turns.ts';
 import type { By } from '../audit/audit.ts';
 import { metLimit, once, takeTurns, type Hub, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
@@ -69,9 +70,11 @@ export async function checkPassword<T>(
     for (let round = 0; round < ROUNDS; round++) {
       const account = accounts(hub).findByName(attempt.username);
       const { ok, outdated } = await passwords(hub).verify(attempt.password, account?.passwordHash, who);
+      await ownTurn();
       if (!ok || !account) return undefined;
       const toHash = attempt.newPassword ?? (outdated ? attempt.password : undefined);
       const newHash = toHash === undefined ? undefined : await passwords(hub).hash(toHash);
+      await ownTurn();
       const done = whileUnchanged(hub, account, newHash, act);
       if (done === undefined) continue;
       giveBack();

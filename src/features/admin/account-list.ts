@@ -78,7 +78,6 @@ export async function createPasswordLink(hub: Hub, req: MemberRequest): Promise<
   return json({ url, expiresAt: isoTime(expiresAt) }, 201);
 }
 
-/** The result of the form. */
 type Sent = { problem?: HttpError; url?: string; done?: string };
 
 export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): Reply {
@@ -113,7 +112,6 @@ function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
   return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
 }
 
-/** One account, and the forms to change it. */
 function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
   const { id, username, displayName, role, sources, createdAt, disabledAt } = account;
   const button = (act: string, label: string): Html =>

@@ -58,7 +58,6 @@ export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   }
 }
 
-/** The hub's name, what its public page says, and its accent. */
 function lookPage({ values, problem }: LookForm): Page {
   const main = html`
 <form method="post" action="/admin/hub" class="stack narrow">

@@ -5,7 +5,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { accounts, invitations } from '../accounts/account-store.ts';
 import { TEST_BUTTON } from '../alerts/alert-list.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
-import { DELIVERED_KEPT } from '../alerts/deliver-alert.ts';
+import { DELIVERED_KEPT } from '../alerts/send-alert.ts';
 import { startReading } from '../health/condition.ts';
 import { findingOn, type Finding } from '../health/findings.ts';
 import { hubLook, PRODUCT } from '../hub/hub-row-store.ts';
@@ -41,6 +41,7 @@ ${!isDone && html`<p class="hint">${how}</p>`}</div>${!isDone && button}</li>`;
 }
 
 function stepsOfAdmin(hub: Hub, viewer: Viewer): NextStep[] {
+  const { name, text } = hubLook(hub).read();
   return [
     {
       title: 'Add sources', href: '/sources/add', isDone: isReading(hub, viewer),
@@ -48,11 +49,12 @@ function stepsOfAdmin(hub: Hub, viewer: Viewer): NextStep[] {
     },
     alertStep(hub, viewer), backupStep(hub),
     {
-      title: 'Invite somebody', href: '/admin/invitations', isDone: isShared(hub),
+      title: 'Invite somebody', href: '/admin/invitations',
+      isDone: accounts(hub).list(0, 2).length > 1 || invitations(hub).list(0, 1).length > 0,
       how: html`You make a link that works once, and send it to them.`,
     },
     {
-      title: 'Look at the public page', href: '/public', isDone: isNamed(hub),
+      title: 'Look at the public page', href: '/public', isDone: name !== PRODUCT || text !== '',
       how: html`It is what everybody sees. <a href="/admin/hub">Give it a name and a text of its own</a>.`,
     },
   ];
@@ -106,13 +108,4 @@ function backupStep(hub: Hub): NextStep {
 
 function told({ level, problem, whatToDo }: Finding): Html {
   return html`${level === 'bad' && html`<span class="bad">${problem}</span> `}${whatToDo}`;
-}
-
-function isShared(hub: Hub): boolean {
-  return accounts(hub).list(0, 2).length > 1 || invitations(hub).list(0, 1).length > 0;
-}
-
-function isNamed(hub: Hub): boolean {
-  const { name, text } = hubLook(hub).read();
-  return name !== PRODUCT || text !== '';
 }

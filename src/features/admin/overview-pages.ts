@@ -1,20 +1,21 @@
 import { html, type Html } from '../../platform/http/html.ts';
+import { icon } from '../../platform/http/icons.ts';
 import { HttpError, page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
-import { dayNumber, showTime, timesOf } from '../../platform/http/times.ts';
+import { dayNumber, showTime, timesOf, type Times } from '../../platform/http/times.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
 import { alertEvents } from '../alerts/alert-store.ts';
 import { iconsOfSources } from '../attachments/icon-views.ts';
-import { findings, problemsOf } from '../health/findings.ts';
+import { findings, problemsOf, type Finding, type Level } from '../health/findings.ts';
 import { ALERT_WORDS } from '../health/watch-conditions.ts';
 import { nightsView } from '../history/night-views.ts';
 import { readNights } from '../history/nights.ts';
 import { plotViews, rangeLinks } from '../history/plots.ts';
 import { RANGES, type Range } from '../history/read-history.ts';
 import { counts, type Hub } from '../hub/hub.ts';
-import { failingSources } from '../sources/source-store.ts';
+import { asSentence } from '../manage-sources/source-state.ts';
+import { failingSources, type FailingSource } from '../sources/source-store.ts';
 import { nextSteps } from './next-steps.ts';
-import { failingView, tiles, verdict, type PastTrouble } from './overview-views.ts';
 
 /** The overview lists this many failing sources, the longest-failing first. */
 const FAILING_SHOWN = 5;
@@ -27,6 +28,7 @@ export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply 
   const nights = readNights(hub, (at) => dayNumber(times, at));
   const hasNights = nights.some(({ here, elsewhere }) => here !== 'unknown' || (elsewhere ?? 'unknown') !== 'unknown');
   const failing = failingSources(hub).list(FAILING_SHOWN);
+  const plots = plotViews(hub, range, times);
   const bar = html`<h1>Overview</h1><span class="space"></span>
 <span class="meta only-wide">${showTime(times, hub.clock(), 'exact')}</span>`;
   const main = html`
@@ -37,7 +39,8 @@ ${hasNights && nightsView(nights)}
 ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times)}
 <section aria-labelledby="plots"><div class="section-head"><h2 id="plots">The last ${RANGES[range].words}</h2>
 ${rangeLinks(range)}</div>
-${plotsOrNothing(plotViews(hub, range, times))}</section>
+${plots.length > 0 ? html`<div class="plots">${plots}</div>`
+    : html`<p class="empty">No data for this time. The worker records figures every five minutes.</p>`}</section>
 ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
@@ -57,11 +60,6 @@ function rangeOf(query: URLSearchParams): Range {
   throw new HttpError(400, `range must be ${Object.keys(RANGES).join(', ')}.`);
 }
 
-function plotsOrNothing(plots: Html[]): Html {
-  if (plots.length > 0) return html`<div class="plots">${plots}</div>`;
-  return html`<p class="empty">No data for this time. The worker records figures every five minutes.</p>`;
-}
-
 /** A row for each label `kind,state` of the counters. */
 function jobsView(kept: CountsReading): Html {
   const labels = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
@@ -77,4 +75,67 @@ function jobsView(kept: CountsReading): Html {
 </table></div>`;
   return html`<section aria-labelledby="jobs"><div class="section-head"><h2 id="jobs">Jobs</h2></div>
 ${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</section>`;
+}
+
+/** The problem that ended last, in words, and when (unix ms). */
+export type PastTrouble = { words: string; at: number };
+
+/** "All is well", or what is wrong, since when, what to do, and a link to the page that helps. */
+export function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
+  const [worst, ...others] = problems;
+  if (!worst) {
+    const before = past && html`<p>${past.words}, since ${showTime(times, past.at, 'since')}.</p>`;
+    return html`<section class="verdict good">${icon('done')}<div><h2>All is well.</h2>${before}</div></section>`;
+  }
+  const more = others.length === 0 ? '' : others.length === 1 ? ' One more thing needs attention.' :
+    ` ${others.length} more things need attention.`;
+  const words = others.length === 0
+    ? html`<p>${worst.headline !== worst.problem && html`${worst.problem} `}${advice(worst, times)}</p>` : html`
+<ul>${problems.map((one) => html`<li><strong>${one.problem}</strong> ${advice(one, times)} ${
+  one.href && html`<a href="${one.href}">${one.subject}</a>`}</li>`)}</ul>`;
+  return html`<section class="verdict ${worst.level}">${icon('warning')}<div>
+<h2>${sentence(worst)}${more}</h2>
+${words}</div>
+${others.length === 0 && worst.href && html`<a class="button" href="${worst.href}">${worst.subject}</a>`}</section>`;
+}
+
+function sentence({ level, headline }: Finding): string {
+  const words = headline ?? '';
+  return level === 'bad' ? words : `The hub works, but ${words.charAt(0).toLowerCase()}${words.slice(1)}`;
+}
+
+function advice({ since, whatToDo }: Finding, times: Times): Html {
+  return html`${since !== null && html`Since ${showTime(times, since, 'since')}. `}${whatToDo}`;
+}
+
+const LAMP_WORDS: Record<Level, string> = {
+  good: 'well', off: 'not set up', warn: 'look at this', bad: 'look at this',
+};
+
+/** The tiles, one for each finding. */
+export function tiles(all: Finding[], times: Times): Html {
+  return html`<dl class="tiles">${all.map((one) => tile(one, times))}</dl>`;
+}
+
+/** A number at the beginning of the state is shown larger. */
+function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
+  const [, number, rest] = /^(\d[\d.]*)( .*)?$/.exec(state) ?? [];
+  const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;
+  const name = href ? html`<a href="${href}">${subject}</a>` : subject;
+  return html`
+<div class="tile ${level}"><dt>${name}<span class="unseen">: ${LAMP_WORDS[level]}</span></dt>
+<dd>${number === undefined ? state : html`<strong>${number}</strong>${rest}`}</dd>
+${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
+}
+
+/** Failing sources, each with the reason and a button that tries again. */
+export function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
+  const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
+<li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>
+<p><span class="bad">Since ${showTime(times, since, 'since')}.</span> <span dir="auto">${
+  reason !== null && asSentence(reason)}</span>${
+  nextSyncAt !== null && html` Next try ${showTime(times, nextSyncAt)}.`}</p></div>
+<form method="post" action="/sources/${id}/sync"><button aria-label="Try ${title} now">Try now</button></form></li>`;
+  return html`<section aria-labelledby="failing"><div class="section-head"><h2 id="failing">Failing sources</h2>
+<a href="/sources">All sources</a></div><ul class="failing-list">${failing.map(item)}</ul></section>`;
 }

@@ -61,7 +61,6 @@ function lastTest(hub: Hub): Html | false {
 ${last.lastError}.</p>${!isLost && html`<p>The hub tries again in a while.</p>`}</div>`;
 }
 
-/** Not tried yet. */
 function isUnderWay({ state, attempts }: AlertDelivery): boolean {
   return state === 'pending' && attempts === 0;
 }

@@ -5,7 +5,7 @@ import { enqueue, once, type Hub } from '../hub/hub.ts';
 import {
   alertDeliveries, alertEvents, TEST, TEST_MESSAGE, type AlertEvent, type AlertMessage, type Severity,
 } from './alert-store.ts';
-import { deliverAlert } from './deliver-alert.ts';
+import { deliverAlert } from './send-alert.ts';
 
 /** Between two messages of one name. */
 export const TELL_EVERY = HOUR;
@@ -84,9 +84,10 @@ export function isAlertOpen(hub: Hub, event: string): boolean {
 /** Makes messages of what is not told yet and may be told by now. Names that `words` lacks are left alone. */
 export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): void {
   alertEvents(hub).bringBackTimes();
-  for (const { event } of alertEvents(hub).all().filter(hasNews)) {
+  for (const { event, untold, isOpen, isTold } of alertEvents(hub).all()) {
     const said = words.get(event);
-    if (said) hub.db.write('tell alert', () => tellOne(hub, event, said));
+    const hasNews = untold > 0 || (isOpen === 0 && isTold === 1);
+    if (said && hasNews) hub.db.write('tell alert', () => tellOne(hub, event, said));
   }
 }
 
@@ -108,23 +109,17 @@ function logAlert({ log }: Hub, event: string, problem: string): void {
 }
 
 function noteRaised(hub: Hub, event: string, line: string): void {
-  const untouched = { event, isTold: 0, untold: 0, subjects: [], toldAt: null, overToldAt: null };
-  const known = alertEvents(hub).find(event) ?? untouched;
-  const subjects = withLine(known.subjects, excerpt(line, MAX_PROBLEM));
+  const known: Omit<AlertEvent, 'isOpen' | 'raisedAt'> = alertEvents(hub).find(event) ??
+    { event, isTold: 0, untold: 0, subjects: [], toldAt: null, overToldAt: null };
+  const problem = excerpt(line, MAX_PROBLEM);
+  const isListed = known.subjects.length >= LISTED || known.subjects.includes(problem);
+  const subjects = isListed ? known.subjects : [...known.subjects, problem];
   alertEvents(hub).put({ ...known, isOpen: 1, untold: known.untold + 1, subjects, raisedAt: hub.clock() });
-}
-
-function withLine(lines: string[], line: string): string[] {
-  return lines.length >= LISTED || lines.includes(line) ? lines : [...lines, line];
 }
 
 function isToBeRaised(hub: Hub, event: string): boolean {
   const known = alertEvents(hub).find(event);
   return known?.isOpen !== 1 || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
-}
-
-function hasNews(event: AlertEvent): boolean {
-  return event.untold > 0 || (event.isOpen === 0 && event.isTold === 1);
 }
 
 /** In a transaction. */

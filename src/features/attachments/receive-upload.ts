@@ -3,13 +3,14 @@ import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { byteSize } from '../../platform/in-words.ts';
-import { metLimit, type Hub } from '../hub/hub.ts';
+import { ownTurn } from '../../platform/turns.ts';
+import { requireRoomForFile } from '../hub/disk-reserve.ts';
+import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
 import { nameRefusal, RefusedFile } from './arriving-file.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
-import { bytesInFlight, NO_SPACE, openShare, type UploadShare } from './upload-share.ts';
 
 /** The name of the form's parts that hold files. */
 const FILE_FIELD = 'attachments';
@@ -17,6 +18,9 @@ export const MAX_UPLOADS = 10;
 
 /** Seconds. Sent as Retry-After while the scanner does not answer. */
 const SCANNER_RETRY = 60;
+
+/** The message of a refusal because the disk is full. */
+const NO_SPACE = 'There is no space left on the hub’s disk for this file.';
 
 /** A file of a form, in tmp/ until `keepFiles` moves it to its place. */
 export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
@@ -38,6 +42,7 @@ export async function receiveUpload<Result>(
   try {
     const fields = await readForm(hub, req, share, files, typed).catch(refuse);
     await scanAll(hub, files, req);
+    await ownTurn();
     return await use({ fields, files });
   } finally {
     share.release(); // rows count towards the quota by now, or the form has failed
@@ -52,6 +57,7 @@ export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> 
     file.isKept = true; // before the move: a failed one may have moved the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
+  await ownTurn();
 }
 
 /** Whether the request's body is a multipart form. */
@@ -191,4 +197,53 @@ function overQuota(left: number): HttpError {
 /** 422 for an infected file. */
 function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
+}
+
+/** Forms with files that one account may send at once. */
+const AT_ONCE = 6;
+const RETRY_SECONDS = 5;
+
+/** The disk's free space is checked once per this many bytes received. */
+const CHECKED_EVERY = 1024 * 1024;
+
+/** The bytes of one form's files, counted until rows name the files or the form has failed. */
+type UploadShare = {
+  /** Counts bytes that have arrived, before they are written. 507 if they would use up the disk's reserve. */
+  take(bytes: number): void;
+  /** Ends the counting. */
+  release(): void;
+};
+
+/** The forms in flight, by account. */
+const shares = once((_: Hub) => new Map<number, Set<{ bytes: number }>>());
+
+/** Bytes in flight of all forms of the account. */
+export function bytesInFlight(hub: Hub, accountId: number): number {
+  return [...shares(hub).get(accountId) ?? []].reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** Begins a form with files. 429 while the account has its maximum of forms in flight. */
+export function openShare(hub: Hub, accountId: number): UploadShare {
+  const all = shares(hub);
+  const ofAccount = all.get(accountId) ?? new Set();
+  if (ofAccount.size >= AT_ONCE) {
+    throw metLimit(hub, 'uploads-at-once', RETRY_SECONDS, 'Too many uploads of this account are in progress.');
+  }
+  const share = { bytes: 0 };
+  all.set(accountId, ofAccount.add(share));
+  let checkedAt = -Infinity;
+
+  return {
+    take(bytes) {
+      share.bytes += bytes;
+      if (share.bytes - checkedAt < CHECKED_EVERY) return;
+      checkedAt = share.bytes;
+      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // for all bytes until the next check
+    },
+    release() {
+      share.bytes = 0;
+      ofAccount.delete(share);
+      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId); // but not a newer set
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { createFile, syncPath, writeBehind } from '../../platform/files/durable-file.ts';
+import { createFile, syncPath, writeChunks } from '../../platform/files/durable-file.ts';
 import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { type Hub, once } from '../hub/hub.ts';
 import { uploads } from './attachment-store.ts';
@@ -33,24 +33,25 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     async receive(chunks: AsyncIterable<Buffer>, inspect: (chunk: Buffer) => void): Promise<ReceivedBytes> {
       const path = join(tmp, `upload-${randomUUID()}`);
       const handle = await createFile(path);
-      const writer = writeBehind(handle);
       const hash = createHash('sha256');
       let bytes = 0;
-      try {
+      async function* inspected(): AsyncGenerator<Buffer> {
         for await (const chunk of chunks) {
           inspect(chunk);
           hash.update(chunk);
           bytes += chunk.length;
-          await writer.write(chunk);
+          yield chunk;
           free(chunk);
         }
-        await writer.end();
+      }
+      try {
+        await writeChunks(handle, inspected());
         return { path, bytes, sha256: hash.digest('hex') };
       } catch (error) {
         await rm(path, { force: true });
         throw error;
       } finally {
-        await handle.close().finally(writer.release);
+        await handle.close();
       }
     },
 

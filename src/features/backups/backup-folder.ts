@@ -20,24 +20,10 @@ const LEFTOVER = /^\.tmp-\d{8}-\d{6}-\d+$|^\.del-\d{8}-\d{6}$/;
 
 const NAMES_TO_TRY = 60;
 
-/** BACKUP_DIR: finished backups under their final names, everything else beginning with a dot. */
-export type BackupFolder = {
-  root: string;
-  pathOf(name: string): string;
-  partialPath(name: string, pid: number): string;
-  /** Names of the finished backups, oldest first. Ignores symbolic links. */
-  list(): Promise<string[]>;
-  /** Removes what killed runs left. The caller holds the lock. */
-  removeLeftovers(): Promise<string[]>;
-  /** Renames a complete backup to its final name: `at`, or the first free second after it. Never replaces one. */
-  publish(partial: string, at: number): Promise<string>;
-  /** Renames it first, so that a half-removed folder never looks like a backup. */
-  withdraw(name: string): Promise<void>;
-  removeWithdrawn(name: string): Promise<void>;
-};
+export type BackupFolder = ReturnType<typeof backupFolder>;
 
-/** The folder of a hub's backups. */
-export function backupFolder(root: string): BackupFolder {
+/** BACKUP_DIR: finished backups under their final names, everything else beginning with a dot. */
+export function backupFolder(root: string) {
   const withdrawnPath = (name: string): string => join(root, `.del-${name}`);
   const matching = async (isWanted: (name: string) => boolean): Promise<string[]> => {
     const entries = await readdir(root, { withFileTypes: true });
@@ -46,15 +32,17 @@ export function backupFolder(root: string): BackupFolder {
 
   return {
     root,
-    pathOf: (name) => join(root, name),
-    partialPath: (name, pid) => join(root, `.tmp-${name}-${pid}`),
-    list: () => matching((name) => timeOfBackup(name) !== undefined),
-    async removeLeftovers() {
+    pathOf: (name: string): string => join(root, name),
+    partialPath: (name: string, pid: number): string => join(root, `.tmp-${name}-${pid}`),
+    /** Names of the finished backups, oldest first. Ignores symbolic links. */
+    list: (): Promise<string[]> => matching((name) => timeOfBackup(name) !== undefined),
+    /** Removes what killed runs left. The caller holds the lock. */
+    async removeLeftovers(): Promise<void> {
       const leftovers = await matching((name) => LEFTOVER.test(name));
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
-      return leftovers;
     },
-    async publish(partial, at) {
+    /** Renames a complete backup to its final name: `at`, or the first free second after it. Never replaces one. */
+    async publish(partial: string, at: number): Promise<string> {
       for (let attempt = 0; attempt < NAMES_TO_TRY; attempt++) {
         const name = backupName(at + attempt * 1_000);
         if (await lstat(join(root, name)).then(() => true, () => false)) continue;
@@ -64,11 +52,12 @@ export function backupFolder(root: string): BackupFolder {
       }
       throw new BackupError(`no free backup name: there is already a backup for every second since ${backupName(at)}`);
     },
-    async withdraw(name) {
+    /** Renames it first, so that a half-removed folder never looks like a backup. */
+    async withdraw(name: string): Promise<void> {
       await rename(join(root, name), withdrawnPath(name));
       await syncPath(root);
     },
-    removeWithdrawn: (name) => rm(withdrawnPath(name), { recursive: true, force: true }),
+    removeWithdrawn: (name: string): Promise<void> => rm(withdrawnPath(name), { recursive: true, force: true }),
   };
 }
 
@@ -135,12 +124,6 @@ async function removeOne(
   }
 }
 
-type RetentionPlan = {
-  remove: string[]; // oldest first
-  /** Why nothing is removed although backups are due, for the operator. */
-  refusal: string | null;
-};
-
 type RetentionFacts = {
   names: string[]; // all backups, this run's included
   made: string; // this run's backup
@@ -156,9 +139,11 @@ const LONGEST_PAUSE = 35 * DAY;
 
 /**
  * Plans to remove backups that are older than `days` by their names. Keeps the newest three and the newest complete
- * one. Removes nothing if the clock looks wrong or no complete backup is known.
+ * one. Removes nothing if the clock looks wrong or no complete backup is known: `refusal` then says why.
  */
-export function planRetention({ names, made, complete, days, now }: RetentionFacts): RetentionPlan {
+export function planRetention(
+  { names, made, complete, days, now }: RetentionFacts,
+): { remove: string[]; refusal: string | null } {
   const dated = names
     .map((name) => ({ name, at: timeOfBackup(name) }))
     .filter((backup): backup is { name: string; at: number } => backup.at !== undefined)

@@ -123,12 +123,11 @@ export function verdictsPath(dataDir: string): string {
 
 /** The last result of each backup, by name. */
 export function readVerdicts(dataDir: string): Record<string, Judged> {
-  try {
-    const kept = Object.entries(JSON.parse(readFileSync(verdictsPath(dataDir), 'utf8')) as Record<string, Judged>);
-    return Object.fromEntries(kept.filter(([, { at, verdict }]) => Number.isFinite(at) && VERDICTS.includes(verdict)));
-  } catch {
-    return {};
-  }
+  const kept = Object.entries(readJsonFile<Record<string, Judged | null>>(verdictsPath(dataDir)) ?? {});
+  return Object.fromEntries(kept.filter((entry): entry is [string, Judged] => {
+    const [, one] = entry;
+    return !!one && Number.isFinite(one.at) && VERDICTS.includes(one.verdict);
+  }));
 }
 
 /** The file with the last runs of that kind. */
@@ -138,16 +137,8 @@ export function statusPath(dataDir: string, kind: Kind): string {
 
 /** The last runs of that kind; nulls if the file cannot be read. */
 export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
-  try {
-    const kept: unknown = JSON.parse(readFileSync(statusPath(dataDir, kind), 'utf8'));
-    if (typeof kept !== 'object' || kept === null) return { last: null, lastGood: null };
-    return {
-      last: 'last' in kept ? toRun<R>(kept.last) : null,
-      lastGood: 'lastGood' in kept ? toRun<R>(kept.lastGood) : null,
-    };
-  } catch {
-    return { last: null, lastGood: null };
-  }
+  const kept = readJsonFile<{ last?: unknown; lastGood?: unknown }>(statusPath(dataDir, kind));
+  return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
 }
 
 /** Null for anything else: the file may be damaged or of another version. */
@@ -171,10 +162,14 @@ export function listBackups(backupDir: string): Dated[] {
 
 /** When scripts/recovery-kit.sh last printed the kit (unix ms), or null if unknown. */
 export function recoveryKitPrintedAt(dataDir: string): number | null {
+  const at = readJsonFile<{ at?: unknown }>(join(dataDir, 'run', 'recovery-kit.json'))?.at;
+  return typeof at === 'number' && Number.isFinite(at) ? at : null;
+}
+
+/** The JSON in a file; null if the file is missing, unreadable or damaged. It may have any members, or none. */
+export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
-    const noted: unknown = JSON.parse(readFileSync(join(dataDir, 'run', 'recovery-kit.json'), 'utf8'));
-    const at = typeof noted === 'object' && noted !== null && 'at' in noted ? noted.at : null;
-    return typeof at === 'number' && Number.isFinite(at) ? at : null;
+    return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;
   } catch {
     return null;
   }

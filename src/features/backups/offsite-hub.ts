@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile, writeNewFile } from '../../platform/files/durable-file.ts';
 import type { Config } from '../hub/read-config.ts';
-import { readKept } from './backup-status.ts';
+import { readJsonFile, readKept } from './backup-status.ts';
 import { destinationKey } from './offsite-status.ts';
 
 /** In DATA_DIR, never in a backup. A restore replaces it together with the data (`swap-data.ts`). */
@@ -80,14 +80,10 @@ function toLine(hub: OffsiteHub): string {
 
 /** The stored identity, even if it belongs to another place; null if unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
-  try {
-    const hub = JSON.parse(readFileSync(join(dataDir, OFFSITE_HUB), 'utf8')) as Partial<OffsiteHub> | null;
-    const lists = [hub?.older, hub?.adopted, hub?.left];
-    const isWhole = HUB_ID.test(hub?.id ?? '') && typeof hub?.run === 'string' && lists.every(Array.isArray);
-    return isWhole ? (hub as OffsiteHub) : null;
-  } catch {
-    return null;
-  }
+  const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
+  const lists = [hub?.older, hub?.adopted, hub?.left];
+  const isWhole = HUB_ID.test(hub?.id ?? '') && typeof hub?.run === 'string' && lists.every(Array.isArray);
+  return isWhole ? (hub as OffsiteHub) : null;
 }
 
 /** The form of every hub's id in a repository. */
@@ -109,17 +105,14 @@ function shortHash(text: string): string {
  * Applies the operator's answer to one older hub, or to all undecided ones if `about` is null. Null if there is none.
  */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
-  const ids = about === null ? hub.older.map(({ id }) => id) : knownIds(hub).filter((id) => id === about);
+  const undecided = hub.older.map(({ id }) => id);
+  const ids = about === null ? undecided : [...undecided, ...hub.adopted, ...hub.left].filter((id) => id === about);
   if (ids.length === 0) return null;
   const without = (list: string[]): string[] => list.filter((id) => !ids.includes(id));
   const [adopted, left] = [without(hub.adopted), without(hub.left)];
   const older = hub.older.filter(({ id }) => !ids.includes(id));
   if (isAdopted) return { ...hub, older, left, adopted: [...adopted, ...ids] };
   return { ...hub, older, adopted, left: [...left, ...ids] };
-}
-
-function knownIds({ older, adopted, left }: OffsiteHub): string[] {
-  return [...older.map(({ id }) => id), ...adopted, ...left];
 }
 
 /** Adds the hubs of the same origin that have backups in that repository, without those decided about. */

@@ -55,15 +55,13 @@ function whereaboutsOf(dataDir: string): string[] {
 export function readRestoreState(dataDir: string): RestoreState | undefined {
   for (const path of whereaboutsOf(dataDir)) {
     const text = readIfThere(path);
-    if (text !== undefined) return asTold(path, parseState(path, text));
+    if (text === undefined) continue;
+    const state = parseState(path, text);
+    // `rejectTrial` renames the probation file.
+    const isRejected = state.phase === 'probation' && path === statePath(dataDir);
+    return isRejected ? { ...state, phase: 'rejected' } : state;
   }
   return undefined;
-}
-
-/** `rejectTrial` renames the probation file: phase 'probation' in restore-state.json means 'rejected'. */
-function asTold(path: string, state: RestoreState): RestoreState {
-  const isRejected = state.phase === 'probation' && path.endsWith('restore-state.json');
-  return isRejected ? { ...state, phase: 'rejected' } : state;
 }
 
 /**

@@ -46,18 +46,18 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     // Not earlier: the hub assigned ids until it closed the database.
     raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
-    state = await advance(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
+    state = await writeRestoreState(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }
   if (state.phase === 'swapping') {
     await swapIn(places, state.old);
-    state = await advance(dataDir, { ...state, phase: 'swapped' });
+    state = await writeRestoreState(dataDir, { ...state, phase: 'swapped' });
   }
   return state;
 }
 
 /** Begins probation: the hub may start on the new data. */
 export async function openRestored(dataDir: string): Promise<RestoreState> {
-  return advance(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
+  return writeRestoreState(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
 
 /** Ends the restore. Resolves to the folder of the old data, or null if there was none. */
@@ -84,14 +84,14 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
   let state = requireState(dataDir, PHASES);
   const places = restoreFolders(dataDir, state.id);
   if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
-    state = await advance(dataDir, { ...state, phase: 'rejected' });
+    state = await writeRestoreState(dataDir, { ...state, phase: 'rejected' });
     // The hub that could not prove itself has been stopped, and must not write on while its files are moved. Opened
     // only while the new files are complete: a database beside the other one's log would take that log for its own.
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     requireKept(places.kept, state.old);
   }
   if (state.phase !== 'staged') {
-    state = await advance(dataDir, { ...state, phase: 'undoing' });
+    state = await writeRestoreState(dataDir, { ...state, phase: 'undoing' });
     await swapBack(places, state.old);
   }
   await rm(places.staged, { recursive: true, force: true });
@@ -129,11 +129,6 @@ function requireState(dataDir: string, phases: readonly Phase[]): RestoreState {
   if (!state) throw new BackupError('no restore is in progress');
   if (phases.includes(state.phase)) return state;
   throw new BackupError(`the restore is in the phase "${state.phase}", not in ${phases.join(' or ')}`);
-}
-
-async function advance(dataDir: string, state: RestoreState): Promise<RestoreState> {
-  await writeRestoreState(dataDir, state);
-  return state;
 }
 
 async function freeId(dataDir: string, now: number): Promise<string> {
@@ -180,7 +175,7 @@ async function removeIfEmpty(folder: string): Promise<boolean> {
 }
 
 /** Stores the restore's phase durably. */
-export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<void> {
+export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<RestoreState> {
   const isOpen = state.phase === 'probation';
   const [path, other] = isOpen
     ? [probationPath(dataDir), statePath(dataDir)]
@@ -188,6 +183,7 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
   await replaceFile(path, `${JSON.stringify(state)}\n`);
   await rm(other, { force: true }); // only now: one of the two must always exist
   await syncPath(dirname(path));
+  return state;
 }
 
 /** Removes the state: the hub may run. */

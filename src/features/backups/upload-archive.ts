@@ -23,13 +23,11 @@ type ArchiveOptions = {
   onProgress: (bytes: number) => void;
 };
 
-type WrittenArchive = WrittenFile & { absent: AbsentUpload[] };
-
 /** A damaged file shows only after it was written. Then the archive is made again without it. */
 const ATTEMPTS = 3;
 
 /** Archives exactly the files that the rows name, except those that are gone or changed, which it lists. */
-export async function archiveUploads(options: ArchiveOptions): Promise<WrittenArchive> {
+export async function archiveUploads(options: ArchiveOptions): Promise<WrittenFile & { absent: AbsentUpload[] }> {
   const absent = new Map<string, AbsentUpload>();
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const written = new Set<string>();
@@ -73,25 +71,18 @@ function* members(
 
 const PIECE = 256 * 1_024; // bytes
 
-type OpenUpload = {
-  /** Exactly as many bytes as the row states; unreadable ones are zeros. */
-  content(): Generator<Buffer, void>;
-  /** Whether the content that was read has the uploaded file's hash. */
-  isSound(): boolean;
-  close(): void;
-};
-
 /**
- * Opens a row's file, or returns what is wrong with it. Throws a system error if the file is not readable. Reads
- * synchronously: this blocks the process, but small files take a tenth of the time.
+ * Opens a row's file, or returns what is wrong with it. Throws a system error if the file is not readable. `content`
+ * gives exactly as many bytes as the row states, zeros for unreadable ones; then `isSound` tells whether they have the
+ * uploaded file's hash. Reads synchronously: this blocks the process, but small files take a tenth of the time.
  */
-export function openUpload(dataDir: string, row: UploadRow): OpenUpload | 'missing' | 'damaged' {
+export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
-  if (fd === undefined) return 'missing';
+  if (fd === undefined) return 'missing' as const;
   const found = fstatSync(fd);
   if (!found.isFile() || found.size !== row.bytes) {
     closeSync(fd);
-    return found.isFile() ? 'damaged' : 'missing';
+    return found.isFile() ? 'damaged' as const : 'missing' as const;
   }
   const hash = createHash('sha256');
   let isRead = false;
@@ -119,28 +110,22 @@ function openOrMissing(path: string): number | undefined {
 /** Zeros if the file became shorter or cannot be read: then the hash differs. */
 function readChunk(fd: number, length: number): Buffer {
   const chunk = Buffer.allocUnsafe(length);
-  const filled = readOrNothing(fd, chunk);
-  return filled === 0 ? chunk.fill(0) : chunk.subarray(0, filled);
-}
-
-function readOrNothing(fd: number, chunk: Buffer): number {
   try {
-    return readSync(fd, chunk);
+    const filled = readSync(fd, chunk);
+    if (filled > 0) return chunk.subarray(0, filled);
   } catch (error) {
-    if (codeOf(error) === 'EIO') return 0;
-    throw error;
+    if (codeOf(error) !== 'EIO') throw error;
   }
+  return chunk.fill(0);
 }
-
-/** Receives the bytes of a file in the archive, besides hashing. */
-type Destination = (name: string) => MemberSink | undefined;
 
 export type CheckOptions = {
   rows: UploadRow[];
   /** SHA-256 of files that the archive must lack although rows name them. */
   absent: ReadonlySet<string>;
   signal?: AbortSignal | undefined;
-  destination?: Destination;
+  /** Receives the bytes of a file in the archive, besides hashing. */
+  destination?: (name: string) => MemberSink | undefined;
   /** Told of bytes of the archive, as they are read. */
   onBytes?: ((bytes: number) => void) | undefined;
 };
@@ -180,7 +165,10 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
   }
 
   function onMember({ kind, name, size }: UnpackedMember): MemberSink | undefined {
-    if (kind === 'folder') return requireFolder(name);
+    if (kind === 'folder') {
+      if (/^uploads(\/[0-9a-f]{2})?$/.test(name)) return undefined;
+      throw new ArchiveError(`holds the folder ${JSON.stringify(name.slice(0, 120))}`);
+    }
     const row = expected.get(name);
     if (!row) throw new ArchiveError(`holds ${JSON.stringify(name.slice(0, 120))}, which hub.db does not reference`);
     if (size !== row.bytes) throw new ArchiveError(`holds ${name} with ${size} bytes instead of ${row.bytes}`);
@@ -196,12 +184,6 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
   }
 
   return { onMember, finish };
-}
-
-function requireFolder(name: string): undefined {
-  if (!/^uploads(\/[0-9a-f]{2})?$/.test(name)) {
-    throw new ArchiveError(`holds the folder ${JSON.stringify(name.slice(0, 120))}`);
-  }
 }
 
 function comparing({ sha256 }: UploadRow, next: MemberSink | undefined): MemberSink {

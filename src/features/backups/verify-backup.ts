@@ -1,15 +1,17 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import type { Migration } from '../../platform/db/migration-files.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { Migration } from '../../platform/db/migration-files.ts';
+import type { Db } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
+import { uploadPath } from '../attachments/upload-files.ts';
 import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
 import { BackupError, timeOfBackup } from './backup-name.ts';
-import { checkArchive } from './upload-archive.ts';
-import { checkDatabase, type DatabaseFacts } from './snapshot-store.ts';
 import type { Verdict } from './backup-status.ts';
 import { hashFile, readManifest, type AbsentUpload, type Counts, type Manifest } from './manifest.ts';
+import { checkDatabase, type DatabaseFacts, readSnapshot, withSnapshot } from './snapshot-store.ts';
+import { checkArchive } from './upload-archive.ts';
 
 export type Verification = {
   folder: string;
@@ -52,9 +54,11 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
     return explain(error);
   });
   const verifiedAt = options.clock();
+  const flaws = (found.defects?.length ?? 0) + (found.absent?.length ?? 0);
+  const verdict = problem !== null ? 'failed' : flaws > 0 ? 'degraded' : 'verified';
   return {
     ...NOTHING, ...found, folder: writtenPath(resolve(folder)), name: basename(resolve(folder)) || folder, problem,
-    verdict: verdictOf(problem, found), verifiedAt, seconds: Math.max(0, verifiedAt - began) / 1_000,
+    verdict, verifiedAt, seconds: Math.max(0, verifiedAt - began) / 1_000,
   };
 }
 
@@ -62,11 +66,6 @@ const NOTHING = {
   defects: [], notes: [], absent: [], createdAt: null, version: null, schemaVersion: null, schema: null, counts: null,
   databaseBytes: null, archiveBytes: null,
 };
-
-function verdictOf(problem: string | null, { defects = [], absent = [] }: Partial<Verification>): Verdict {
-  if (problem !== null) return 'failed';
-  return defects.length + absent.length > 0 ? 'degraded' : 'verified';
-}
 
 async function examine(folder: string, options: VerifyOptions, found: Partial<Verification>): Promise<void> {
   const { migrations, signal, onStep = () => {}, onProgress } = options;
@@ -173,4 +172,44 @@ function explain(error: unknown): string {
   const code = codeOf(error);
   if (code === 'ERR_ACCESS_DENIED') return 'it is no folder that may be read';
   return error instanceof BackupError || code !== undefined ? error.message : `${error.name}: ${error.message}`;
+}
+
+export type OpenBackup = Manifest & { folder: string };
+
+/** Opens a backup for reading after checking its files and the database's hash. Throws BackupError. */
+export async function openBackup(path: string): Promise<OpenBackup> {
+  const folder = resolve(path);
+  await requireFiles(folder);
+  const manifest = await readManifest(folder);
+  const { sha256 } = await hashFile(join(folder, DATABASE));
+  if (sha256 !== manifest.hashes.database) throw new BackupError(`${DATABASE} does not match SHA256SUMS`);
+  return { ...manifest, folder };
+}
+
+/** Returns what `read` returns for the backup's database. */
+export function readSaved<T>({ folder }: OpenBackup, read: (db: Db) => T): Promise<T> {
+  return withSnapshot(join(folder, DATABASE), read);
+}
+
+/**
+ * Passes an upload's bytes to `write`. Reads the archive twice, so that nothing is passed on before the hash is
+ * verified. Throws BackupError.
+ */
+export async function extractUpload(
+  { folder, facts }: OpenBackup, sha256: string, write: (chunk: Buffer) => void,
+): Promise<void> {
+  const { uploads: rows } = await readSnapshot(join(folder, DATABASE));
+  const absent = new Map(facts?.absent.map((upload) => [upload.sha256, upload.why]));
+  const why = absent.get(sha256);
+  if (why) throw new BackupError(`${uploadPath(sha256)} is ${why}: the hub had lost it when the backup was made`);
+  for (const to of [() => {}, write]) {
+    const found = new AbortController();
+    const destination = (name: string) =>
+      name === uploadPath(sha256) ? { write: to, end: () => found.abort() } : undefined;
+    const reading = checkArchive(join(folder, ARCHIVE),
+      { rows, absent: new Set(absent.keys()), signal: found.signal, destination });
+    await reading.catch((error: unknown) => {
+      if (!found.signal.aborted) throw error;
+    });
+  }
 }

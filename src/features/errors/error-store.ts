@@ -54,7 +54,8 @@ export const errorEvents = store(({ db, clock }) => {
 export function noteError(hub: Hub, error: unknown): void {
   const { program } = hub;
   try {
-    const description = describe(error);
+    const description = error instanceof Error ? { name: error.name, message: error.message, stack: error.stack ?? '' }
+      : { name: 'not an Error', message: String(error), stack: '' };
     const [message, stack] = [description.message.slice(0, MAX_TEXT), description.stack.slice(0, MAX_TEXT)];
     hub.db.write('note error event', () => {
       errorEvents(hub).add({ fingerprint: fingerprintOf(program, description), program, message, stack });
@@ -73,8 +74,3 @@ export function fingerprintOf(program: string, { name, message, stack }: Descrip
 }
 
 type Description = { name: string; message: string; stack: string };
-
-function describe(error: unknown): Description {
-  if (error instanceof Error) return { name: error.name, message: error.message, stack: error.stack ?? '' };
-  return { name: 'not an Error', message: String(error), stack: '' };
-}

@@ -4,7 +4,7 @@ import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { plainText } from '../../platform/markup/plain-text.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { webAddress } from '../../platform/markup/safe-url.ts';
-import { attributeOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { attributeOf, childrenOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingPost } from '../posts/post-store.ts';
 import type { FeedFacts } from '../sources/sync-state-store.ts';
@@ -73,25 +73,23 @@ export function lineOf(element: XmlElement | undefined): string | null {
 
 /** The text of the first non-empty child, by the order of the names, on one line. */
 export function firstLine(element: XmlElement, names: readonly string[]): string | null {
-  for (const name of names) {
-    for (const child of element.children) {
-      const line = child.name === name ? lineOf(child) : null;
-      if (line !== null) return line;
-    }
+  for (const child of childrenInOrder(element, names)) {
+    const line = lineOf(child);
+    if (line !== null) return line;
   }
   return null;
 }
 
+/** The children with these names, by the order of the names. */
+export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
+  return names.flatMap((name) => childrenOf(element, name));
+}
+
 /** The first readable date among the children, by the order of the names; unix ms or null. Tries at most `most`. */
 export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
-  let tried = 0;
-  for (const name of names) {
-    for (const child of element.children) {
-      if (child.name !== name) continue;
-      const date = parseDate(textOf(child));
-      tried += 1;
-      if (date !== null || tried === most) return date;
-    }
+  for (const child of childrenInOrder(element, names).slice(0, most)) {
+    const date = parseDate(textOf(child));
+    if (date !== null) return date;
   }
   return null;
 }

@@ -7,7 +7,6 @@ const MAX_LENGTH = 120;
 const EARLIEST_YEAR = 1900;
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-const RFC_822 = /^(?:[a-z]{3},? +)?(\d{1,2}) ([a-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-]\d{4}|[A-Z]{1,5})$/i;
 const ISO_DATE = /^(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?=$|[Tt\s])/;
 const ORDINAL_DATE = /^(\d{4})-?(\d{3})(?=$|[Tt\s])/;
 const COMPACT_DATE = /^(\d{4})(\d\d)(\d\d)(?:[Tt\s]?(\d\d)(\d\d)(\d\d)?)?(?=$|[Zz\s+-])/;
@@ -54,19 +53,8 @@ const ZONES = new Map<string, number>([
 export function parseDate(text: string): number | null {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > MAX_LENGTH || !/\d/.test(trimmed)) return null;
-  const plain = RFC_822.exec(trimmed);
-  const simple = plain === null ? null : fromRfc822(plain);
-  if (simple !== null) return simple;
   const tidy = tidyText(trimmed);
   return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWords(tidy);
-}
-
-/** Fast path for the strict form that most feeds use. */
-function fromRfc822(parts: RegExpExecArray): number | null {
-  const [, day, name = '', year, hours, minutes, seconds, zone = ''] = parts;
-  const month = monthOf(name);
-  const time = timeOfDay(Number(hours), Number(minutes), Number(seconds));
-  return month === null || time === null ? null : instant({ year: Number(year), month, day: Number(day) }, time, zone);
 }
 
 /** Normalises text: East Asian units to separators, morning and afternoon to AM and PM; drops comments and commas. */

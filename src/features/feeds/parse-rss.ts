@@ -3,8 +3,8 @@ import {
 } from '../../platform/markup/xml-tree.ts';
 import { collectAttachments } from './collect-attachments.ts';
 import {
-  absoluteUrl, baseInside, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems, personNames,
-  publishedInterval, titleText, truncationOf, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed,
+  absoluteUrl, baseInside, childrenInOrder, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems,
+  personNames, publishedInterval, titleText, truncationOf, undeclaredToHtml, undeclaredToLine, type LinkBase, type ParsedFeed,
   type UnidentifiedItem,
 } from './feed-values.ts';
 
@@ -140,12 +140,7 @@ function mediaDescription(item: XmlElement): XmlElement | null {
 
 /** The first non-empty child, by the order of the names. */
 function firstFilled(parent: XmlElement, names: readonly string[]): XmlElement | null {
-  for (const name of names) {
-    for (const child of parent.children) {
-      if (child.name === name && !isBlank(child)) return child;
-    }
-  }
-  return null;
+  return childrenInOrder(parent, names).find((child) => !isBlank(child)) ?? null;
 }
 
 function textOfFirst(parent: XmlElement, names: readonly string[]): string | null {

@@ -2,7 +2,7 @@ import { MINUTE, SECOND } from '../../platform/clock.ts';
 import type { Job } from '../../platform/jobs/claim-jobs.ts';
 import { NotNowError, RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { RANKS } from '../../platform/jobs/job-queue.ts';
-import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseAlert } from '../alerts/raise-alerts.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';

@@ -109,18 +109,8 @@ export function readWorker(hub: Hub): WorkerState {
   return { ok: lastSeenSeconds !== null && lastSeenSeconds <= WORKER_ALIVE_SECONDS, lastSeenSeconds };
 }
 
-/** How many jobs of all kinds are in that state. */
-export function jobsIn(kept: CountsReading, state: string): number {
-  return sumOf(kept, 'jobs', state);
-}
-
-/** How many sources of all kinds are in that state. */
-export function sourcesIn(kept: CountsReading, state: string): number {
-  return sumOf(kept, 'sources', state);
-}
-
-/** Labels are `kind,state`. */
-function sumOf(kept: CountsReading, metric: string, state: string): number {
+/** How many jobs or sources of all kinds are in that state. Labels are `kind,state`. */
+export function countIn(kept: CountsReading, metric: 'jobs' | 'sources', state: string): number {
   return kept.labels(metric).filter((label) => label.endsWith(`,${state}`))
     .reduce((sum, label) => sum + kept.value(metric, label), 0);
 }

@@ -14,7 +14,7 @@ import { heartbeats, jobs, oldestDueSeconds } from '../hub/hub.ts';
 import { failingSources } from '../sources/source-store.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { jobsIn, sourcesIn, type Condition, type Trouble } from './condition.ts';
+import { countIn, type Condition, type Trouble } from './condition.ts';
 
 /** A job that waits longer is overdue. */
 export const LONGEST_WAIT = HOUR;
@@ -99,7 +99,7 @@ export const CONDITIONS: readonly Condition[] = [
     title: 'Jobs have failed for good',
     whatToDo: 'Read why they failed, then retry or discard them: ./scripts/hubctl jobs list.',
     look({ hub, kept }) {
-      const failed = jobsIn(kept(), 'failed');
+      const failed = countIn(kept(), 'jobs', 'failed');
       if (failed === 0) return null;
       const headline = failed === 1 ? 'One job has failed for good.' : `${failed} jobs have failed for good.`;
       return { detail: `${failed} failed`, since: jobs(hub).failedSince(), headline };
@@ -110,7 +110,7 @@ export const CONDITIONS: readonly Condition[] = [
     title: 'Sources are failing',
     whatToDo: 'Each source’s page says what is wrong. Pause or delete sources that are gone for good.',
     look({ hub, kept }) {
-      const failing = sourcesIn(kept(), 'failing');
+      const failing = countIn(kept(), 'sources', 'failing');
       if (failing === 0) return null;
       const headline = failing === 1 ? 'One source is failing.' : `${failing} sources are failing.`;
       return { headline, since: failingSources(hub).list(1)[0]?.since ?? null };

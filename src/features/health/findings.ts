@@ -10,7 +10,8 @@ import { readStorageSizes } from '../backups/storage-space.ts';
 import { seenCertificate } from '../history/certificate-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
-import { jobsIn, sourcesIn, startReading, troublesOf, type HubReading, type Subject } from './condition.ts';
+import { SOURCE_STATES } from '../sources/source-store.ts';
+import { countIn, startReading, troublesOf, type HubReading, type Subject } from './condition.ts';
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { assertInPlace, schemaVersionReader } from './read-health.ts';
 
@@ -63,7 +64,7 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   Worker: ({ hub, worker }) =>
     ({ state: upFor(hub, 'worker'), detail: `last seen ${worker().lastSeenSeconds} s ago`, href: '/admin/jobs' }),
   Queue: ({ hub, kept }) => ({
-    state: `${jobsIn(kept(), 'queued') + jobsIn(kept(), 'retrying')} waiting`,
+    state: `${countIn(kept(), 'jobs', 'queued') + countIn(kept(), 'jobs', 'retrying')} waiting`,
     detail: `oldest due job ${duration(oldestDueSeconds(hub) * SECOND)}`, href: '/admin/jobs',
   }),
   Sources: ({ kept }) => sourcesTile(kept()),
@@ -157,16 +158,13 @@ export function unknownYet(subject: string, pending: readonly Migration[]): (err
 
 /** The first condition that holds for the subject. */
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
-  const about: Subject[] = isCopies(subject) ? [subject, 'Copies elsewhere'] : [subject];
+  const isCopies = (Object.values(COPIES) as Subject[]).includes(subject);
+  const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
   for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {
     const found = troublesOf(condition, reading).find((trouble) => trouble.subject === subject);
     if (found) return found;
   }
   return undefined;
-}
-
-function isCopies(subject: Subject): subject is Copies {
-  return (Object.values(COPIES) as Subject[]).includes(subject);
 }
 
 /** One for each destination that is configured: when it last got every backup that it had missed. */
@@ -183,7 +181,7 @@ function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
 }
 
 function sourcesTile(kept: CountsReading): Tile {
-  const [active, failing, paused] = [sourcesIn(kept, 'active'), sourcesIn(kept, 'failing'), sourcesIn(kept, 'paused')];
+  const [active = 0, failing = 0, paused = 0] = SOURCE_STATES.map((state) => countIn(kept, 'sources', state));
   const all = active + failing + paused;
   const notWell = [failing > 0 && `${failing} failing`, paused > 0 && `${paused} paused`].filter(Boolean);
   const state = notWell.length > 0 ? `${active} of ${all} well` : `${all} well`;

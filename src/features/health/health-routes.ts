@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { HttpError, json, text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { errorFields } from '../../platform/log.ts';
@@ -7,16 +6,23 @@ import {
 } from '../../platform/metrics/exposition.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import type { Hub } from '../hub/hub.ts';
+import { admitProbe, answerProbe } from './answer-probes.ts';
 import { metricFamilies, readMetrics } from './metrics.ts';
+import { isSecret } from './own-check.ts';
 import { DatabaseGoneError, readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Liveness or readiness, for probes. A hub is not ready while a restore replaces its data. */
-export function showHealth(hub: Hub, { query }: HubRequest): Reply {
-  const probe = query.get('probe') ?? 'ready';
+export function showHealth(hub: Hub, req: HubRequest): Reply {
+  admitProbe(hub, req);
+  const probe = req.query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
   if (probe !== 'ready') throw new HttpError(400, 'probe must be live or ready.', { headers: NO_STORE });
+  return answerProbe(hub, 'ready', () => readiness(hub));
+}
+
+function readiness(hub: Hub): Reply {
   if (isRestoreUnderWay(hub.config.dataDir)) {
     return unready('A backup is being restored, or a restore was interrupted.');
   }
@@ -33,25 +39,21 @@ function unready(error: string): Reply {
 }
 
 /** Metrics for a scraper; 401 without METRICS_TOKEN if that is set. */
-export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
+export function showMetrics(hub: Hub, req: HubRequest): Reply {
+  const { headers } = req;
+  admitProbe(hub, req);
   const { metricsToken } = hub.config;
-  if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) throw unauthorized();
+  if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) {
+    const challenge = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };
+    throw new HttpError(401, 'Metrics require the bearer token from METRICS_TOKEN.', { headers: challenge });
+  }
   const format = negotiateFormat(headers.accept);
   const render = format === 'openmetrics' ? renderOpenMetrics : renderPrometheus;
-  return text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' });
+  return answerProbe(hub, format, () =>
+    text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' }));
 }
 
-function unauthorized(): HttpError {
-  const headers = { ...NO_STORE, 'www-authenticate': 'Bearer realm="Content Hub metrics"' };
-  return new HttpError(401, 'Metrics require the bearer token from METRICS_TOKEN.', { headers });
-}
-
-/** Compares digests, which have equal lengths. The scheme is case-insensitive (RFC 9110, 11.1). */
+/** The scheme is case-insensitive (RFC 9110, 11.1). */
 function hasToken(authorization: string | undefined, token: string): boolean {
-  const sent = /^bearer +(.*)$/i.exec(authorization ?? '')?.[1] ?? '';
-  return timingSafeEqual(digest(sent), digest(token));
-}
-
-function digest(value: string): Buffer {
-  return createHash('sha256').update(value).digest();
+  return isSecret(/^bearer +(.*)$/i.exec(authorization ?? '')?.[1] ?? '', token);
 }

@@ -4,14 +4,15 @@ import { JOB_STATES } from '../../platform/jobs/job-records.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
 import { familiesFrom, type HistogramSample, type Metric } from '../../platform/metrics/exposition.ts';
 import { HTTP_METRICS } from '../../platform/metrics/http-metrics.ts';
-import type { ProcessReading } from '../../platform/metrics/measure-process.ts';
-import { PROCESS_METRICS } from '../../platform/metrics/process-metrics.ts';
+import { PROCESS_METRICS, type ProcessReading } from '../../platform/metrics/process-metrics.ts';
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
-import { bufferedCounts, counts, heartbeats, httpMetrics, jobs, once, processMetrics, type Hub } from '../hub/hub.ts';
+import {
+  bufferedCounts, counts, heartbeats, httpMetrics, jobs, once, processMetrics, turnWaits, type Hub,
+} from '../hub/hub.ts';
 import { LIMITS } from '../hub/limits.ts';
 import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
@@ -174,7 +175,9 @@ type ServiceReading = {
   offsite: OffsiteStatus[];
 };
 
-type MetricsReading = ServiceReading & { http: readonly HistogramSample[]; process: ProcessReading };
+type MetricsReading = ServiceReading & {
+  http: readonly HistogramSample[]; waits: readonly HistogramSample[]; process: ProcessReading;
+};
 
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
@@ -182,7 +185,8 @@ const versions = once(({ db, config }: Hub) =>
 /** Reads everything for a scrape. Counts in memory are written to the database first. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
-  return { ...readService(hub), http: httpMetrics(hub).read(), process: processMetrics(hub).read() };
+  const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];
+  return { ...readService(hub), http, waits, process: processMetrics(hub).read() };
 }
 
 /** Reads kept counts and single rows by index, so that a scrape costs the same however much data there is. */

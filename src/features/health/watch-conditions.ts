@@ -1,7 +1,7 @@
 import { hasPassed, MINUTE, SECOND, type Clock } from '../../platform/clock.ts';
 import { createWorker, type Worker } from '../../platform/jobs/worker.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
-import { deliverAlert } from '../alerts/deliver-alert.ts';
+import { deliverAlert } from '../alerts/send-alert.ts';
 import { resolveAlert, tellAlerts, watchAlert, type AlertWords } from '../alerts/raise-alerts.ts';
 import { noteError } from '../errors/error-store.ts';
 import { heartbeats, once, type Hub } from '../hub/hub.ts';

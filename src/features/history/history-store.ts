@@ -14,11 +14,8 @@ type Bounds = { step: number; before: number; after: number; most: number };
 /** `figures`: a JSON array by position; null is unknown. */
 type Row = { at: number; figures: string };
 
-/** A bucket. `places` gives the index of each figure in its values; null is unknown. */
-type Bucket = { at: number; values: (number | null)[] };
-
-/** Buckets, the earliest first, and the index of each figure in them. */
-export type Buckets = { places: ReadonlyMap<Figure, number>; buckets: Bucket[] };
+/** The figures of a span of time that begins `at` (unix ms). */
+export type Slot = { at: number; figures: Figures };
 
 /** Figures of the past, in buckets that begin at multiples of their length. */
 export const history = store(({ db, clock }) => {
@@ -77,11 +74,10 @@ export const history = store(({ db, clock }) => {
       }
     },
 
-    /** The buckets of that length that begin at `from` or later and before `until`. */
-    list(step: number, from: number, until: number): Buckets {
-      const buckets = selectFrom.all(step, from, until)
-        .map(({ at, figures }) => ({ at, values: JSON.parse(figures) as (number | null)[] }));
-      return { places: positions(), buckets };
+    /** The buckets of that length that begin at `from` or later and before `until`, the earliest first. */
+    list(step: number, from: number, until: number): Slot[] {
+      const places = positions();
+      return selectFrom.all(step, from, until).map((row) => ({ at: row.at, figures: toFigures(row, places) }));
     },
 
     /** One figure of the buckets that begin at `from` or later, without unknown values. */
@@ -94,8 +90,12 @@ export const history = store(({ db, clock }) => {
 
 function toFigures({ figures }: Row, places: Map<Figure, number>): Figures {
   const values = JSON.parse(figures) as (number | null)[];
-  const known = [...places].map(([name, position]) => [name, values[position] ?? null] as [Figure, number | null]);
-  return Object.fromEntries(known.filter((one): one is [Figure, number] => one[1] !== null));
+  const known: Figures = {};
+  for (const [name, position] of places) {
+    const value = values[position] ?? null;
+    if (value !== null) known[name] = value;
+  }
+  return known;
 }
 
 /** Notes of one process for others, or for itself after a restart. */

@@ -2,17 +2,17 @@ import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { dayNumber, shortTime, type Times } from '../../platform/http/times.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { Figure } from './figures.ts';
-import { BYTES, COUNT, PERCENT, TIME, type Unit } from './plot-units.ts';
-import { axisOf, plotView, type Plot, type Series } from './plot-views.ts';
-import { answersIn, answerTime, RANGES, readDays, readSlots, type Range, type Slot } from './read-history.ts';
+import { ANSWERS, type Figure } from './figures.ts';
+import type { Slot } from './history-store.ts';
+import { BYTES, COUNT, PERCENT, TIME, type Unit, axisOf, plotView, type Plot, type Series } from './plot-views.ts';
+import { answerTime, RANGES, readDays, readSlots, sum, type Range } from './read-history.ts';
 
 const DAYS = 30;
 
 /** All plots of a range, and the posts of the last 30 days; empty if there is no data. */
 export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   const slots = readSlots(hub, range);
-  if (slots.every((slot) => slot.value('worker_memory') === undefined)) return [];
+  if (slots.every(({ figures }) => figures.worker_memory === undefined)) return [];
   const axis = axisOf(times, slots.map(({ at }) => at), range === '24h' ? 'clock' : 'day', 'now');
   const plots = [...ofAnswers(slots), ...ofWork(slots), ...ofProcesses(slots), ...ofRoom(slots)];
   return [...plots.map((plot) => plotView(plot, axis)), postsPerDay(hub, times)];
@@ -29,13 +29,14 @@ type Known = number | undefined;
 
 function ofAnswers(slots: Slot[]): Plot[] {
   const answered = (slot: Slot): Known => {
-    const all = answersIn(slot);
-    return all === undefined ? undefined : all - (slot.value('answer_errors') ?? 0);
+    const all = add(slot, ANSWERS);
+    return all === undefined ? undefined : all - (slot.figures.answer_errors ?? 0);
   };
   const within = (share: number, some: Slot[]): Known => inMs(answerTime(some, share));
   const slowest = within(0.99, slots);
+  const all = sum(slots.map((slot) => add(slot, ANSWERS)));
   return [
-    bars('requests', 'Requests', counted(sum(slots.map(answersIn)), total(slots, 'answer_errors'), 'errors'),
+    bars('requests', 'Requests', counted(all, total(slots, 'answer_errors'), 'errors'),
       [{ name: 'answered', tone: 'c1', values: slots.map(answered) }, of(slots, 'answer_errors', 'errors', 'c3')]),
     lines('answers', 'Time to answer', slowest === undefined ? '' : `p99 ${TIME.say(slowest)}`, TIME, [
       { name: 'p50', tone: 'c2', values: slots.map((slot) => within(0.5, [slot])) },
@@ -49,7 +50,7 @@ const SYNCS: Figure[] = ['syncs_changed', 'syncs_unchanged', 'syncs_error'];
 
 function ofWork(slots: Slot[]): Plot[] {
   const taken = counted(total(slots, 'webhooks_accepted'), total(slots, 'webhooks_rejected'), 'refused');
-  const waits = slots.map((slot) => inMs(slot.value('oldest_due_max')));
+  const waits = slots.map((slot) => inMs(slot.figures.oldest_due_max));
   return [
     bars('syncs', 'Fetches of sources', told(COUNT, sum(slots.map((slot) => add(slot, SYNCS)))), [
       of(slots, 'syncs_changed', 'new posts', 'c1'), of(slots, 'syncs_unchanged', 'unchanged', 'c2'),
@@ -115,25 +116,19 @@ function lines(id: string, title: string, now: string, unit: Unit, series: Serie
 }
 
 function of(slots: Slot[], figure: Figure, name: string, tone: Series['tone']): Series {
-  return { name, tone, values: slots.map((slot) => slot.value(figure)) };
-}
-
-/** The sum of the known values; undefined without any. */
-function sum(values: Known[]): Known {
-  const known = values.filter((value) => value !== undefined);
-  return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
+  return { name, tone, values: slots.map((slot) => slot.figures[figure]) };
 }
 
 function total(slots: Slot[], figure: Figure): Known {
-  return sum(slots.map((slot) => slot.value(figure)));
+  return sum(slots.map((slot) => slot.figures[figure]));
 }
 
 function last(slots: Slot[], figure: Figure): Known {
-  return slots.findLast((slot) => slot.value(figure) !== undefined)?.value(figure);
+  return slots.findLast((slot) => slot.figures[figure] !== undefined)?.figures[figure];
 }
 
 function add(slot: Slot, figures: Figure[]): Known {
-  return sum(figures.map((figure) => slot.value(figure)));
+  return sum(figures.map((figure) => slot.figures[figure]));
 }
 
 function inMs(seconds: Known): Known {

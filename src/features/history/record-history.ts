@@ -7,8 +7,7 @@ import { counts, heartbeats, oldestDueSeconds, once, type Hub } from '../hub/hub
 import { backupRuns, type BackupRun } from './backup-run-store.ts';
 import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
 import { FINE, history, readings } from './history-store.ts';
-import { processSample } from './sample-process.ts';
-import { WEB, type WebReading } from './process-notes.ts';
+import { processSample, WEB, type WebReading } from './process-notes.ts';
 
 /** Counters whose growth is recorded: name, and the label unless all labels are added up. */
 const COUNTED = {

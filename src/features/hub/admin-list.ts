@@ -45,6 +45,9 @@ type FormAnswer = { above: Html; status?: number };
 
 /** One list for administrators. `app/frame/admin-lists.ts` names all of them. */
 export type AdminList = {
+  name: string;
+  title: string;
+  api: `/api/${string}`;
   answerApi(hub: Hub, request: HubRequest): Reply;
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
@@ -53,7 +56,9 @@ export type AdminList = {
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {
+  const { name, title, api = `/api/admin/${name}` } = list;
   return {
+    name, title, api,
     answerApi: (hub, request) => answerApi(list, hub, request),
     showPage: (hub, request, answer) => showPage(list, hub, request, answer),
   };

@@ -46,33 +46,27 @@ export function backupLock(dataDir: string): string {
   return join(dataDir, 'run', 'backup-lock.db');
 }
 
-/** Held briefly when a verification in DATA_DIR begins, and while a backup is removed. */
-function gatePath(dataDir: string): string {
-  return join(dataDir, 'run', 'verify-lock.db');
-}
-
-/** The lock file of one of several concurrent verifications or workers, numbered from 1. */
-function placePath(dataDir: string, who: 'verify' | 'worker', place: number): string {
-  return join(dataDir, 'run', `${who}-lock-${place}.db`);
+/**
+ * A lock file. `verify` is held briefly when a verification in DATA_DIR begins, and while a backup is removed. With a
+ * `place`, it is that of one of several concurrent verifications or workers, numbered from 1.
+ */
+function lockPath(dataDir: string, who: 'web' | 'verify' | 'worker', place?: number): string {
+  return join(dataDir, 'run', place === undefined ? `${who}-lock.db` : `${who}-lock-${place}.db`);
 }
 
 function takePlace(dataDir: string, who: 'verify' | 'worker'): FileLock {
   for (let place = 1; ; place++) {
-    const path = placePath(dataDir, who, place);
+    const path = lockPath(dataDir, who, place);
     const lock = isFileLocked(path) ? undefined : takeFileLock(path);
     if (lock) return lock;
   }
 }
 
 function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
-  for (let place = 1; existsSync(placePath(dataDir, who, place)); place++) {
-    if (isFileLocked(placePath(dataDir, who, place))) return true;
+  for (let place = 1; existsSync(lockPath(dataDir, who, place)); place++) {
+    if (isFileLocked(lockPath(dataDir, who, place))) return true;
   }
   return false;
-}
-
-function webLock(dataDir: string): string {
-  return join(dataDir, 'run', 'web-lock.db');
 }
 
 /**
@@ -80,17 +74,18 @@ function webLock(dataDir: string): string {
  * Several workers are allowed, because they share the queue.
  */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
-  return program === 'web' ? takeFileLock(webLock(dataDir)) : takePlace(dataDir, 'worker');
+  return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');
 }
 
 /** Whether a web or worker process of this data runs, on this machine or in one of its containers. */
 export function isHubRunning(dataDir: string): boolean {
-  return isFileLocked(webLock(dataDir)) || isAnyPlaceTaken(dataDir, 'worker');
+  return isFileLocked(lockPath(dataDir, 'web')) || isAnyPlaceTaken(dataDir, 'worker');
 }
 
 /** Shared by all verifications in DATA_DIR: retention removes no backup until the last one ends. */
 export async function lockForVerifying(dataDir: string): Promise<FileLock> {
-  const gate = await takeGate(dataDir);
+  let gate = takeFileLock(lockPath(dataDir, 'verify'));
+  for (; !gate; gate = takeFileLock(lockPath(dataDir, 'verify'))) await delay(POLL_MS);
   try {
     return takePlace(dataDir, 'verify');
   } finally {
@@ -100,7 +95,7 @@ export async function lockForVerifying(dataDir: string): Promise<FileLock> {
 
 /** Blocks new verifications while a backup is removed; undefined while one is running. */
 export function lockForRemoving(dataDir: string): FileLock | undefined {
-  const gate = takeFileLock(gatePath(dataDir));
+  const gate = takeFileLock(lockPath(dataDir, 'verify'));
   let isFree = false;
   try {
     isFree = !isAnyPlaceTaken(dataDir, 'verify');
@@ -108,12 +103,4 @@ export function lockForRemoving(dataDir: string): FileLock | undefined {
     if (!isFree) gate?.release();
   }
   return isFree ? gate : undefined;
-}
-
-async function takeGate(dataDir: string): Promise<FileLock> {
-  for (;;) {
-    const gate = takeFileLock(gatePath(dataDir));
-    if (gate) return gate;
-    await delay(POLL_MS);
-  }
 }

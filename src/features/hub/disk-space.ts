@@ -79,8 +79,9 @@ export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number
 
   function space(): DiskSpace {
     if (kept && performance.now() < keptUntil) return kept;
-    const { onDisk, inLog, ...found } = lookAtDisk(db, config);
-    const seen = { ...found, free: onDisk + inLog, searchIndex: searchIndex() };
+    const { total, used, free: onDisk } = diskUsage(config.dataDir);
+    const { emptyPages, inLog } = measureDatabase(db, config.databasePath);
+    const seen = { total, used, free: onDisk + inLog, emptyPages, searchIndex: searchIndex() };
     if (onDisk < reserveOf(config, seen) && !canEmptyLog()) seen.free = onDisk;
     kept = seen.free > reserveOf(config, seen) + PLENTY ? seen : undefined;
     keptUntil = performance.now() + KEPT_MS;
@@ -108,24 +109,13 @@ function createLogLook(db: Db): () => boolean {
   };
 }
 
-type MeasuredDisk = Omit<DiskSpace, 'searchIndex' | 'free'> & {
-  onDisk: number;
-  inLog: number; // what emptying the log gives back
-};
-
-function lookAtDisk(db: Db, { dataDir, databasePath }: DiskConfig): MeasuredDisk {
-  const { total, used, free } = diskUsage(dataDir);
+/** Bytes of the empty pages, and what emptying the log gives back to the disk. */
+function measureDatabase(db: Db, databasePath: string): { emptyPages: number; inLog: number } {
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
   const logBytes = fileBytes(`${databasePath}-wal`);
   const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // a checkpoint extends the file to this length
-  return {
-    total,
-    used,
-    onDisk: free,
-    inLog: logBytes - toCome,
-    emptyPages: Number(db.pragma('freelist_count')) * pageBytes,
-  };
+  return { inLog: logBytes - toCome, emptyPages: Number(db.pragma('freelist_count')) * pageBytes };
 }
 
 /** Bytes of the file system that a folder lies on. `free`: what this account may still write. */

@@ -9,8 +9,8 @@ import { createJobQueue, type Rank } from '../../platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../platform/jobs/scheduler.ts';
 import type { Log } from '../../platform/log.ts';
 import { createBufferedCounters, createCounters } from '../../platform/metrics/counters.ts';
-import { createHttpMetrics } from '../../platform/metrics/http-metrics.ts';
-import { createProcessMetrics } from '../../platform/metrics/measure-process.ts';
+import { createHttpMetrics, createTurnWaits } from '../../platform/metrics/http-metrics.ts';
+import { createProcessMetrics } from '../../platform/metrics/process-metrics.ts';
 import type { OutboundFetch } from '../../platform/net/outbound-fetch.ts';
 import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
@@ -75,6 +75,9 @@ export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 
 /** Counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
+
+/** How long requests have waited for their first turn, for metrics. */
+export const turnWaits = once((_hub: Hub) => createTurnWaits());
 
 /** Memory, CPU time and event loop lag of this process, for metrics. */
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));

@@ -16,6 +16,8 @@ export const LIMITS = {
   'add-source-at-once': [503, 'Feeds that are opened at once in order to be added, with those that wait.'],
   'long-posts': [503, 'Posts of more than 20,000 characters that are read at once, with those that wait.'],
   'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
+  'transfers': [429, 'Sources that one account transfers or offers: 60 at once, then one every 20 seconds.'],
+  'offers-open': [422, 'Sources that one account offers to members at the same time: 10.'],
   'follows-max': [422, 'Sources of others in one reading list: `SOURCES_MAX`.'],
   'opml-feeds': [422, 'Feeds of one OPML document: 5,000.'],
   'imports-at-once': [429, 'Imports of OPML of one account that are under way: 5.'],
@@ -26,11 +28,13 @@ export const LIMITS = {
   'files-of-post': [422, 'Files of one post: 100.'],
   'free-space': [507, 'Writes while free space is below `DISK_RESERVE_BYTES`.'],
   'cache-fetches': [503, 'Remote files that are fetched or wait: 200, of one account’s sources 100, of one host 40.'],
-  'connections': [503, 'Connections that are open at once: 2,000, and 100 from one address.'],
+  'turns': [503, 'Requests of one client that wait for their turn: 1,000, or 10 while 2,000 wait.'],
+  'probes': [429, 'Requests for health or metrics from one address or IPv6 /56: 100 a second; from a /48 200.'],
+  'connections': [503, 'Connections at once: 2,000; from one address 100, from an IPv6 /56 200, from a /48 400.'],
   'body-size': [413, 'Bytes of a body: forms 64 KiB, JSON 1 MiB, posts 2.5 MiB, OPML 4 MiB; not signed in: 16 KiB.'],
   'body-pieces': [413, 'Pieces of a body: 256, or one for each 32 bytes; the connection is cut without an answer.'],
   'answers': [503, 'Bytes of answers not read yet: 8 MiB of one client, then 100 of its requests wait; 96 MiB in all.'],
-  'bodies': [503, 'Bodies that wait in memory: 48 MiB, and 16 MiB of one account or address.'],
+  'bodies': [503, 'Bodies that wait in memory: 48 MiB, and 16 MiB of one account or address, 32 MiB of an IPv6 /48.'],
 } as const satisfies Record<string, readonly [status: 413 | 422 | 429 | 503 | 507, meaning: string]>;
 
 export type LimitName = keyof typeof LIMITS;

@@ -1,5 +1,5 @@
 import { html, type Html } from '../../platform/http/html.ts';
-import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import type { JobProgress } from '../../platform/jobs/job-records.ts';
 
 /** "1,200 of 9,000", or "1,200 so far" if the total is unknown. */
 export function progressText({ done, total }: JobProgress): string {

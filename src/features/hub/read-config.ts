@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
-import { codeOf } from '../../platform/error-code.ts';
+import { codeOf, messageOf } from '../../platform/error-code.ts';
 import { grantedName } from '../../platform/files/granted-name.ts';
-import { EnvFileError, hashFileSettings, parseEnvFile, type FileSettings } from './env-file.ts';
-import { doubtfulNames, misspeltNames, variableNames } from './nearest-name.ts';
+import {
+  EnvFileError, hashFileSettings, parseEnvFile, type FileSettings, doubtfulNames, misspeltNames, variableNames,
+} from './env-file.ts';
 import {
   problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
 } from './settings.ts';
@@ -128,7 +129,7 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
       if (file !== undefined) return parse(readSecret(file, secret === 'bytes'), projectRoot);
       return text === undefined ? fallback : parse(text, projectRoot);
     } catch (error) {
-      problems.push(`${file === undefined ? name : `${name}_FILE`} ${problemText(error)}`);
+      problems.push(`${file === undefined ? name : `${name}_FILE`} ${messageOf(error)}`);
       return fallback;
     }
   }
@@ -205,10 +206,6 @@ function readable(read: () => string): string {
     const code = codeOf(error);
     throw new Error(`must name a readable file${code === undefined ? '' : ` (${code})`}`);
   }
-}
-
-function problemText(error: unknown): string {
-  return error instanceof Error ? error.message : 'cannot be used';
 }
 
 function deepFreeze<T>(value: T): T {

@@ -15,6 +15,8 @@ import { follows, type Follow } from '../follows/follow-store.ts';
 import { historyJson } from '../reading/history-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { imports, type ImportLine } from '../manage-sources/import-store.ts';
+import { offerJson } from '../manage-sources/offer-routes.ts';
+import { offers, type Offer } from '../manage-sources/offer-store.ts';
 import { sourceJson } from '../manage-sources/source-routes.ts';
 import { notificationJson } from '../notifications/notification-list.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
@@ -43,6 +45,8 @@ const PARTS: Record<string, (hub: Hub, account: Account) => Iterable<object>> = 
   posts: (hub, { id }) => ownPosts(hub, id),
   drafts: (hub, { id }) => inBatches<Draft>((last) => drafts(hub).listOf(id, last?.id ?? 0, DRAFT_BATCH)).map(
     ({ form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt) })),
+  offers: (hub, { id }) => inBatches<Offer>((last) => offers(hub).listOf(id, last?.id ?? 0, BATCH)).map(
+    (offer) => ({ ...offerJson(offer, id), endedAt: isoTime(offer.endedAt) })),
   imports: (hub, { id }) => ownImports(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
   stars: (hub, account) => ownStars(hub, account),

@@ -7,6 +7,7 @@ import { passwordField, problemAbove } from '../accounts/account-views.ts';
 import { endedSession } from '../accounts/authenticate.ts';
 import type { Hub } from '../hub/hub.ts';
 import { exportAccount } from './export-account.ts';
+import { offers } from '../manage-sources/offer-store.ts';
 import { LEAVE_CONFIRMATION, leaveHub, obstacleToLeaving, ownedSources, type OwnedSource } from './leave-hub.ts';
 
 export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -22,7 +23,9 @@ export async function submitLeave(hub: Hub, req: MemberRequest): Promise<Reply> 
 
 export function showLeave(hub: Hub, { viewer }: MemberRequest, problem?: HttpError): Reply {
   const { backupRetentionDays } = hub.config;
-  const form = leavePage(ownedSources(hub, viewer.id), obstacleToLeaving(hub, viewer), backupRetentionDays, problem);
+  const owned = ownedSources(hub, viewer.id).map((source, index) =>
+    ({ ...source, isOffered: index < SHOWN && offers(hub).ofSource(source.id) !== undefined }));
+  const form = leavePage(owned, obstacleToLeaving(hub, viewer), backupRetentionDays, problem);
   return page(form, problem?.status, problem?.headers);
 }
 
@@ -32,7 +35,7 @@ export function showGoodbye(): Reply {
 
 /** Page: the consequences of deleting the account, any obstacle, and the form. `backupDays` null: kept for ever. */
 function leavePage(
-  sources: OwnedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
+  sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
   const main = html`
 <section class="narrow">
@@ -59,14 +62,19 @@ function backups(days: number | null): string {
 /** Sources shown on the page. `/sources` lists all and can delete several at once. */
 const SHOWN = 100;
 
-function sourceList(sources: OwnedSource[]): Html {
+type ListedSource = OwnedSource & { isOffered: boolean };
+
+function sourceList(sources: ListedSource[]): Html {
   const more = sources.length - SHOWN;
   return html`
   <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
+  <p class="hint">A source that you offer to a member stays yours until they accept. An administrator becomes its owner
+    at once.</p>
   ${more > 0 && html`
   <p class="hint">${more} more are in the <a href="/sources?show=mine">list of your sources</a>.</p>`}
-  <ul class="items">${sources.slice(0, SHOWN).map(({ id, title }) => html`
-    <li><a class="title" href="/sources/${id}">${title}</a>
+  <ul class="items">${sources.slice(0, SHOWN).map(({ id, title, isOffered }) => html`
+    <li><div><a class="title" href="/sources/${id}">${title}</a>${
+      isOffered && html` <span class="state off">offered</span>`}</div>
       <span><a href="/sources/${id}/transfer" aria-label="Transfer ${title}">Transfer</a>
         <a href="/sources/${id}/delete" aria-label="Delete ${title}">Delete</a></span></li>`)}
   </ul>`;

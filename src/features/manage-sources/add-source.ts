@@ -5,6 +5,7 @@ import { HttpError, invalid } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
+import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { fetchFeed, NO_VALIDATORS, type FetchedFeed } from '../feeds/fetch-feed.ts';
@@ -71,9 +72,11 @@ async function openWanted(
 }
 
 /** Runs `look` within the rate limit of the account and the limit of concurrent fetches. 422 for unreadable feeds. */
-function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
+async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
-  return slots(hub)(() => look().catch(refuseUnreadable), accountId);
+  const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);
+  await ownTurn();
+  return seen;
 }
 
 /** In a transaction: `opened` is the fetched feed, null for other kinds. */

@@ -1,4 +1,4 @@
-import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { forgetSourceAlerts } from '../alerts/raise-alerts.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { settleFailedSyncs } from '../feeds/sync-source.ts';
@@ -8,7 +8,7 @@ import { notifications } from '../notifications/notification-store.ts';
 import { sourcePosts } from '../posts/source-posts-store.ts';
 import { manageableSource, manySources, sources } from '../sources/source-store.ts';
 import { webhookEvents } from '../webhooks/webhook-store.ts';
-import { tellFollowers } from './tell-followers.ts';
+import { offersPath, tellFollowers } from './tell-followers.ts';
 
 /** Posts counted at most for the progress bar, so that counting never holds up other jobs. */
 const MOST_COUNTED = 100_000;
@@ -76,7 +76,8 @@ function removeSome(hub: Hub, sourceId: number, limit: number): { removed: numbe
   return hub.db.write('remove source, a step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);
     const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
-      notifications(hub).removeAbout(`/sources/${sourceId}`, limit) < limit; // those that link to it
+      [`/sources/${sourceId}`, offersPath(sourceId)].every((path) =>
+        notifications(hub).removeAbout(path, limit) < limit); // those that link to it
     if (isAll) forgetSourceAlerts(hub, sourceId);
     if (isAll) sources(hub).delete(sourceId);
     return { removed, isAll };

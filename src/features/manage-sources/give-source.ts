@@ -1,91 +1,132 @@
+import { SECOND } from '../../platform/clock.ts';
 import { createInput } from '../../platform/http/input.ts';
-import { HttpError, invalid } from '../../platform/http/reply.ts';
-import type { Viewer } from '../../platform/http/router.ts';
-import { byteSize } from '../../platform/in-words.ts';
-import { accounts } from '../accounts/account-store.ts';
-import { bytesLeft } from '../attachments/receive-upload.ts';
+import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
+import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { follows } from '../follows/follow-store.ts';
-import type { Hub } from '../hub/hub.ts';
+import { metLimit, takeTurn, type Hub } from '../hub/hub.ts';
+import type { NamedLimit } from '../hub/limits.ts';
 import { notifications } from '../notifications/notification-store.ts';
-import { posts } from '../posts/post-store.ts';
 import { changingReaders } from '../posts/update-readers.ts';
-import { manageableSource, maySeeSource, sources, type Source } from '../sources/source-store.ts';
-import { sourcesLeft } from './add-source.ts';
-import { countFollowers, tellFollowers } from './tell-followers.ts';
+import { manageableSource, sources, type Source } from '../sources/source-store.ts';
+import { offers, type Offer } from './offer-store.ts';
+import { countFollowers, offersPath, tellFollowers } from './tell-followers.ts';
+
+const GIVE_LIMIT: NamedLimit = { name: 'transfers', burst: 60, everyMs: 20 * SECOND };
+
+/** Open offers of one sender. */
+const OPEN_MAX = 10;
+
+/** A source after a transfer: it has a new owner, or with `offer` it keeps its owner until a member accepts. */
+export type Transferred = { source: Source; offer: Offer | null };
+
+/** `toFollower`: the hub chose a follower, and the sender must not learn whom. */
+type Receiver = { account: Account; toFollower: boolean };
 
 /**
- * Transfers a source with all its posts to the account named in `values` and returns the changed source. 403 or 404 as
- * for other changes, 422 for an unknown name or too little room, 409 if the account already has the feed.
+ * Gives a source with all its posts to the account named in `values`: at once to an administrator, so that everybody
+ * can leave the hub; to a member as an offer. 403 or 404 as for other changes, 422 for an unknown name or too many open
+ * offers, 409 if the account owns the source or another offer of it is open.
  */
 export function transferSource(
   hub: Hub, id: number, values: Record<string, unknown>, by: By,
-): Promise<Source> {
-  return giveSource(hub, id, by, (source) => {
-    const ownerId = accounts(hub).findByName(readUsername(values))?.id;
-    if (ownerId === undefined) throw refused(422, 'There is no account with this name.');
-    requireFits(hub, withBytes(hub, source), ownerId, by.viewer);
-    return ownerId;
+): Promise<Transferred> {
+  return giveSource(hub, id, by, () => {
+    const account = accounts(hub).findByName(readUsername(values));
+    if (!account || account.disabledAt !== null) throw refused(422, 'There is no active account with this name.');
+    return { account, toFollower: false };
   });
 }
 
-/** Followers tried as new owners, longest following first. */
-const MOST_TRIED = 50;
-
-/** Transfers a source to the longest-standing follower with room for it. 409 if there is none. */
-export function handOverSource(hub: Hub, id: number, by: By): Promise<Source> {
+/**
+ * Gives a source in the same way to the longest-standing follower who has not declined or ignored it in the last 90
+ * days. 409 if there is none.
+ */
+export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferred> {
   return giveSource(hub, id, by, (source) => {
+    const asked = offers(hub).askedFor(id);
     const followers = countFollowers(hub, source) > 0 ? follows(hub).others(id, source.ownerId) : [];
-    const given = withBytes(hub, source);
-    const next = followers.slice(0, MOST_TRIED).find((follower) =>
-      accounts(hub).find(follower)?.disabledAt === null && fits(hub, given, follower, by.viewer));
-    if (next === undefined) throw new HttpError(409, 'Nobody who follows this source can take it over.');
-    return next;
+    const account = followers.values().filter((follower) => !asked.has(follower))
+      .map((follower) => accounts(hub).find(follower)).find((found) => found?.disabledAt === null);
+    if (!account) throw new HttpError(409, 'Nobody who follows this source can be asked to take it over.');
+    return { account, toFollower: true };
   });
-}
-
-/** `bytes`: total size of its files, counted once for all candidates. */
-type Given = Source & { bytes: number };
-
-function withBytes(hub: Hub, source: Source): Given {
-  return { ...source, bytes: posts(hub).fileBytes(source) };
-}
-
-function fits(hub: Hub, source: Given, ownerId: number, viewer: Viewer): boolean {
-  try {
-    requireFits(hub, source, ownerId, viewer);
-    return true;
-  } catch (error) {
-    if (error instanceof HttpError) return false;
-    throw error;
-  }
 }
 
 async function giveSource(
-  hub: Hub, id: number, by: By, choose: (source: Source) => number,
+  hub: Hub, id: number, by: By, choose: (source: Source) => Receiver,
+): Promise<Transferred> {
+  const found = manageableSource(hub, id, by.viewer);
+  takeTurn(hub, GIVE_LIMIT, String(by.viewer.id));
+  const { account, toFollower } = choose(found);
+  const check = (): Source => requireMayGive(hub, id, account, by);
+  if (account.role !== 'admin') {
+    return hub.db.write('offer source', () => offerSource(hub, check(), { account, toFollower }, by));
+  }
+  return { source: await changeOwner(hub, { sourceId: id, ownerId: account.id, by }, check), offer: null };
+}
+
+/** In a transaction: the source. Throws if the viewer may no longer give it away, or not to the chosen account. */
+function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
+  const source = manageableSource(hub, id, by.viewer);
+  if (chosen.id === source.ownerId) throw refused(409, 'This account already owns the source.');
+  const account = accounts(hub).find(chosen.id);
+  if (account?.role === chosen.role && account.disabledAt === null) return source;
+  throw refused(409, 'This account was changed at this moment. Please try again.');
+}
+
+function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver, by: By): Transferred {
+  const { id, title } = source;
+  if (offers(hub).ofSource(id)) {
+    throw refused(409, 'This source is already offered to someone. Withdraw that offer first.');
+  }
+  if (offers(hub).countSent(by.viewer.id) >= OPEN_MAX) {
+    throw metLimit(hub, 'offers-open', 0, `You may have at most ${OPEN_MAX} open offers. Withdraw one, or wait.`);
+  }
+  const offer = offers(hub).add({
+    sourceId: id, senderId: by.viewer.id, receiverId: account.id, toFollower: toFollower ? 1 : 0,
+  });
+  audit(hub, 'source.offered', by, { kind: 'source', id, name: title }, toFollower ? {} : { to: account.id });
+  const event = { kind: 'source.offered' };
+  notifications(hub).add({
+    ...event, accountId: account.id, title: `“${title}” is offered to you`, path: offersPath(id),
+  });
+  for (const accountId of new Set([by.viewer.id, source.ownerId])) {
+    const told = `“${title}” is offered to someone; nothing changes until they accept`;
+    notifications(hub).add({ ...event, accountId, title: told, path: `/sources/${id}` });
+  }
+  return { source, offer };
+}
+
+type OwnerChange = { sourceId: number; ownerId: number; by: By; offer?: Offer };
+
+/** Gives a source a new owner; both are notified. `check` runs in the transaction and throws if that must not be. */
+export function changeOwner(
+  hub: Hub, { sourceId, ownerId, by, offer }: OwnerChange, check: (source: Source) => void,
 ): Promise<Source> {
-  manageableSource(hub, id, by.viewer);
-  return changingReaders(hub, { name: 'transfer source', sourceId: id, accountId: by.viewer.id }, () => {
-    const source = manageableSource(hub, id, by.viewer);
-    const ownerId = choose(source);
-    sources(hub).setOwner(id, ownerId);
+  return changingReaders(hub, { name: 'transfer source', sourceId, accountId: by.viewer.id }, () => {
+    const source = sources(hub).find(sourceId);
+    if (!source) throw notFound('source');
+    check(source);
+    sources(hub).setOwner(sourceId, ownerId);
     // Ids rather than names: either account may be deleted later.
-    const detail = { from: source.ownerId, to: ownerId };
-    audit(hub, 'source.transferred', by, { kind: 'source', id, name: source.title }, detail);
-    notifyTransferred(hub, source, ownerId);
-    const given = sources(hub).find(id) ?? source;
+    const detail = { from: source.ownerId, to: ownerId, ...(offer && { offer: offer.id }) };
+    audit(hub, 'source.transferred', by, { kind: 'source', id: sourceId, name: source.title }, detail);
+    notifyTransferred(hub, source, ownerId, offer?.senderId ?? source.ownerId);
+    const given = sources(hub).find(sourceId) ?? source;
     tellFollowers(hub, 'source.new-owner', source, given, [ownerId]);
     return given;
   });
 }
 
-/** Notifies the previous and the new owner, in the caller's transaction. Neither learns the other's name. */
-function notifyTransferred(hub: Hub, { id, title, kind, ownerId }: Source, newOwnerId: number): void {
+/** Notifies the previous owner, the sender and the new owner. None of them learns another's name. */
+function notifyTransferred(hub: Hub, source: Source, newOwnerId: number, senderId: number): void {
+  const { id, title, kind, ownerId } = source;
   const advice = kind === 'webhook' ? '. Create a new secret for it: the previous owner knows the current one' : '';
   const event = 'source.transferred';
   const tell = (accountId: number, whose: string, path: string): void =>
     notifications(hub).add({ accountId, kind: event, title: `“${title}” now belongs to ${whose}`, path });
-  tell(ownerId, 'someone else', '/sources');
+  for (const accountId of new Set([ownerId, senderId])) tell(accountId, 'someone else', '/sources');
   tell(newOwnerId, `you${advice}`, `/sources/${id}`);
 }
 
@@ -94,28 +135,6 @@ function readUsername(values: Record<string, unknown>): string {
   const username = input.text('username', { max: 32 });
   input.done();
   return username;
-}
-
-/** Throws if the account cannot own the source. Only administrators learn why: feeds and disk use are private. */
-function requireFits(hub: Hub, source: Given, id: number, viewer: Viewer): void {
-  if (id === source.ownerId) throw refused(409, 'This account already owns the source.');
-  const isAdmin = viewer.role === 'admin';
-  const same = source.feedUrl === null ? undefined : sources(hub).idOfFeed(source.feedUrl, id);
-  if (same !== undefined && maySeeSource(hub, same, viewer)) {
-    throw refused(409, 'This account already has a source of the same feed.');
-  }
-  const isFull = sourcesLeft(hub, id) === 0;
-  if (isFull && isAdmin) throw refused(422, 'This account already has the maximum number of sources.');
-  const missing = source.bytes === 0 ? 0 : Math.max(0, source.bytes - bytesLeft(hub, id));
-  if (missing > 0 && isAdmin) throw noRoom(missing);
-  if (same !== undefined || isFull || missing > 0) {
-    throw refused(422, 'This account already has the feed, too little space, or the maximum number of sources.');
-  }
-}
-
-function noRoom(missing: number): HttpError {
-  const detail = `This account lacks the space for the source’s files: it needs ${byteSize(missing)} more.`;
-  return new HttpError(422, detail, { errors: [{ pointer: '/username', detail }], members: { bytesMissing: missing } });
 }
 
 function refused(status: 409 | 422, detail: string): HttpError {

@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readFields, readForm } from '../../platform/http/body.ts';
 import { createInput, parseId } from '../../platform/http/input.ts';
 import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { iconsOfSources, sourceIcon } from '../attachments/icon-views.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { requireRoomOf } from '../hub/disk-reserve.ts';
@@ -17,6 +17,7 @@ import { changeSource } from './change-source.ts';
 import { deleteSource, removalsOf } from './delete-source.ts';
 import { managedSources, ORDERS, SHOWN, type Managed, type Wanted } from './many-sources.ts';
 import { confirmDeleteSeveral, manySourcesPage, sourcesPath, type SentChoice } from './many-sources-views.ts';
+import { offers } from './offer-store.ts';
 import { stripsOf } from './run-views.ts';
 import { sourcesAfter } from './source-routes.ts';
 import { publicSourcesPage } from './source-views.ts';
@@ -42,7 +43,7 @@ function ownSources(hub: Hub, viewer: Viewer, wanted: Wanted, sent?: SentChoice)
   const stripOf = stripsOf(times, sourceRuns(hub).days(managed.map(({ id }) => id)));
   return manySourcesPage({
     ...shown, wanted, folders, times, webhooks: hooks, icons, stripOf, sent,
-    removals: removalsOf(hub, viewer.id),
+    removals: removalsOf(hub, viewer.id), offered: offers(hub).countReceived(viewer.id),
   });
 }
 

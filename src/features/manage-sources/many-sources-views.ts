@@ -9,6 +9,7 @@ import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
 import type { Removal } from './delete-source.ts';
 import type { Managed, ManagedPage, Wanted } from './many-sources.ts';
+import { offeredNotice } from './offer-views.ts';
 import { smallStrip, type stripsOf } from './run-views.ts';
 import { stateLine } from './source-state.ts';
 
@@ -17,6 +18,8 @@ type Shown = ManagedPage & {
   icons: Map<number, Html>;
   stripOf: ReturnType<typeof stripsOf>;
   removals: Removal[];
+  /** How many sources the viewer is offered. */
+  offered: number;
   sent?: SentChoice | undefined;
 };
 
@@ -45,6 +48,7 @@ export function sourcesPath(wanted: Partial<Wanted>): string {
 export function manySourcesPage(shown: Shown): Page {
   const { items, counts, wanted, folders } = shown;
   const main = html`
+${offeredNotice(shown.offered)}
 ${shown.removals.map(({ title, progress }) => html`
 <div class="said" role="status"><span>“<bdi>${title}</bdi>” is being removed.</span>${
   progress && progressBar(progress, 'posts removed')}</div>`)}

@@ -26,6 +26,9 @@ export type ManagedPage = {
 /** Public sources read at most for `others`. */
 const LOOKED_THROUGH = 1_000;
 
+/** Sources of one owner that are read. Administrators may be given more than SOURCES_MAX. */
+const OWNED_MOST = 10_000;
+
 /** One page of the sources that a member has or could follow. An account has a few thousand at most: all are read. */
 export function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: number): ManagedPage {
   const all = ownAndFollowed(hub, viewer);
@@ -46,7 +49,7 @@ type Row = Omit<Managed, 'newestAt' | 'unread'>;
 
 function ownAndFollowed(hub: Hub, viewer: Viewer): Row[] {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
-  const own = sources(hub).listOwned(viewer.id, 0, hub.config.sourcesMax);
+  const own = sources(hub).listOwned(viewer.id, 0, Math.max(hub.config.sourcesMax, OWNED_MOST));
   const others = manySources(hub).among([...followed.keys()]).filter(({ ownerId }) => ownerId !== viewer.id);
   return [...own, ...others].map((source) => {
     const follow = followed.get(source.id);

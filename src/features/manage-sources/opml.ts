@@ -1,10 +1,10 @@
-import { setImmediate } from 'node:timers/promises';
 import { inBatches } from '../../platform/db/batched-writes.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, readXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { FOLDER_MAX, follows, type Follow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -32,7 +32,7 @@ async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   for (const [{ attributesEnd }, outline] of outlinesOf(body, '')) {
     if (outline) outlines.push(outline);
     if (attributesEnd - pausedAt < STEP) continue;
-    await setImmediate();
+    await nextTurn();
     pausedAt = attributesEnd;
   }
   return outlines;

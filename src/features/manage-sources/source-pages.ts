@@ -2,7 +2,7 @@ import { readForm } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { formSwitch, pathId } from '../../platform/http/input.ts';
 import { HttpError, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf, type Times } from '../../platform/http/times.ts';
 import { deleteIcon, findIconAgain } from '../attachments/icon-routes.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
@@ -20,9 +20,12 @@ import { webhookUrl } from '../webhooks/manage-webhooks.ts';
 import { webhookPanel } from '../webhooks/webhook-pages.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { withPassword } from './add-pages.ts';
+import type { AddForm } from './add-views.ts';
 import { changeSource, syncNow } from './change-source.ts';
 import { deleteSource } from './delete-source.ts';
 import { handOverSource, transferSource } from './give-source.ts';
+import { offers } from './offer-store.ts';
+import { offerNotice } from './offer-views.ts';
 import { lastRuns, stripsOf, wholeStrip } from './run-views.ts';
 import {
   confirmDeleteSourcePage, confirmHidePage, sourceSettingsPage, transferPage, type SentSourceForm,
@@ -43,9 +46,16 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
     isSyncing: isFetching,
     progress: isFetching ? syncProgress(hub, source.id) : undefined,
     webhook: mayChange ? webhooks(hub).find(source.id) : undefined,
+    offer: mayChange ? offerOf(hub, source, req.viewer) : null,
     runs: mayChange ? runsPanel(hub, source, timesOf(hub, req.viewer)) : null,
     times: timesOf(hub, req.viewer),
   }));
+}
+
+/** A notice of the open offer of a source, if there is one. */
+function offerOf(hub: Hub, { id }: Source, viewer: Viewer | null): Html | null {
+  const offer = offers(hub).ofSource(id);
+  return offer ? offerNotice(offer, timesOf(hub, viewer)) : null;
 }
 
 /** The results of the last runs and days; nothing for sources with own posts. */
@@ -165,24 +175,30 @@ export function submitClearIcon(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(`/sources/${pathId(req.params)}/settings`, 'icon-cleared'));
 }
 
-/** Form: gives a source to its longest-standing follower. */
+/** Form: gives a source to its longest-standing follower, or offers it. */
 export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const source = await handOverSource(hub, pathId(req.params), req);
-  return seeOther(saying(`/sources/${source.id}`, 'source-handed-over'));
+  const { source, offer } = await handOverSource(hub, pathId(req.params), req);
+  return seeOther(saying(`/sources/${source.id}`, offer ? 'source-offered' : 'source-handed-over'));
 }
 
 export function showTransfer(hub: Hub, req: MemberRequest): Reply {
-  return page(transferPage(manageableSource(hub, pathId(req.params), req.viewer), {}));
+  return page(transferForm(hub, req));
+}
+
+function transferForm(hub: Hub, { params, viewer }: MemberRequest, form: AddForm = {}): Page {
+  const source = manageableSource(hub, pathId(params), viewer);
+  return transferPage(source, offerOf(hub, source, viewer), form);
 }
 
 export async function submitTransfer(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const id = pathId(req.params);
   try {
-    const source = await transferSource(hub, id, values, req);
-    return seeOther(saying(maySee(source, req.viewer) ? `/sources/${id}` : '/sources', 'source-transferred'));
+    const { source, offer } = await transferSource(hub, id, values, req);
+    const said = offer ? 'source-offered' : 'source-transferred';
+    return seeOther(saying(maySee(source, req.viewer) ? `/sources/${id}` : '/sources', said));
   } catch (problem) {
     if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;
-    return page(transferPage(manageableSource(hub, id, req.viewer), { values, problem }), problem.status);
+    return page(transferForm(hub, req, { values, problem }), problem.status);
   }
 }

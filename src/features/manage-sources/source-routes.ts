@@ -13,8 +13,9 @@ import { addSource } from './add-source.ts';
 import { changeSource, syncNow } from './change-source.ts';
 import { deleteSource } from './delete-source.ts';
 import { exportOpml } from './opml.ts';
-import { handOverSource, transferSource } from './give-source.ts';
+import { handOverSource, transferSource, type Transferred } from './give-source.ts';
 import { importOpml, OPML_LIMIT } from './import-opml.ts';
+import { sentOfferJson } from './offer-routes.ts';
 
 const OPML_TYPES = /^(text\/x-opml(\+xml)?|application\/xml|text\/xml|application\/octet-stream)\b/i;
 
@@ -59,11 +60,15 @@ export function syncSourceJson(hub: Hub, req: MemberRequest): Reply {
 
 export async function transferSourceJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  return json(asJson(hub, await transferSource(hub, id, await readJson(req), req), req.viewer));
+  return transferredJson(hub, await transferSource(hub, id, await readJson(req), req), req.viewer);
 }
 
 export async function handOverJson(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return json(asJson(hub, await handOverSource(hub, pathId(req.params), req), req.viewer));
+  return transferredJson(hub, await handOverSource(hub, pathId(req.params), req), req.viewer);
+}
+
+function transferredJson(hub: Hub, { source, offer }: Transferred, viewer: Viewer): Reply {
+  return offer ? json({ offer: sentOfferJson(offer) }, 202) : json(asJson(hub, source, viewer));
 }
 
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {

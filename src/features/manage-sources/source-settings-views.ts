@@ -120,8 +120,8 @@ function handOverForm({ id }: Source): Html {
   return html`
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
   <h2>Hand it over instead</h2>
-  <p>The person who has followed it longest becomes its owner and is notified. Posts and files stay with the
-    source.</p>
+  <p>The person who has followed it longest is asked to become its owner, and has 14 days to accept. Nothing changes
+    before that. Posts and files stay with the source. An administrator becomes the owner at once.</p>
   <button class="secondary">Hand it over</button>
 </form>`;
 }
@@ -158,13 +158,16 @@ ${handOverForm(source)}`;
   return { title: 'Make it private?', main, bar: html`<h1>Make it private?</h1>`, section: 'sources' };
 }
 
-/** Page: the form for the new owner of a source. */
-export function transferPage(source: Source, { values = {}, problem }: AddForm): Page {
+/** Page: the form for the new owner of a source. `offer`: the notice of an open one. */
+export function transferPage(source: Source, offer: Html | null, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">
   <h1>Transfer this source</h1>
   <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
     From then on only the new owner can manage it${source.visibility === 'private' && ' and read its posts'}.</p>
+  <p>A member is sent an offer and has 14 days to accept it; nothing changes before that. Until then the member
+    sees only the title and your name. An administrator becomes the owner at once.</p>
+  ${offer}
   ${source.kind === 'webhook' && html`
   <p>You still know its secret. The new owner is asked to create a new one; yours stays valid for 24 hours after that,
     or until another one is created.</p>`}

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Page } from '../../platform/http/reply.ts';
 import type { Times } from '../../platform/http/times.ts';
-import type { JobProgress } from '../../platform/jobs/job-readings.ts';
+import type { JobProgress } from '../../platform/jobs/job-records.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -46,6 +46,8 @@ type SourceDetail = {
   webhook: Webhook | undefined;
   /** Results of the last runs, for managers of the source. */
   runs: Html | null;
+  /** Its open offer, for managers of the source. */
+  offer: Html | null;
   times: Times;
 };
 
@@ -62,6 +64,7 @@ export function sourcePage(detail: SourceDetail): Page {
   ${isMember && html`<p>${stateLine(source, times, mayChange, webhook)}</p>`}
 </header>
 ${detail.progress && html`<div class="said" role="status">${progressBar(detail.progress, 'posts stored')}</div>`}
+${detail.offer}
 ${detail.runs}
 ${isMember && acts(detail)}`;
   const alternates = [

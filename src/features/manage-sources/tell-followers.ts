@@ -16,6 +16,11 @@ export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }
 
+/** The path of notifications that a source is offered. They are found by it when the offer or the source goes. */
+export function offersPath(sourceId: number): string {
+  return `/offers#source-${sourceId}`;
+}
+
 /** Number of followers of a public source, without its owner; 0 for a private one. */
 export function countFollowers(hub: Hub, { id, ownerId, visibility }: Source): number {
   return visibility === 'public' ? follows(hub).countOthers(id, ownerId) : 0;

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
 import { readJson } from '../../platform/http/body.ts';
 import { html, type Html } from '../../platform/http/html.ts';
@@ -7,6 +6,7 @@ import { isUnreadOnly, nextLink, readPage } from '../../platform/http/input.ts';
 import { invalid, json, noContent, page, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { notifications, type Notification } from './notification-store.ts';
 
@@ -44,7 +44,7 @@ export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): 
   const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   const [newest] = notifications(hub).list(unread);
   if (!newest) return;
-  while (notifications(hub).markReadUpTo(id, newest.id, BATCH) === BATCH) await setImmediate();
+  while (notifications(hub).markReadUpTo(id, newest.id, BATCH) === BATCH) await nextTurn();
 }
 
 function isIds(value: unknown): value is number[] {

@@ -6,6 +6,7 @@ import { readingText } from '../../platform/markup/plain-text.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
+import { ownTurn } from '../../platform/turns.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
@@ -64,7 +65,10 @@ const slots = once((hub: Hub) => createSlots(1, WAITING,
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
 ): Promise<Result> {
-  return length > STEP ? slots(hub)(work, accountOf()) : work();
+  if (length <= STEP) return work();
+  const result = await slots(hub)(work, accountOf());
+  await ownTurn(); // only now: others wait for the slot
+  return result;
 }
 
 /** Stores prepared posts and notifies the source's followers, in the caller's transaction. */

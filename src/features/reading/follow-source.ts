@@ -1,5 +1,5 @@
 import type { Viewer } from '../../platform/http/router.ts';
-import { notFound, type HttpError } from '../../platform/http/reply.ts';
+import { notFound } from '../../platform/http/reply.ts';
 import { follows, type FollowChange } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
@@ -19,7 +19,10 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
   hub.db.write('follow source', () => {
     requireKnown(hub, viewer, sourceId);
     if (!follows(hub).isFollowed(viewer.id, sourceId)) {
-      if (isFull(hub, viewer, sourceId)) throw tooManyFollows(hub);
+      if (isFull(hub, viewer, sourceId)) {
+        throw metLimit(hub, 'follows-max', 0,
+          `A reading list may have at most ${hub.config.sourcesMax} sources of others. Unfollow some first.`);
+      }
       follows(hub).follow(viewer.id, sourceId, posts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
     }
     follows(hub).change(viewer.id, sourceId, change);
@@ -29,11 +32,6 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
 /** Whether the account may follow no more sources of others. Its own sources have a limit of their own. */
 export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
   return follows(hub).countForeign(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
-}
-
-function tooManyFollows(hub: Hub): HttpError {
-  const reason = `A reading list may have at most ${hub.config.sourcesMax} sources of others. Unfollow some first.`;
-  return metLimit(hub, 'follows-max', 0, reason);
 }
 
 /** Unfollows a source; may be repeated. 404 for a hidden source that the viewer does not follow. */

@@ -1,10 +1,10 @@
-import { setImmediate } from 'node:timers/promises';
 import { isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { nextLink, pathId, readPage } from '../../platform/http/input.ts';
 import { json, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { showTime, timesOf, type Times } from '../../platform/http/times.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
@@ -18,7 +18,7 @@ export function listHistory(hub: Hub, req: MemberRequest): Reply {
 
 /** Clears the viewer's history in small transactions, between which others can write. */
 export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise<Reply> {
-  while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await setImmediate();
+  while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await nextTurn();
   return noContent();
 }
 
@@ -44,7 +44,6 @@ export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply
   return seeOther('/history');
 }
 
-/** The posts that the viewer has opened, last opened first. */
 function historyPage(
   { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean }, times: Times,
 ): Page {

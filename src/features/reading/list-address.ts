@@ -36,12 +36,7 @@ export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
 
-/** The address of a post within a list. */
-export function postPath(view: View, postId: number, page: Opened): string {
-  return postPaths(view, page)(postId);
-}
-
-/** Returns a function for the addresses of all posts of a page. */
+/** Returns a function for the addresses of posts within a list. */
 export function postPaths(view: View, { since, cursor }: Opened): (postId: number) => string {
   const [path, query] = [pathOf(view) || '/unread', withQuery('', { ...queryOf(view), since, cursor })];
   return (postId) => `${path}/posts/${postId}${query}`;

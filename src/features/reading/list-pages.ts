@@ -1,6 +1,6 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { readAfter } from '../../platform/http/input.ts';
-import { notFound, page, type Page, type Reply } from '../../platform/http/reply.ts';
+import { notFound, page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { iconsOfSources } from '../attachments/icon-views.ts';
@@ -15,7 +15,7 @@ import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf } from './list-address.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
-import { wholePage, type ListedPost, type View } from './reading-list.ts';
+import { wholePage, type View } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
 
 /** Posts on a page: more than two screens; the page is 12 kB compressed. */
@@ -23,12 +23,9 @@ const PAGE = 30;
 
 /** The page of the list in the address; `above` is shown before the posts. */
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
-  return page(listPage(await readList(hub, req), above));
-}
-
-function listPage(list: ShownList, above: Html | false): Page {
+  const list = await readList(hub, req);
   const [title, section] = [listTitle(list), sectionOf(list.view)];
-  return { title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section };
+  return page({ title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section });
 }
 
 /** A source's posts for its page; members get a reading list with a bar and title of its own. */
@@ -53,9 +50,11 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     : await wholePage(hub, viewer, view, { limit: PAGE, after });
   const times = timesOf(hub, viewer);
   const found = readFound(view.q ?? '');
+  const titles = new Map(items.map(({ sourceId, sourceTitle }) => [sourceId, sourceTitle]));
   return {
+    icons: iconsOfSources(hub, [...titles].map(([id, title]) => ({ id, title }))),
     found: { found, texts: view.q ? foundTexts(hub, items, found) : new Map() },
-    view, cursor, items, icons: iconsOf(hub, items), pictures: thumbnails(hub, items),
+    view, cursor, items, pictures: thumbnails(hub, items),
     isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     next: next && positionCursor(next),
@@ -64,11 +63,6 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     newest: newest ?? posts(hub).lastId(),
     isMarkable: view.sourceId === undefined || follows(hub).isFollowed(viewer.id, view.sourceId),
   };
-}
-
-function iconsOf(hub: Hub, items: ListedPost[]): Map<number, Html> {
-  const titles = new Map(items.map(({ sourceId, sourceTitle }) => [sourceId, sourceTitle]));
-  return iconsOfSources(hub, [...titles].map(([id, title]) => ({ id, title })));
 }
 
 /** The name of a list. 404 for an unknown folder or a hidden source. */

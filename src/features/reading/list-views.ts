@@ -64,7 +64,6 @@ function countMark({ view, count }: ShownList, unit: Html | false = false): Html
     unit}</span>`;
 }
 
-/** A box that searches the list. */
 function searchForm(view: View, kind: 'find only-wide' | 'search'): Html {
   const [path, query = ''] = listPath(withoutSearch(view)).split('?');
   const label = `Search ${scopeText(view)}`;
@@ -143,7 +142,6 @@ function freshLine(view: View): Html {
   data-n="n"><span data-number></span> new posts.</span> <b>Show</b></a>`;
 }
 
-/** The address of a post on the page. */
 type PostAt = (postId: number) => string;
 
 function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index: number): Html {
@@ -228,7 +226,6 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
 here.</p>`;
 }
 
-/** The rules of search, in a box that opens. */
 function searchSyntax(isOpen: boolean): Html {
   return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
 <li><kbd>low water</kbd> finds posts with both words. The last one may be the

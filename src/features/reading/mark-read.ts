@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HttpError, notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { follows, type Follow } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
 import { maySeePost, requireVisible } from '../posts/post-access.ts';

@@ -11,14 +11,13 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import { posts, type Post, type WholePost } from '../posts/post-store.ts';
 import { AWAY, languageOf, postArticle, titleOf } from '../posts/post-views.ts';
-import { listPath, postPath, readListAddress, sectionOf, type Opened } from './list-address.ts';
+import { listPath, postPaths, readListAddress, sectionOf, type Opened } from './list-address.ts';
 import { countOf, nameOf } from './list-pages.ts';
 import { scopeField, stateButton, stateForm } from './list-views.ts';
 import { setSeen } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
 import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
 
-/** A post as shown within a list. */
 type PostInList = {
   post: WholePost & Pick<ListedPost, 'read' | 'starred'>;
   view: View;
@@ -123,7 +122,7 @@ function turn(shown: PostInList, to: Post | null, rel: 'prev' | 'next'): Html {
 }
 
 function addressOf(shown: PostInList, postId: number): string {
-  return postPath(shown.view, postId, openedPage(shown));
+  return postPaths(shown.view, openedPage(shown))(postId);
 }
 
 function moreMenu(shown: PostInList): Html {

@@ -13,20 +13,21 @@ export type ReadingCounts = { unread: number; starred: number; folders: CountedF
 /** Compares numbers within names by value: "Part 2" comes before "part 10". */
 const { compare } = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
-/** The viewer's followed sources in no order, with their unread counts, each at most COUNT_MAX. */
+/** The viewer's followed sources in alphabetical order, with their unread counts, each at most COUNT_MAX. */
 export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
   const rows = lists(hub).counts.all({ ...asking(viewer), folder: null });
-  return rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, title, state, folder, notify }) => {
+  const sources = rows.map(({ sourceId: id, readUpTo, later, readAfter, unreadBefore, notify, ...row }) => {
     const isExact = later < LATER_MAX || later - readAfter >= COUNT_MAX;
     const after = isExact ? later : lists(hub).countAfter(id, readUpTo, COUNT_MAX + readAfter);
     const unread = Math.min(COUNT_MAX, after - readAfter + unreadBefore);
-    return { id, unread, title, state, folder, notify: notify === 1 };
+    return { id, unread, ...row, notify: notify === 1 };
   });
+  return sources.sort((a, b) => compare(a.title, b.title) || a.id - b.id);
 }
 
 /**
- * Unread and starred counts, each at most COUNT_MAX. Folders are in alphabetical order, sources without a folder last;
- * within a folder sources are in no order (see `byTitle`).
+ * Unread and starred counts, each at most COUNT_MAX. Folders and the sources in them are in alphabetical order, sources
+ * without a folder last.
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
@@ -39,24 +40,12 @@ function sum(counted: { unread: number }[]): number {
   return Math.min(COUNT_MAX, counted.reduce((all, { unread }) => all + unread, 0));
 }
 
-/** In alphabetical order. Sorting 300 sources takes half a millisecond, so only the shown ones are sorted. */
-export function byTitle(sources: CountedSource[]): CountedSource[] {
-  return sources.toSorted((a, b) => compare(a.title, b.title) || a.id - b.id);
-}
-
 const counted = new WeakMap<Viewer, ReadingCounts>();
 
 /** `readingCounts`, read once a page: each request has a `viewer` object of its own. */
 export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
   const counts = counted.get(viewer) ?? readingCounts(hub, viewer);
   counted.set(viewer, counts);
-  return counts;
-}
-
-/** The same for the last use on a page. Rows kept across compression would be promoted to the old generation. */
-export function lastCountsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
-  const counts = countsForPage(hub, viewer);
-  counted.delete(viewer);
   return counts;
 }
 

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { notFound } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { searchExpression } from '../posts/find-posts-store.ts';

@@ -9,7 +9,7 @@ import { posts, type Position } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { followSource, unfollowSource } from './follow-source.ts';
 import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-read.ts';
-import { byTitle, countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
+import { countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
 import { readMarks } from './reading-store.ts';
 
 /** Posts in one request that marks single posts. */
@@ -44,7 +44,7 @@ export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
   const { unread, starred, folders } = readingCounts(hub, viewer);
   const shown = folders.map(({ sources, ...folder }) => ({
     ...folder,
-    sources: byTitle(sources).map(({ id, title, unread: n, notify }) => ({ id, title, unread: n, notify })),
+    sources: sources.map(({ id, title, unread: n, notify }) => ({ id, title, unread: n, notify })),
   }));
   return json({ unread, starred, folders: shown });
 }

@@ -1,6 +1,5 @@
 import { store } from '../hub/hub.ts';
 
-/** Removed rows by kind. */
 type Removed = Record<string, number>;
 
 type RunRow = { startedAt: number; finishedAt: number | null; removed: string };

@@ -49,7 +49,8 @@ const MAX_PAX = 64 * 1_024; // bytes of extended records for one member
 const MAX_FILLING = 1_024 * 1_024; // zero bytes after the end: tar fills up its last record
 const KINDS = new Map<string, TarKind>([['0', 'file'], ['\0', 'file'], ['5', 'folder']]);
 
-type State = 'header' | 'content' | 'padding' | 'pax' | 'end';
+/** Yields how many bytes it takes next at most, and is given some of them; none at the end of the archive. */
+type Parsing<Result> = Generator<number, Result, Buffer>;
 
 /**
  * Reads a tar archive strictly: plain files and folders with relative names, each once, then the end mark and zeros.
@@ -57,95 +58,83 @@ type State = 'header' | 'content' | 'padding' | 'pax' | 'end';
  * Holds no more than a block of it, whatever the archive claims.
  */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, onMember: OnMember): Promise<void> {
-  const reader = createTarReader(onMember);
-  for await (const chunk of chunks) reader.take(chunk);
-  reader.finish();
+  const parsing = parseArchive(onMember);
+  let { value: most = 0 } = parsing.next();
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length;) {
+      const piece = chunk.subarray(at, at + most);
+      at += piece.length;
+      most = parsing.next(piece).value ?? 0;
+    }
+  }
+  parsing.next(Buffer.alloc(0));
 }
 
-function createTarReader(onMember: OnMember) {
+function* parseArchive(onMember: OnMember): Parsing<void> {
   const names = new Set<string>();
-  const block = Buffer.alloc(BLOCK);
-  let filled = 0; // of `block`
-  let state: State = 'header';
-  let left = 0; // bytes of content or padding to come
-  let padding = 0; // after the content
-  let sink: MemberSink | undefined;
-  let pax: Buffer[] | undefined; // records for the next member
-  let emptyBlocks = 0;
-
-  function take(chunk: Buffer): void {
-    for (let at = 0; at < chunk.length; ) at += step(chunk, at);
-  }
-
-  /** Uses up some of the chunk; says how much. */
-  function step(chunk: Buffer, at: number): number {
-    if (state === 'header' || state === 'end') return fillBlock(chunk, at);
-    const part = chunk.subarray(at, at + left);
-    left -= part.length;
-    if (state === 'content') sink?.write(part);
-    else if (state === 'pax') pax?.push(Buffer.from(part));
-    else if (!isZero(part)) throw new ArchiveError('holds bytes between its members');
-    if (left === 0) contentEnded();
-    return part.length;
-  }
-
-  function contentEnded(): void {
-    if (state === 'content') sink?.end();
-    left = state === 'padding' ? 0 : padding;
-    state = left > 0 ? 'padding' : 'header';
-  }
-
-  function fillBlock(chunk: Buffer, at: number): number {
-    const length = chunk.copy(block, filled, at, at + BLOCK - filled);
-    filled += length;
-    if (filled < BLOCK) return length;
-    filled = 0;
-    if (isZero(block)) countEmptyBlock();
-    else readHeader();
-    return length;
-  }
-
-  function countEmptyBlock(): void {
-    emptyBlocks++;
-    if (emptyBlocks >= 2) state = 'end';
-    if (emptyBlocks * BLOCK > MAX_FILLING) throw new ArchiveError('has too many zeros after its end');
-  }
-
-  function readHeader(): void {
-    if (emptyBlocks > 0) throw new ArchiveError('has data after its end');
-    const header = decodeHeader(block);
-    if (header.type === 'x') return beginPax(header);
-    begin(toMember(pax ? applyPax(Buffer.concat(pax), header) : header));
-  }
-
-  function beginPax({ size }: TarHeader): void {
-    if (pax) throw new ArchiveError('holds extended records that belong to no member');
-    if (size > MAX_PAX || size === 0) throw new ArchiveError(`holds extended records of ${size} bytes`);
-    pax = [];
-    expect('pax', size);
-  }
-
-  function begin(member: UnpackedMember): void {
-    pax = undefined;
+  for (let block = yield* takeBlock(); !isZero(block); block = yield* takeBlock()) {
+    const member = toMember(yield* parseHeader(block));
     if (names.has(member.name)) throw new ArchiveError(`holds ${shown(member.name)} twice`);
     names.add(member.name);
-    sink = onMember(member);
-    if (member.size > 0) expect('content', member.size);
-    else sink?.end();
+    const sink = onMember(member);
+    yield* takeBytes(member.size, (piece) => sink?.write(piece));
+    sink?.end();
+    yield* takePadding(member.size);
   }
+  yield* parseEnd();
+}
 
-  function expect(next: State, size: number): void {
-    state = next;
-    left = size;
-    padding = paddingOf(size);
+/** The header in the block, or the next one with the extended records between them. */
+function* parseHeader(block: Buffer): Parsing<TarHeader> {
+  const header = decodeHeader(block);
+  if (header.type !== 'x') return header;
+  const { size } = header;
+  if (size > MAX_PAX || size === 0) throw new ArchiveError(`holds extended records of ${size} bytes`);
+  const records: Buffer[] = [];
+  yield* takeBytes(size, (piece) => void records.push(Buffer.from(piece)));
+  yield* takePadding(size);
+  const next = yield* takeBlock();
+  const described = isZero(next) ? header : decodeHeader(next);
+  if (described.type === 'x') throw new ArchiveError('holds extended records that belong to no member');
+  return applyPax(Buffer.concat(records), described);
+}
+
+/** Two blocks of zeros end an archive, of which one has been taken; more zeros may follow. */
+function* parseEnd(): Parsing<void> {
+  let zeros = BLOCK;
+  for (let piece = yield MAX_FILLING; piece.length > 0; piece = yield MAX_FILLING) {
+    if (!isZero(piece)) throw new ArchiveError('has data after its end');
+    zeros += piece.length;
+    if (zeros > MAX_FILLING) throw new ArchiveError('has too many zeros after its end');
   }
+  if (zeros < 2 * BLOCK) throw cutOff();
+  if (zeros % BLOCK > 0) throw new ArchiveError('ends in the middle of a block');
+}
 
-  function finish(): void {
-    if (state !== 'end') throw new ArchiveError('is cut off: its end is missing');
-    if (pax || filled > 0) throw new ArchiveError('ends in the middle of a block');
+function* takeBytes(size: number, use: (piece: Buffer) => void): Parsing<void> {
+  for (let left = size; left > 0;) {
+    const piece = yield left;
+    if (piece.length === 0) throw cutOff();
+    left -= piece.length;
+    use(piece);
   }
+}
 
-  return { take, finish };
+function* takeBlock(): Parsing<Buffer> {
+  const block = Buffer.alloc(BLOCK);
+  let filled = 0;
+  yield* takeBytes(BLOCK, (piece) => void (filled += piece.copy(block, filled)));
+  return block;
+}
+
+function* takePadding(size: number): Parsing<void> {
+  yield* takeBytes(paddingOf(size), (piece) => {
+    if (!isZero(piece)) throw new ArchiveError('holds bytes between its members');
+  });
+}
+
+function cutOff(): ArchiveError {
+  return new ArchiveError('is cut off: its end is missing');
 }
 
 function toMember({ name: written, type, size, mode }: TarHeader): UnpackedMember {

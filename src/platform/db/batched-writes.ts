@@ -1,18 +1,17 @@
+import { charged } from '../turns.ts';
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
- * A step holds the write lock for about this long. SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. One of
- * these retries falls into the pause, which is at least as long as the step.
+ * A step starts no further portion after this time, so that it holds the write lock for about 10 ms with its commit.
+ * SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. One of these retries falls into the pause, which is at
+ * least as long as the step.
  */
-const STEP_MS = 10;
-const PAUSE_MS = 25;
-
-/** A step starts no further portion after this time: the rest is for the commit. */
 const WORKING_MS = 6;
+const PAUSE_MS = 25;
 
 /** Rows. Fewer would hardly shorten the lock: a commit takes the same time however few rows changed. */
 const PORTION = 100;
-const MAX_BATCH = 5_000;
+const MAX_STEP = 5_000;
 
 /** Rows on a nearly full disk: the write-ahead log has to hold a whole step. */
 const SMALL_PORTION = 10;
@@ -25,9 +24,7 @@ const SMALL_PORTION = 10;
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
 type Portion = (limit: number) => number;
-type Write = (batch: number, portion: number) => { since: number; done: number; isAll: boolean };
-
-type WriteStep = { took: number; isAll: boolean };
+type WriteStep = (most: number, portion: number) => { since: number; done: number; isAll: boolean };
 
 /**
  * Changes requested at the same time take turns, so that all of them pause together. While `isTight` (a nearly full
@@ -36,11 +33,11 @@ type WriteStep = { took: number; isAll: boolean };
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
 
-  const writing = (name: string, some: Portion): Write => db.transaction(name, (batch, size) => {
+  const writing = (name: string, some: Portion): WriteStep => db.transaction(name, (most, size) => {
     const since = performance.now(); // it has the lock
     let done = 0;
     let isAll = false;
-    while (!isAll && done < batch && performance.now() - since < WORKING_MS) {
+    while (!isAll && done < most && performance.now() - since < WORKING_MS) {
       const portion = some(size);
       done += portion;
       isAll = portion < size;
@@ -48,7 +45,8 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
     return { since, done, isAll };
   });
 
-  async function inTurn(write: Write, batch: number): Promise<WriteStep> {
+  /** Takes one step, and returns whether it was the last. */
+  async function inTurn(write: WriteStep): Promise<boolean> {
     const before = turn;
     const { promise, resolve } = Promise.withResolvers<void>();
     turn = promise;
@@ -56,11 +54,10 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
     let pauseMs = 0;
     try {
       const isSmall = isTight();
-      const { since, done, isAll } = isSmall ? write(SMALL_PORTION, SMALL_PORTION) : write(batch, PORTION);
+      const { since, done, isAll } = isSmall ? write(SMALL_PORTION, SMALL_PORTION) : write(MAX_STEP, PORTION);
       if (isSmall && done > 0) tryToEmptyLog(db);
-      const took = performance.now() - since;
-      if (done > 0) pauseMs = Math.max(PAUSE_MS, took);
-      return { took, isAll };
+      if (done > 0) pauseMs = Math.max(PAUSE_MS, performance.now() - since);
+      return isAll;
     } finally {
       if (pauseMs > 0) setTimeout(resolve, pauseMs);
       else resolve();
@@ -69,12 +66,7 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
 
   return async (name, some, isOver = () => false) => {
     const write = writing(name, some);
-    let batch = PORTION;
-    while (!isOver()) {
-      const { took, isAll } = await inTurn(write, batch);
-      if (isAll) return true;
-      batch = adapted(batch, took);
-    }
+    while (!isOver()) if (await inTurn(write)) return true;
     return false;
   };
 }
@@ -86,12 +78,6 @@ function tryToEmptyLog(db: Db): void {
   } catch (error) {
     if (!isStorageTrouble(error)) throw error;
   }
-}
-
-/** Sizes the next batch by the time that the last one took. */
-function adapted(batch: number, took: number): number {
-  if (took > STEP_MS) return Math.max(PORTION, Math.floor((batch * STEP_MS) / took));
-  return took < STEP_MS / 2 ? Math.min(batch * 2, MAX_BATCH) : batch;
 }
 
 /** Yields all rows of a list that is read page by page; `next` returns the page after the given row. */
@@ -110,7 +96,7 @@ export type Batch<Item> = {
   end(): void;
 };
 
-type Waiting<Item> = { item: Item; resolve(): void; reject(error: unknown): void };
+type Waiting<Item> = { write(batch: Batch<Item>): void; resolve(): void; reject(error: unknown): void };
 
 /** `error` is undefined on success. */
 type Ending = { error: unknown };
@@ -134,17 +120,17 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
     const started = performance.now();
     const batch = begin();
     const endings: Ending[] = [];
-    for (const { item } of all) {
+    for (const { write } of all) {
       if (endings.length > 0 && performance.now() - started > LONG_BATCH_MS) break;
-      endings.push(tryOne(batch, item));
+      endings.push(tryOne(() => write(batch)));
     }
     batch.end();
     return endings;
   }
 
-  function tryOne(batch: Batch<Item>, item: Item): Ending {
+  function tryOne(write: () => void): Ending {
     try {
-      batch.write(item);
+      write();
       return { error: undefined };
     } catch (error) {
       if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have undone the whole of it
@@ -175,12 +161,12 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
   return (item) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     if (waiting.length === 0) setImmediate(gather, performance.now(), 1);
-    waiting.push({ item, resolve, reject });
+    waiting.push({ write: charged((batch: Batch<Item>) => batch.write(item)), resolve, reject });
     return promise;
   };
 }
 
-function settle(one: Waiting<unknown> | undefined, { error }: Ending): void {
+function settle(one: Pick<Waiting<never>, 'resolve' | 'reject'> | undefined, { error }: Ending): void {
   if (error === undefined) one?.resolve();
   else one?.reject(error);
 }

@@ -2,13 +2,15 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
-import { createCallHandler, isAnonymousRead, isRead, type CallHandlerOptions, type Exchange } from './call-handler.ts';
+import { ownTurn } from '../turns.ts';
+import {
+  CLIENT_GONE, createCallHandler, isAnonymousRead, isGone, isRead, type CallHandlerOptions, type Exchange,
+} from './call-handler.ts';
 import { withCompressed } from './compress-answer.ts';
 import { DISCARD_BYTES, discardRest } from './discard-rest.ts';
 import { accepts } from './headers.ts';
 import { Html } from './html.ts';
 import { HttpError, type Page, problemReply, type RenderedReply, type Reply } from './reply.ts';
-import { CLIENT_GONE, isGone } from './request-turns.ts';
 import { isCacheable, type ResponseCache } from './response-cache.ts';
 import type { Route, Viewer } from './router.ts';
 import { closeFile } from './send-file.ts';
@@ -40,15 +42,23 @@ export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 /** Sentinel: the version of content that is never cached. */
 const NOT_KEPT = -1;
 
-/**
- * Answers requests: calls the handler, renders its result or error, caches it if allowed, and sends it. Resolves to
- * the status sent, also after an error in a handler, a page or a header.
- */
-export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange) => Promise<number> {
+type AnswerRequest = {
+  /**
+   * Calls the handler, renders its result or error, caches it if allowed, and sends it. Resolves to the status sent,
+   * also after an error in a handler, a page or a header.
+   */
+  answer(exchange: Exchange): Promise<number>;
+  /** Answers with an error instead, as shortly as possible, and ends the connection. */
+  refuse(exchange: Exchange, error: unknown): Promise<number>;
+};
+
+export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
   const { cache, security, errorPage, noteFault, untaken, discardBytes = DISCARD_BYTES } = options;
   const callHandler = createCallHandler(options);
 
-  return async (exchange) => {
+  return { answer, refuse };
+
+  async function answer(exchange: Exchange): Promise<number> {
     const asOf = isAnonymousRead(exchange.req) ? cache.version() : NOT_KEPT;
     try {
       const reply = await rendered(exchange);
@@ -57,13 +67,19 @@ export function createAnswerRequest(options: AnswerOptions): (exchange: Exchange
     } catch (error) {
       return lastResort(exchange, error);
     }
-  };
+  }
+
+  async function refuse(exchange: Exchange, error: unknown): Promise<number> {
+    const reply = await renderReply(problemReply(toHttpError(error)), exchange, options);
+    return send(exchange, { ...reply, headers: { ...reply.headers, connection: 'close' } });
+  }
 
   /** Does nothing if the client has gone while the handler worked. */
   async function rendered(exchange: Exchange): Promise<RenderedReply | undefined> {
     try {
       const made = await callHandler(exchange);
       if (isGone(exchange.req)) return await letGo(made);
+      await ownTurn(); // the handler may have waited for something
       const reply = await renderReply(made, exchange, options);
       requireAcceptable(exchange.req, reply);
       return reply;

@@ -1,6 +1,6 @@
 import http, { type IncomingMessage } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
 import { MINUTE } from '../clock.ts';
+import { nextTurn, ownTurn } from '../turns.ts';
 import { essenceOf } from './headers.ts';
 import { HttpError } from './reply.ts';
 import type { BodyShare, HubRequest } from './router.ts';
@@ -13,40 +13,46 @@ const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // from a client that is not signed in
 
+/** Bytes of JSON that take about a millisecond to parse. Longer ones have a turn of their own. */
+const LONG = 64 * 1024;
+
 /** A body in memory must arrive within this time; files have the server's own, longer limit. */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
 
-type BodyLimit = 'bodies' | 'body-size' | 'body-pieces';
+type MetName = 'bodies' | 'body-size' | 'body-pieces' | 'connections' | 'answers' | 'turns';
 
 /** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
-export type MetLimit = (limit: BodyLimit | 'connections' | 'answers', seconds: number, reason: string) => HttpError;
+export type MetLimit = (limit: MetName, seconds: number, reason: string) => HttpError;
 
 /** `recheck`: called when the body has arrived, which may be long after the request began. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
 
-/** Bytes of bodies in memory: for all requests together, and for one account or address. */
+/** Bytes of bodies in memory: for all requests together, and for one account or network. An IPv6 /48 has twice that. */
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
 const MEMORY_OF_ONE = 16 * 1024 * 1024;
 
 /** Memory overhead in bytes of each piece of a body. */
 const PIECE = 256;
 
-/** The memory budget for all bodies. `who` sent the request: an account or a group of addresses. */
-export function createBodyMemory(metLimit: MetLimit): (who: string) => BodyShare {
+/** The memory budget for all bodies. `who` sent the request: an account, or a network and the larger ones around it. */
+export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
   const ofOne = new Map<string, number>();
   let ofAll = 0;
 
-  function add(who: string, bytes: number): void {
-    const now = (ofOne.get(who) ?? 0) + bytes;
-    if (now > 0) ofOne.set(who, now);
-    else ofOne.delete(who);
+  function add(who: readonly string[], bytes: number): void {
+    for (const one of who) {
+      const now = (ofOne.get(one) ?? 0) + bytes;
+      if (now > 0) ofOne.set(one, now);
+      else ofOne.delete(one);
+    }
     ofAll += bytes;
   }
 
-  function take(who: string, bytes: number): void {
-    const isTooMuch = ofAll + bytes > MEMORY_OF_ALL || (ofOne.get(who) ?? 0) + bytes > MEMORY_OF_ONE;
+  function take(who: readonly string[], bytes: number): void {
+    const isOver = (one: string, n: number): boolean => (ofOne.get(one) ?? 0) + bytes > MEMORY_OF_ONE * 2 ** n;
+    const isTooMuch = ofAll + bytes > MEMORY_OF_ALL || who.some(isOver);
     if (isTooMuch) throw metLimit('bodies', 10, 'Too much is being sent to the hub at once.');
     add(who, bytes);
   }
@@ -81,6 +87,8 @@ export async function readBody(
   const timer = stream.complete ? undefined : setTimeout(() => reject(tooSlow()), timeMs);
   try {
     const body = await promise;
+    clearTimeout(timer);
+    await ownTurn();
     recheck?.();
     return body;
   } finally {
@@ -126,7 +134,7 @@ export async function readJson(request: WithBody, limit = limitFor(request, JSON
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
   const body = await readBody(request, limit);
-  if (body.length > LONG) await turnToParse();
+  if (body.length > LONG) await nextTurn();
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
@@ -135,18 +143,6 @@ export async function readJson(request: WithBody, limit = limitFor(request, JSON
   }
   if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
   return value;
-}
-
-/** Bytes of JSON that take about a millisecond to parse. */
-const LONG = 64 * 1024;
-
-let turns: Promise<unknown> = Promise.resolve();
-
-/** Parses at most one long body in each turn of the event loop. */
-function turnToParse(): Promise<unknown> {
-  const mine = turns;
-  turns = mine.then(() => setImmediate());
-  return mine;
 }
 
 /** Whether a JSON value is an object, neither null nor an array. */

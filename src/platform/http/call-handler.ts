@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/address-guard.ts';
+import { ownTurn, type ClientGroups } from '../turns.ts';
 import { HttpError, type Reply } from './reply.ts';
-import { CLIENT_GONE, isGone } from './request-turns.ts';
 import {
   createRouter, type BodyShare, type HubRequest, type MemberRequest, type Route, type Viewer,
 } from './router.ts';
@@ -30,6 +30,17 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
   return { req, res, id, path, search, route: undefined, viewer: null };
 }
 
+/** The status of dropped requests in log and metrics, as in nginx. It is never sent to a client. */
+export const CLIENT_GONE = 499;
+
+/**
+ * Whether the client can no longer get an answer: it has closed the connection, or its half, which node:http treats the
+ * same way.
+ */
+export function isGone({ socket }: IncomingMessage): boolean {
+  return socket.destroyed || !socket.writable;
+}
+
 /** Whether the method is safe: GET or HEAD. */
 export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
@@ -37,7 +48,12 @@ export function isRead({ method }: IncomingMessage): boolean {
 
 /** Whether the answer must be the same for every client. */
 export function isAnonymousRead(req: IncomingMessage): boolean {
-  return isRead(req) && req.headers.cookie === undefined && req.headers.authorization === undefined;
+  return isRead(req) && isAnonymous(req);
+}
+
+/** Whether a request names no credential. */
+export function isAnonymous({ headers }: IncomingMessage): boolean {
+  return headers.cookie === undefined && headers.authorization === undefined;
 }
 
 /** `hasCookie`: a session cookie was sent, valid or not. */
@@ -56,8 +72,8 @@ export type CallHandlerOptions = {
    * again when the body has arrived.
    */
   admitWrite(route: Route, viewer: Viewer | null): void;
-  /** The share of one account or address in the memory for bodies. */
-  bodyMemory(who: string): BodyShare;
+  /** The share of one account, or of a network and the larger ones around it, in the memory for bodies. */
+  bodyMemory(who: readonly string[]): BodyShare;
   untaken: UntakenAnswers<Exchange>;
 };
 
@@ -100,7 +116,9 @@ export function createCallHandler(options: CallHandlerOptions) {
    */
   async function waitForRoom(exchange: Exchange, route: Route): Promise<void> {
     const { req } = exchange;
-    await untaken.room(exchange);
+    const beginNext = await untaken.room(exchange);
+    await ownTurn();
+    setImmediate(beginNext); // the answer to this one is counted by then
     if (isGone(req)) throw new HttpError(CLIENT_GONE, 'The client has closed the connection.');
     const caller = route.checksBearer ? NOBODY : authenticate(req);
     exchange.viewer = caller.viewer;
@@ -125,7 +143,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     const address = clientAddress(req.socket.remoteAddress, req.headers, trustedProxies);
     const query = new URLSearchParams(search);
     const recheck = (): void => requireUnchanged(exchange, route, viewer);
-    const memory = bodyMemory(clientName(viewer, address));
+    const memory = bodyMemory(viewer ? [clientName(viewer, address)] : groupsOf(address).slice(1).reverse());
     if (!isRead(req)) res.once('close', memory.free);
     return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck };
   }
@@ -221,14 +239,21 @@ export function clientName(viewer: Viewer | null, address: string): string {
   return viewer ? `account ${viewer.id}` : addressGroup(address);
 }
 
-/** The network that counts as one client: the smallest of `networksOf`. */
+/** The network that counts as one client: an IPv4 address or an IPv6 /56, as providers give to one customer. */
 export function addressGroup(address: string): string {
-  return networksOf(address)[0];
+  const [host, customer = host] = networksOf(address);
+  return customer;
+}
+
+/** The groups of a client that is not signed in, the widest first. */
+export function groupsOf(address: string): ClientGroups {
+  const [host, ...larger] = networksOf(address);
+  return ['network', ...(larger.length > 0 ? larger.reverse() : [host])];
 }
 
 /**
- * The networks that rate limits count: one IPv4 address; for IPv6 the /64 of a single host, then the /56 and the /48
- * that a provider may give to one customer.
+ * The networks that limits count: one IPv4 address; for IPv6 the /64 of a single host, then the /56 and the /48 that a
+ * provider may give to one customer.
  */
 export function networksOf(address: string): [string, ...string[]] {
   const parsed = parseIpAddress(address.split('%', 1)[0] ?? '');

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import { ownTurn } from '../turns.ts';
 import { decodeField, readBoundary, type PartHead } from './multipart-headers.ts';
 import { createMultipartParser, type MultipartEvent, type ParserLimits } from './multipart-parser.ts';
 import { HttpError } from './reply.ts';
@@ -172,6 +173,7 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
   async function readPiece(): Promise<void> {
     const { done, value } = await pieces.next().catch(() =>
       fail(new HttpError(400, 'The request ended before its body was complete.')));
+    await ownTurn();
     if (done) return parser.end();
     received += value.length;
     if (received > limits.bytes) fail(tooLarge('The body', limits.bytes));

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
+import { nextTurn } from '../turns.ts';
 import { type Html, html } from './html.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
@@ -132,7 +132,7 @@ async function* chunksOf(pieces: Iterable<string>): AsyncGenerator<string> {
     if (chunk.length < CHUNK) continue;
     yield chunk;
     chunk = '';
-    await setImmediate(); // else a stream goes on for as long as the socket takes what it is given
+    await nextTurn(); // else a stream goes on for as long as the socket takes what it is given
   }
   if (chunk) yield chunk;
 }

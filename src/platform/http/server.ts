@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HOUR, MINUTE, SECOND } from '../clock.ts';
 import { errorFields, withLogContext, type Log } from '../log.ts';
-import { cidrContains, parseCidrs, type Cidr } from '../net/address-guard.ts';
+import { createTurns, withTicket, type ClientGroups, type ClientKind } from '../turns.ts';
 import { createAnswerRequest, type AnswerOptions } from './answer-request.ts';
 import { createBodyMemory, type MetLimit, requestsInLargePieces } from './body.ts';
 import {
-  addressGroup, clientAddress, clientName, createHostCheck, isAnonymousRead, openExchange, type Exchange,
+  CLIENT_GONE, clientAddress, clientName, createHostCheck, groupsOf, isAnonymous, isAnonymousRead, isGone, isRead,
+  openExchange, type Exchange,
 } from './call-handler.ts';
+import { limitConnections } from './connections.ts';
 import { discardRest } from './discard-rest.ts';
 import { statusTitle, type ReplyHeaders } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
-import { CLIENT_GONE, createRequestTurns, isGone } from './request-turns.ts';
 import type { Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
 import { createUntakenAnswers } from './untaken-answers.ts';
@@ -36,11 +36,6 @@ const STATUS_LINES: Record<string, string> = {
 const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; "
   + "manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/** Connections at once: in all, and from one address (IPv6: /64). Trusted proxies and this machine are exempt. */
-const CONNECTIONS = 2_000;
-const CONNECTIONS_OF_ONE = 100;
-const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
-
 /** Options that the server creates itself. */
 type OwnParts = 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory' | 'untaken';
 
@@ -49,47 +44,80 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   scriptHash: string;
   log: Log;
   metLimit: MetLimit;
+  /** The account of a request by its session or token, undefined without a valid one. Cheap: called for each. */
+  accountOf(req: IncomingMessage): number | undefined;
+  /** Called with how long a request has waited for its first turn. */
+  observeWait(kind: ClientKind, seconds: number): void;
   /** Called for every answer: method, route template, status, seconds. */
   observe(method: string, route: Route | undefined, status: number, seconds: number): void;
   /** Called with errors that are bugs of the hub. */
   onError(error: unknown): void;
   idleMs?: number;
+  /** Measures turns, in ms. */
+  now?: () => number;
 };
 
 /** Creates the hub's HTTP server, not yet listening. It sends cached answers, and logs and counts all requests. */
 export function createHubServer(options: ServerOptions): Server {
-  const { routes, log, cache, idleMs = IDLE_MS } = options;
+  const { routes, log, cache, idleMs = IDLE_MS, now = () => performance.now() } = options;
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
   const clientErrors = createClientErrorHandler(security);
   const bodyMemory = createBodyMemory(options.metLimit);
   const untaken = createUntakenAnswers(options.metLimit, clientOf);
   const memberPolicy = `${CONTENT_SECURITY_POLICY}; connect-src 'self'; script-src '${options.scriptHash}'`;
-  const answer = createAnswerRequest({ ...options, security, memberPolicy, noteFault, bodyMemory, untaken });
+  const own = { security, memberPolicy, noteFault, bodyMemory, untaken };
+  const { answer, refuse } = createAnswerRequest({ ...options, ...own });
   const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
-  const turn = createRequestTurns();
+  const turns = createTurns({ now, full: () => options.metLimit('turns', 5, 'Too many of your requests wait.') });
+  const groups = createGroupsOf(options);
+  const ending = new WeakSet<Duplex>();
   const urgent = new Set(routes.filter(({ anyHost }) => anyHost).map(({ path }) => path));
   const loggedPath = hidingSecrets(routes);
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    const started = performance.now();
+    if (ending.has(req.socket)) return; // sent after a request that was refused
+    const started = now();
     const exchange = openExchange(req, res, nextId());
-    const kept = sendKept(exchange);
-    if (kept !== undefined) return finish(exchange, kept, started);
-    clientErrors.expect(res);
+    const client = groups(req);
+    const kept = turns.mayGoAhead(client) && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
+    if (kept !== undefined) finish(exchange, kept, started);
     // The last line names the request itself, so it is written outside of the context.
-    void withLogContext({ requestId: exchange.id }, () => answerInTurn(exchange))
+    else void withLogContext({ requestId: exchange.id }, () => begin(exchange, client))
       .then((status) => finish(exchange, status, started));
+    turns.charge(client, now() - started);
+  }
+
+  /** Health and metrics skip the queues. */
+  function begin(exchange: Exchange, client: ClientGroups): Promise<number> {
+    clientErrors.expect(exchange.res);
+    if (urgent.has(exchange.path) && isRead(exchange.req)) return answer(exchange);
+    if (!isForMonitoring(exchange.req.socket)) return answerInTurn(exchange, client);
+    return end(exchange, options.metLimit('connections', 10, 'Too many connections are open.'));
   }
 
   /**
    * Drops requests whose client has disconnected, also complete writes: after a disconnect a client must check anyway
-   * whether its write happened. Health and metrics skip the queue.
+   * whether its write happened.
    */
-  async function answerInTurn(exchange: Exchange): Promise<number> {
-    if (!urgent.has(exchange.path)) await turn();
+  async function answerInTurn(exchange: Exchange, client: ClientGroups): Promise<number> {
+    const ticket = turns.ticket(client);
+    const asked = now();
+    try {
+      await ticket.enter();
+    } catch (error) {
+      return end(exchange, error);
+    }
+    options.observeWait(client[0], (now() - asked) / SECOND);
     if (isGone(exchange.req)) return CLIENT_GONE;
-    return sendKept(exchange) ?? answer(exchange); // another request may have made the same answer meanwhile
+    // Another request may have made the same answer meanwhile.
+    return sendKept(exchange) ?? withTicket(ticket, () => answer(exchange));
+  }
+
+  /** Refuses a request and ends its connection: what the client has sent after it is not answered. */
+  function end(exchange: Exchange, error: unknown): Promise<number> {
+    ending.add(exchange.req.socket);
+    return refuse(exchange, error);
   }
 
   function sendKept(exchange: Exchange): number | undefined {
@@ -130,34 +158,27 @@ export function createHubServer(options: ServerOptions): Server {
   const server = http.createServer({ ...LIMITS, ...streams }, onRequest);
   server.on('checkExpectation', onRequest); // node:http would refuse it itself, and read any body to its end
   server.on('clientError', clientErrors.refuse);
-  limitConnections(server, [...LOOPBACK, ...options.trustedProxies], options.metLimit);
+  const isForMonitoring = limitConnections(server, options.trustedProxies, options.metLimit, (socket, error) =>
+    endSoon(socket, bareAnswer(`${error.status} ${statusTitle(error.status)}`, error.headers)));
   server.timeout = idleMs; // also for clients that do not read their answer, which would stay in memory
   return server;
 }
 
-/** Refuses connections over the limits. Addresses that are `exempt` are not counted one by one. */
-function limitConnections(server: Server, exempt: readonly Cidr[], metLimit: MetLimit): void {
-  const counted = new Map<string, number>();
-  let ofAll = 0;
+/** The groups of a request's client. Remembers those of a connection, which most requests do not change. */
+function createGroupsOf({ trustedProxies, accountOf }: ServerOptions): (req: IncomingMessage) => ClientGroups {
+  const known = new WeakMap<Duplex, { forwarded: string | undefined; groups: ClientGroups }>();
 
-  function add(who: string | null, by: 1 | -1): void {
-    ofAll += by;
-    if (who === null) return;
-    const now = (counted.get(who) ?? 0) + by;
-    if (now > 0) counted.set(who, now);
-    else counted.delete(who);
-  }
-
-  server.on('connection', (socket: Socket) => {
-    const address = clientAddress(socket.remoteAddress, {}, []);
-    const who = cidrContains(exempt, address) ? null : addressGroup(address);
-    add(who, 1);
-    socket.once('close', () => add(who, -1));
-    const ofOne = who === null ? 0 : counted.get(who) ?? 0;
-    if (ofAll <= CONNECTIONS && ofOne <= CONNECTIONS_OF_ONE) return;
-    const { status, headers } = metLimit('connections', 10, 'Too many connections are open.');
-    endSoon(socket, bareAnswer(`${status} ${statusTitle(status)}`, headers));
-  });
+  return (req) => {
+    const { socket, headers } = req;
+    const account = isAnonymous(req) ? undefined : accountOf(req);
+    if (account !== undefined) return ['member', String(account)];
+    const forwarded = headers['x-forwarded-for']?.toString();
+    const last = known.get(socket);
+    if (last && last.forwarded === forwarded) return last.groups;
+    const groups = groupsOf(clientAddress(socket.remoteAddress, headers, trustedProxies));
+    known.set(socket, { forwarded, groups });
+    return groups;
+  };
 }
 
 /** Sends an answer without a body and ends the connection. */

@@ -20,9 +20,10 @@ export type UntakenAnswers<Asked> = {
   isFull(asked: Asked): boolean;
   /**
    * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many wait. A
-   * client that does not read is cut after the server's idle time, so that nothing waits for ever.
+   * client that does not read is cut after the server's idle time, so that nothing waits for ever. The result lets the
+   * client's next request begin: call it when this one has begun.
    */
-  room(asked: Asked): Promise<void>;
+  room(asked: Asked): Promise<() => void>;
 };
 
 type Held = { who: string; bytes: number };
@@ -76,19 +77,16 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     }
   }
 
-  /** One in each turn of the event loop: the answer to the one before is counted by then. */
   function beginNext(who: string): void {
     const [next] = waiting.get(who) ?? [];
-    if (!next || isOver(who)) return;
-    next();
-    setImmediate(beginNext, who);
+    if (next && !isOver(who)) next();
   }
 
   function isOver(who: string): boolean {
     return (ofOne.get(who) ?? 0) >= OF_ONE;
   }
 
-  function room(asked: Asked): Promise<void> {
+  function room(asked: Asked): Promise<() => void> {
     const { res } = asked;
     const who = clientOf(asked);
     const ofClient = waiting.get(who) ?? new Set();
@@ -103,7 +101,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
         ofClient.delete(leave);
         if (ofClient.size === 0) waiting.delete(who);
         waitingOfAll--;
-        resolve();
+        resolve(() => beginNext(who));
       };
       ofClient.add(leave);
       res.once('close', leave);

@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
-import { createJobReadings, type JobReadings } from './job-readings.ts';
-import { createJobRecords, type JobRecords } from './job-records.ts';
+import { createJobReadings, createJobRecords, type JobReadings, type JobRecords } from './job-records.ts';
 
 /**
  * The order of jobs with an owner: first what somebody has just asked for, then what worked last time, then what failed

@@ -26,8 +26,8 @@ export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: strin
 /** Puts a row and a cell around content that stands in a table without them. */
 export function enterCell(draft: MarkupDraft): void {
   if (isSilent(draft)) return;
-  const parent = draft.stack[parentIndex(draft)]?.output ?? '';
-  if (!TABLE_CONTEXT.has(parent)) return;
+  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost that counts for nesting
+  if (!TABLE_CONTEXT.has(parent?.output ?? '')) return;
   makeRoomInTable(draft, 'td');
   openImplied(draft, 'td');
 }
@@ -66,13 +66,12 @@ function canResume({ isDropped, isResumed, startTag, output }: OpenElement): boo
 
 function findOpen(draft: MarkupDraft, name: string, kind: ElementKind): number {
   const passesDropped = FOUND_BEHIND_DROPPED.has(kind);
-  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
-    const candidate = draft.stack[index];
-    if (candidate === undefined) return -1;
-    if (candidate.name === name || (kind === 'heading' && candidate.kind === 'heading')) return index;
-    if (stopsEndTag(candidate, name, kind) || (candidate.isDropped && !passesDropped)) return -1;
-  }
-  return -1;
+  const isNamed = (candidate: OpenElement): boolean =>
+    candidate.name === name || (kind === 'heading' && candidate.kind === 'heading');
+  const index = draft.stack.findLastIndex((candidate) =>
+    isNamed(candidate) || stopsEndTag(candidate, name, kind) || (candidate.isDropped && !passesDropped));
+  const nearest = draft.stack[index];
+  return nearest && isNamed(nearest) ? index : -1;
 }
 
 function stopsEndTag({ output }: OpenElement, name: string, kind: ElementKind): boolean {
@@ -84,12 +83,8 @@ function stopsEndTag({ output }: OpenElement, name: string, kind: ElementKind): 
 
 /** The index of the innermost open element written as `output` that a start tag may close, or -1. */
 function findInScope(draft: MarkupDraft, output: string, boundaries: ReadonlySet<string>): number {
-  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
-    const candidate = draft.stack[index]?.output ?? '';
-    if (candidate === output) return index;
-    if (boundaries.has(candidate)) return -1;
-  }
-  return -1;
+  const index = draft.stack.findLastIndex((candidate) => candidate.output === output || boundaries.has(candidate.output));
+  return draft.stack[index]?.output === output ? index : -1;
 }
 
 function closeParagraph(draft: MarkupDraft): void {
@@ -110,29 +105,20 @@ function isSameItem(candidate: OpenElement, output: string): boolean {
 
 /** Closes the nearest element that `isClosed` names, unless a list or another block has begun in it. */
 function closeNearest(draft: MarkupDraft, isClosed: (candidate: OpenElement) => boolean): void {
-  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
-    const candidate = draft.stack[index];
-    if (candidate === undefined) return;
-    if (isClosed(candidate)) return closeTo(draft, index);
-    const isPassed = PASSED_KINDS.has(candidate.kind) || PASSED_OUTPUTS.has(candidate.output);
-    if (candidate.isDropped || !isPassed) return;
-  }
-}
-
-/** The innermost open element that counts for nesting, or -1. */
-function parentIndex(draft: MarkupDraft): number {
-  let index = draft.stack.length - 1;
-  while (index >= 0 && draft.stack[index]?.output === '') index -= 1;
-  return index;
+  const isPassed = ({ kind, output, isDropped }: OpenElement): boolean =>
+    !isDropped && (PASSED_KINDS.has(kind) || PASSED_OUTPUTS.has(output));
+  const index = draft.stack.findLastIndex((candidate) => isClosed(candidate) || !isPassed(candidate));
+  const nearest = draft.stack[index];
+  if (nearest && isClosed(nearest)) closeTo(draft, index);
 }
 
 function makeRoomInTable(draft: MarkupDraft, output: string): boolean {
   const place = TABLE_PARENTS[output];
   const table = nearestTable(draft);
   if (place === undefined || table === -1) return false;
-  for (let index = draft.stack.length - 1; index >= table; index -= 1) {
-    if (!place.parents.includes(draft.stack[index]?.output ?? '')) continue;
-    closeTo(draft, index + 1);
+  const parent = draft.stack.findLastIndex((candidate) => place.parents.includes(candidate.output));
+  if (parent >= table) {
+    closeTo(draft, parent + 1);
     return true;
   }
   if (place.implied === undefined) return false;
@@ -142,12 +128,9 @@ function makeRoomInTable(draft: MarkupDraft, output: string): boolean {
 }
 
 function nearestTable(draft: MarkupDraft): number {
-  for (let index = draft.stack.length - 1; index >= 0; index -= 1) {
-    const candidate = draft.stack[index];
-    if (candidate?.output === 'table') return index;
-    if (candidate?.kind === 'dropped' || candidate?.kind === 'media') return -1;
-  }
-  return -1;
+  const index = draft.stack.findLastIndex(({ output, kind }) =>
+    output === 'table' || kind === 'dropped' || kind === 'media');
+  return draft.stack[index]?.output === 'table' ? index : -1;
 }
 
 function openImplied(draft: MarkupDraft, output: string): void {

@@ -2,8 +2,7 @@ import { LEGACY_REFERENCES, NAMED_REFERENCES } from './named-entities.ts';
 
 const NAMED = readNamedReferences(NAMED_REFERENCES);
 const LEGACY = new Set(LEGACY_REFERENCES.trim().split(/\s+/));
-const LONGEST_NAME = Math.max(...[...NAMED.keys()].map((name) => name.length));
-const LONGEST_LEGACY_NAME = Math.max(...[...LEGACY].map((name) => name.length));
+const LONGEST_LEGACY_NAME = 6;
 
 /** The characters of 0x80 to 0x9F; the five unused bytes keep the control character they would be in latin1. */
 export const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
@@ -11,15 +10,11 @@ export const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90�
 const MAX_CODE_POINT = 0x10ffff;
 const REPLACEMENT = '\ufffd';
 
-const HASH = 0x23;
-const SEMICOLON = 0x3b;
-const EQUALS = 0x3d;
+/** A character reference (HTML Standard, 13.2.5.72): hexadecimal or decimal digits, or a name. */
+const REFERENCE = /&(?:#x([0-9a-f]+);?|#([0-9]+);?|([a-z0-9]+)(;?))/gi;
 
-/** The syntax of a reference; no name in HTML is longer than 33 characters. */
-const REFERENCES = /&[a-z0-9#]{1,38};/gi;
-
-/** A reference that was read: the text it stands for and the index after it. */
-type Decoded = { value: string; end: number };
+/** The syntax of a reference in XML; no name in HTML is longer than 33 characters. */
+const XML_REFERENCE = /&[a-z0-9#]{1,38};/gi;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
@@ -35,12 +30,12 @@ export function escapeText(text: string): string {
 
 /** Replaces the character references of HTML text (HTML Standard, 13.2.5.72); other text stays unchanged. */
 export function decodeEntities(text: string): string {
-  return text.includes('&') ? decode(text, false) : text;
+  return decode(text, false);
 }
 
 /** As `decodeEntities`, but `&copy=` and `&copyx` stay text, as in an attribute such as `?a=1&copy=2`. */
 export function decodeAttributeEntities(text: string): string {
-  return text.includes('&') ? decode(text, true) : text;
+  return decode(text, true);
 }
 
 /**
@@ -48,7 +43,7 @@ export function decodeAttributeEntities(text: string): string {
  * A bare `&`, as in an unescaped address, and an unknown name stay as they are.
  */
 export function decodeXmlText(text: string): string {
-  return text.includes('&') ? text.replace(REFERENCES, decodeEntities) : text;
+  return text.replace(XML_REFERENCE, decodeEntities);
 }
 
 function readNamedReferences(list: string): Map<string, string> {
@@ -62,72 +57,25 @@ function readNamedReferences(list: string): Map<string, string> {
 }
 
 function decode(text: string, inAttribute: boolean): string {
-  let decoded = '';
-  let copied = 0;
-  let ampersand = text.indexOf('&');
-  while (ampersand !== -1) {
-    const reference = readReference(text, ampersand + 1, inAttribute);
-    if (reference !== undefined) {
-      decoded += text.slice(copied, ampersand) + reference.value;
-      copied = reference.end;
-    }
-    ampersand = text.indexOf('&', reference?.end ?? ampersand + 1);
+  if (!text.includes('&')) return text; // most texts: replace would take as long as the tokenizer
+  return text.replace(REFERENCE, (written: string, hex: string | undefined, decimal: string | undefined,
+    name: string, semicolon: string, at: number) => {
+    if (hex !== undefined) return characterFor(parseInt(hex, 16));
+    if (decimal !== undefined) return characterFor(Number(decimal));
+    const value = semicolon && NAMED.get(name);
+    return value || decodeLegacy(name, written, inAttribute, text.charAt(at + written.length));
+  });
+}
+
+/** Decodes the longest name at the beginning that needs no semicolon; `next` follows what was written. */
+function decodeLegacy(name: string, written: string, inAttribute: boolean, next: string): string {
+  for (let length = Math.min(name.length, LONGEST_LEGACY_NAME); length > 1; length -= 1) {
+    const value = LEGACY.has(name.slice(0, length)) ? NAMED.get(name.slice(0, length)) : undefined;
+    if (value === undefined) continue;
+    const rest = written.slice(1 + length);
+    return inAttribute && /^[a-z0-9=]/i.test(rest + next) ? written : value + rest;
   }
-  return decoded + text.slice(copied);
-}
-
-/** Reads the reference whose text begins at `start`, just after the ampersand. */
-function readReference(text: string, start: number, inAttribute: boolean): Decoded | undefined {
-  if (text.charCodeAt(start) === HASH) return readNumericReference(text, start + 1);
-  const nameEnd = endOfName(text, start);
-  if (text.charCodeAt(nameEnd) === SEMICOLON) {
-    const value = NAMED.get(text.slice(start, nameEnd));
-    if (value !== undefined) return { value, end: nameEnd + 1 };
-  }
-  return readLegacyReference(text, start, nameEnd, inAttribute);
-}
-
-function endOfName(text: string, start: number): number {
-  const limit = Math.min(text.length, start + LONGEST_NAME);
-  let end = start;
-  while (end < limit && isAlphanumeric(text.charCodeAt(end))) end += 1;
-  return end;
-}
-
-function readLegacyReference(text: string, start: number, nameEnd: number, inAttribute: boolean): Decoded | undefined {
-  for (let end = Math.min(nameEnd, start + LONGEST_LEGACY_NAME); end > start + 1; end -= 1) {
-    const name = text.slice(start, end);
-    if (!LEGACY.has(name)) continue;
-    if (inAttribute && continuesText(text.charCodeAt(end))) return undefined;
-    return { value: NAMED.get(name) ?? '', end };
-  }
-  return undefined;
-}
-
-function continuesText(code: number): boolean {
-  return code === EQUALS || isAlphanumeric(code);
-}
-
-function readNumericReference(text: string, start: number): Decoded | undefined {
-  const isHex = (text.charCodeAt(start) | 0x20) === 0x78;
-  const base = isHex ? 16 : 10;
-  const digitsStart = isHex ? start + 1 : start;
-  let end = digitsStart;
-  let codePoint = 0;
-  for (let digit = digitAt(text, end); digit < base; digit = digitAt(text, end)) {
-    codePoint = Math.min(codePoint * base + digit, MAX_CODE_POINT + 1);
-    end += 1;
-  }
-  if (end === digitsStart) return undefined;
-  return { value: characterFor(codePoint), end: text.charCodeAt(end) === SEMICOLON ? end + 1 : end };
-}
-
-/** The value of the digit at `index`, or a number above every base. */
-function digitAt(text: string, index: number): number {
-  const code = text.charCodeAt(index);
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const lower = code | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : 99;
+  return written;
 }
 
 /** C1 controls are read as windows-1252 (HTML Standard, 13.2.5.80). */
@@ -136,9 +84,3 @@ function characterFor(codePoint: number): string {
   if (codePoint === 0 || codePoint > MAX_CODE_POINT || isSurrogate) return REPLACEMENT;
   return WINDOWS_1252.charAt(codePoint - 0x80) || String.fromCodePoint(codePoint);
 }
-
-function isAlphanumeric(code: number): boolean {
-  const lower = code | 0x20;
-  return (code >= 0x30 && code <= 0x39) || (lower >= 0x61 && lower <= 0x7a);
-}
-

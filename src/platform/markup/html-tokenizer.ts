@@ -16,7 +16,6 @@ type TokenReader = {
 
 type Tag = { name: string; attributes: Attributes; selfClosing: boolean; end: number };
 
-const NO_ATTRIBUTES: Attributes = new Map();
 const MAX_ATTRIBUTES = 100;
 
 /** Elements without content and end tag, those of older versions of HTML included. */
@@ -33,14 +32,13 @@ const RAW_TEXT_ENDS = new Map(
     [name, new RegExp(`</${name}(?=[\\t\\n\\f\\r />])`, 'gi')]),
 );
 
-const SPACE = 0x20;
-const EXCLAMATION = 0x21;
-const DOUBLE_QUOTE = 0x22;
-const SINGLE_QUOTE = 0x27;
-const SLASH = 0x2f;
-const EQUALS = 0x3d;
-const GREATER = 0x3e;
-const QUESTION = 0x3f;
+/** The beginning of a tag, comment or declaration; any other `<` is text. */
+const MARKUP = /<(?:[a-z!?]|\/[^])/gi;
+const TAG_NAME = /[^\t\n\f\r />]*/y;
+const BEFORE_ATTRIBUTE = /[\t\n\f\r /]*/y;
+/** A name, which may begin with `=`, and a value: in quotes, of which the last may be missing, or up to white space. */
+const ATTRIBUTE =
+  /([^\t\n\f\r />][^\t\n\f\r />=]*)[\t\n\f\r ]*(?:=[\t\n\f\r ]*(?:"([^"]*)"?|'([^']*)'?|([^\t\n\f\r >]*)))?/y;
 
 /** Reads markup the way browsers do (HTML Standard, 13.2.5): every string is readable, in one pass. */
 export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>['read'] {
@@ -57,24 +55,18 @@ export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>
   };
 }
 
-/** The index of the next `<` that begins a tag or a comment; any other `<` is text. */
 function endOfText(html: string, start: number): number {
-  let open = html.indexOf('<', start);
-  while (open !== -1 && !beginsMarkup(html, open + 1)) open = html.indexOf('<', open + 1);
-  return open === -1 ? html.length : open;
-}
-
-function beginsMarkup(html: string, at: number): boolean {
-  const code = html.charCodeAt(at);
-  return isLetter(code) || code === EXCLAMATION || code === QUESTION || (code === SLASH && at + 1 < html.length);
+  MARKUP.lastIndex = start;
+  return MARKUP.exec(html)?.index ?? html.length;
 }
 
 function readMarkup(html: string, open: number, reader: TokenReader): number {
-  const code = html.charCodeAt(open + 1);
-  if (code === EXCLAMATION) return readDeclaration(html, open, reader);
-  if (code === QUESTION) return after(html, '>', open + 2);
-  if (code === SLASH) return readEndTag(html, open + 2, reader);
-  return readStartTag(html, open + 1, reader);
+  switch (html[open + 1]) {
+    case '!': return readDeclaration(html, open, reader);
+    case '?': return after(html, '>', open + 2);
+    case '/': return readEndTag(html, open + 2, reader);
+    default: return readStartTag(html, open + 1, reader);
+  }
 }
 
 function readStartTag(html: string, start: number, reader: TokenReader): number {
@@ -85,7 +77,7 @@ function readStartTag(html: string, start: number, reader: TokenReader): number 
 }
 
 function readEndTag(html: string, start: number, reader: TokenReader): number {
-  if (!isLetter(html.charCodeAt(start))) return after(html, '>', start);
+  if (!/[a-z]/i.test(html.charAt(start))) return after(html, '>', start);
   const tag = readTag(html, start);
   if (tag === undefined) return html.length;
   reader.endTag(tag.name);
@@ -115,44 +107,24 @@ function after(html: string, character: string, start: number): number {
 
 /** The tag whose name begins at `start`, or undefined when the input ends inside it: then it is no tag at all. */
 function readTag(html: string, start: number): Tag | undefined {
-  const nameEnd = endOfTagName(html, start);
-  const name = lowerCase(html.slice(start, nameEnd));
-  if (html.charCodeAt(nameEnd) === GREATER) {
-    return { name, attributes: NO_ATTRIBUTES, selfClosing: false, end: nameEnd + 1 };
-  }
-  return readTagWithAttributes(html, nameEnd, name);
-}
-
-function readTagWithAttributes(html: string, start: number, name: string): Tag | undefined {
+  const name = lowerCase(matchAt(TAG_NAME, html, start)[0]);
   const attributes = new Map<string, string>();
-  let at = skipSpace(html, start);
-  while (at < html.length) {
-    const code = html.charCodeAt(at);
-    if (code === GREATER) return { name, attributes, selfClosing: false, end: at + 1 };
-    if (code !== SLASH) at = readAttribute(html, at, attributes);
-    else if (html.charCodeAt(at + 1) === GREATER) return { name, attributes, selfClosing: true, end: at + 2 };
-    else at += 1;
-    at = skipSpace(html, at);
+  let at = start + name.length;
+  for (;;) {
+    const [before] = matchAt(BEFORE_ATTRIBUTE, html, at);
+    at += before.length;
+    if (at >= html.length) return undefined;
+    if (html[at] === '>') return { name, attributes, selfClosing: before.endsWith('/'), end: at + 1 };
+    const [attribute, written = '', double, single, bare] = matchAt(ATTRIBUTE, html, at);
+    addAttribute(attributes, written, double ?? single ?? bare ?? '');
+    at += attribute.length;
   }
-  return undefined;
 }
 
-/** Reads one attribute and returns the index after it; the end of the input when its quote is never closed. */
-function readAttribute(html: string, start: number, attributes: Map<string, string>): number {
-  const nameEnd = endOfAttributeName(html, start);
-  const equals = skipSpace(html, nameEnd);
-  if (html.charCodeAt(equals) !== EQUALS) {
-    addAttribute(attributes, html.slice(start, nameEnd), '');
-    return equals;
-  }
-  const valueStart = skipSpace(html, equals + 1);
-  const quote = html.charCodeAt(valueStart);
-  const isQuoted = quote === DOUBLE_QUOTE || quote === SINGLE_QUOTE;
-  const from = isQuoted ? valueStart + 1 : valueStart;
-  const end = isQuoted ? html.indexOf(quote === DOUBLE_QUOTE ? '"' : "'", from) : endOfUnquoted(html, from);
-  if (end === -1) return html.length;
-  addAttribute(attributes, html.slice(start, nameEnd), html.slice(from, end));
-  return isQuoted ? end + 1 : end;
+/** Matches a sticky expression that fits any text. */
+function matchAt(expression: RegExp, html: string, at: number): RegExpExecArray {
+  expression.lastIndex = at;
+  return expression.exec(html) as RegExpExecArray;
 }
 
 function addAttribute(attributes: Map<string, string>, rawName: string, rawValue: string): void {
@@ -194,44 +166,6 @@ function endOfScript(html: string, start: number): number {
     }
   }
   return html.length;
-}
-
-function endOfTagName(html: string, start: number): number {
-  let end = start;
-  while (end < html.length && !endsTagName(html.charCodeAt(end))) end += 1;
-  return end;
-}
-
-function endsTagName(code: number): boolean {
-  return code === GREATER || code === SLASH || isSpace(code);
-}
-
-/** An attribute name may begin with `=`, but not go on with it. */
-function endOfAttributeName(html: string, start: number): number {
-  let end = start + 1;
-  while (end < html.length && html.charCodeAt(end) !== EQUALS && !endsTagName(html.charCodeAt(end))) end += 1;
-  return end;
-}
-
-function endOfUnquoted(html: string, start: number): number {
-  let end = start;
-  while (end < html.length && html.charCodeAt(end) !== GREATER && !isSpace(html.charCodeAt(end))) end += 1;
-  return end;
-}
-
-function skipSpace(html: string, start: number): number {
-  let at = start;
-  while (isSpace(html.charCodeAt(at))) at += 1;
-  return at;
-}
-
-function isSpace(code: number): boolean {
-  return code === SPACE || code === 0x0a || code === 0x09 || code === 0x0d || code === 0x0c;
-}
-
-function isLetter(code: number): boolean {
-  const lower = code | 0x20;
-  return lower >= 0x61 && lower <= 0x7a;
 }
 
 /** ASCII letters only: `toLowerCase` would make a `k` of the Kelvin sign. */

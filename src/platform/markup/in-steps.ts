@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { charged } from '../turns.ts';
 
 /** Resumable work on a text: `read` handles about so many characters and returns whether there are more. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
@@ -11,8 +12,9 @@ export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   return end();
 }
 
-/** The same, with a turn of the event loop after each step of a long text. */
-export async function inSteps<Result>({ read, end }: Reading<Result>): Promise<Result> {
+/** The same, with a round of the event loop after each step of a long text. No step queues: others wait for the end. */
+export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
+  const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;
   for (; read(STEP); isLong = true) await setImmediate();
   if (isLong) await setImmediate(); // the end goes through the whole text once more

@@ -31,9 +31,9 @@ export type OpenElement = {
   candidates: ImageCandidate[];
   /** The files that a video or sound links to at its end. */
   source: FileLink | undefined;
+  /** Where the output stood before it. */
+  before: Pick<MarkupDraft, 'length' | 'content'> & { chunks: number };
 };
-
-type Position = { chunks: number; length: number; content: number };
 
 /** The output so far and the elements open in it. */
 export type MarkupDraft = {
@@ -44,8 +44,6 @@ export type MarkupDraft = {
   content: number;
   isFull: boolean;
   stack: OpenElement[];
-  /** Where the output stood before each open element. */
-  positions: Position[];
   /** The index of the outermost dropped element, or -1. */
   droppedFrom: number;
   anchor: OpenElement | undefined;
@@ -55,15 +53,15 @@ export type MarkupDraft = {
 export function createDraft(baseUrl: string): MarkupDraft {
   return {
     baseUrl, chunks: [], length: 0, content: 0, isFull: false,
-    stack: [], positions: [], droppedFrom: -1, anchor: undefined,
+    stack: [], droppedFrom: -1, anchor: undefined,
   };
 }
 
 /** An element to be opened, with nothing gathered in it yet. */
 export function element(name: string, output: string, kind: string, startTag: string): OpenElement {
   return {
-    name, output, kind, startTag,
-    isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [], source: undefined,
+    name, output, kind, startTag, isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [],
+    source: undefined, before: { chunks: 0, length: 0, content: 0 },
   };
 }
 
@@ -78,7 +76,7 @@ export function open(draft: MarkupDraft, opened: OpenElement): void {
   if (!fits(draft, opened.startTag)) return;
   const { chunks, length, content } = draft;
   if (opened.isDropped && draft.droppedFrom === -1) draft.droppedFrom = draft.stack.length;
-  draft.positions.push({ chunks: chunks.length, length, content });
+  opened.before = { chunks: chunks.length, length, content };
   draft.stack.push(opened);
   if (opened.startTag === '') return;
   write(draft, opened.startTag);
@@ -88,33 +86,32 @@ export function open(draft: MarkupDraft, opened: OpenElement): void {
 /** Ends the innermost element. An empty element vanishes; an empty block leaves its line break. */
 export function closeTop(draft: MarkupDraft, isToBeResumed = false): OpenElement | undefined {
   const closed = draft.stack.pop();
-  const position = draft.positions.pop();
-  if (closed === undefined || position === undefined) return undefined;
+  if (closed === undefined) return undefined;
   if (draft.droppedFrom === draft.stack.length) draft.droppedFrom = -1;
   if (closed.source !== undefined) writeFile(draft, closed.source);
   if (closed.startTag === '') return closed;
-  if (closed.kind === 'anchor') closeAnchor(draft, closed, position, isToBeResumed);
-  else if (isEmpty(draft, closed, position)) remove(draft, closed, position);
+  if (closed.kind === 'anchor') closeAnchor(draft, closed, isToBeResumed);
+  else if (isEmpty(draft, closed)) remove(draft, closed);
   else write(draft, `</${closed.output}>`);
   return closed;
 }
 
-function isEmpty(draft: MarkupDraft, closed: OpenElement, position: Position): boolean {
-  if (INLINE.has(closed.kind)) return draft.chunks.length === position.chunks + 1;
-  return BLOCK.has(closed.kind) && draft.content === position.content;
+function isEmpty(draft: MarkupDraft, { kind, before }: OpenElement): boolean {
+  if (INLINE.has(kind)) return draft.chunks.length === before.chunks + 1;
+  return BLOCK.has(kind) && draft.content === before.content;
 }
 
-function remove(draft: MarkupDraft, closed: OpenElement, position: Position): void {
-  draft.chunks.length = position.chunks;
-  draft.length = position.length;
-  if (BLOCK.has(closed.kind) && draft.chunks.at(-1) !== '\n') writeSeparator(draft, '\n');
+function remove(draft: MarkupDraft, { kind, before }: OpenElement): void {
+  draft.chunks.length = before.chunks;
+  draft.length = before.length;
+  if (BLOCK.has(kind) && draft.chunks.at(-1) !== '\n') writeSeparator(draft, '\n');
 }
 
-function closeAnchor(draft: MarkupDraft, anchor: OpenElement, position: Position, isToBeResumed: boolean): void {
+function closeAnchor(draft: MarkupDraft, anchor: OpenElement, isToBeResumed: boolean): void {
   draft.anchor = undefined;
-  const hasText = draft.content > position.content;
+  const hasText = draft.content > anchor.before.content;
   if (hasText) write(draft, '</a>');
-  else if (isToBeResumed || !writeFallbackText(draft, anchor)) remove(draft, anchor, position);
+  else if (isToBeResumed || !writeFallbackText(draft, anchor)) remove(draft, anchor);
   if (isToBeResumed && !hasText) return;
   anchor.fallbackText = '';
   for (const file of anchor.files.splice(0)) writeFile(draft, file);

@@ -10,9 +10,11 @@ export type ImageCandidate = { address: string; size: number };
 /** `rel` of every link out of the hub: no referrer, and no endorsement for search engines. */
 export const LINK_TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy="no-referrer"';
 
-const COMMA = 0x2c;
 const MAX_LABEL_LENGTH = 200;
 const MAX_SRCSET_LENGTH = 20_000;
+
+/** An address of a srcset, and either a comma directly behind it or its descriptor up to the next comma. */
+const CANDIDATE = /([^\s,](?:\S*[^\s,])?)(?:,+(?!\S)|([^,]*))/g;
 
 const LAZY_SOURCE_SETS = ['srcset', 'data-srcset', 'data-lazy-srcset'];
 const LAZY_SOURCES = ['data-src', 'data-original', 'data-lazy-src', 'data-orig-file'];
@@ -50,30 +52,15 @@ export function imageCandidates(attributes: Attributes): ImageCandidate[] {
     // If there is such an attribute, src is a placeholder.
     if (address !== undefined) candidates.push({ address, size: 1.5 });
   }
-  for (const name of LAZY_SOURCE_SETS) candidates.push(...parseSourceSet(attributes.get(name) ?? ''));
+  for (const name of LAZY_SOURCE_SETS) candidates.push(...parseSourceSet(attributes.get(name)));
   return candidates;
 }
 
 /** Reads a srcset (HTML Standard, 4.8.4.2.1): addresses with an optional width or density. */
-function parseSourceSet(sourceSet: string): ImageCandidate[] {
-  if (sourceSet.length > MAX_SRCSET_LENGTH) return [];
-  const candidates: ImageCandidate[] = [];
-  const addresses = /[^\s,]\S*/g;
-  for (let match = addresses.exec(sourceSet); match !== null; match = addresses.exec(sourceSet)) {
-    const address = withoutTrailingCommas(match[0]);
-    const isWhole = address.length < match[0].length;
-    const comma = isWhole ? addresses.lastIndex : sourceSet.indexOf(',', addresses.lastIndex);
-    const end = comma === -1 ? sourceSet.length : comma;
-    candidates.push({ address, size: sizeOf(sourceSet.slice(addresses.lastIndex, end)) });
-    addresses.lastIndex = end;
-  }
-  return candidates;
-}
-
-function withoutTrailingCommas(text: string): string {
-  let end = text.length;
-  while (text.charCodeAt(end - 1) === COMMA) end -= 1;
-  return text.slice(0, end);
+function parseSourceSet(sourceSet: string | undefined): ImageCandidate[] {
+  if (sourceSet === undefined || sourceSet.length > MAX_SRCSET_LENGTH) return [];
+  return Array.from(sourceSet.matchAll(CANDIDATE), ([, address = '', descriptor = '']) =>
+    ({ address, size: sizeOf(descriptor) }));
 }
 
 function sizeOf(descriptor: string): number {

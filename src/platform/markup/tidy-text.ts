@@ -2,9 +2,7 @@
 const GRAPHEME_WINDOW = 64;
 
 // C0 and C1 controls but tab and line feed, the byte order mark, and the noncharacters at the end of the first plane.
-const UNWANTED = /[\0-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]/;
-const EVERY_UNWANTED = new RegExp(UNWANTED, 'g');
-const UNTIDY = new RegExp(`${UNWANTED.source}|[^\\S ]|  `);
+const UNWANTED = /\r\n?|[\0-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]/g;
 
 let graphemes: Intl.Segmenter | undefined; // made at its first use: it takes milliseconds
 
@@ -34,12 +32,10 @@ function graphemeStart(text: string, limit: number): number {
 
 /** The text without invisible control characters; line ends become line feeds, form feeds spaces. */
 export function withoutControls(text: string): string {
-  if (!UNWANTED.test(text)) return text;
-  return text.replace(/\r\n?/g, '\n').replace(/\f/g, ' ').replace(EVERY_UNWANTED, '');
+  return text.replace(UNWANTED, (unwanted) => unwanted.startsWith('\r') ? '\n' : unwanted === '\f' ? ' ' : '');
 }
 
 /** One line: no controls, every run of white space, also the hard kind, a single space, none at the ends. */
 export function singleLine(text: string): string {
-  const trimmed = text.trim();
-  return UNTIDY.test(trimmed) ? withoutControls(trimmed).replace(/\s+/g, ' ').trim() : trimmed;
+  return withoutControls(text).replace(/\s+/g, ' ').trim();
 }

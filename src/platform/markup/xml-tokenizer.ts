@@ -34,7 +34,6 @@ export const MAX_ATTRIBUTES = 256;
 const MAX_LENGTH = 64 * 1024 * 1024;
 
 const STOP = -1;
-const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 const SPACE = 0x20; // and, below it, the other white space
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;
@@ -42,10 +41,15 @@ const SLASH = 0x2f;
 const LESS = 0x3c;
 const EQUALS = 0x3d;
 const GREATER = 0x3e;
-const QUESTION = 0x3f;
-const EXCLAMATION = 0x21;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
+
+/** The beginning of a tag, comment, declaration or instruction; any other `<` is text. */
+const MARKUP = /<[A-Za-z_:/!?\x80-\uffff]/g;
+const NAME = /[^\0-\x20>/<]*/y;
+/** A name and its value, in quotes or up to white space; the last quote may be missing. A value without a name too. */
+const ATTRIBUTE =
+  /([^\0-\x20=/"']+|(?==))(?:[\0-\x20]*=[\0-\x20]*(?:"([^"]*)"|'([^']*)'|["']?([^\0-\x20]*)))?/g;
+/** What counts in a document type with an internal subset: values, comments and instructions are passed over. */
+const SUBSET = /"[^"]*"?|'[^']*'?|<!--[^]*?(?:-->|$)|<\?[^]*?(?:\?>|$)|[[\]>]/g;
 
 /**
  * Reads XML as it is found in the wild and never rejects it: broken markup is text, tags need not match, and documents
@@ -57,35 +61,27 @@ export function scanXml(source: string, handler: XmlHandler, from = 0, to = sour
   if (source.length > MAX_LENGTH) throw new XmlLimitError(`longer than ${MAX_LENGTH} characters`);
   const tag: XmlStartTag = { name: '', start: 0, attributesStart: 0, attributesEnd: 0, end: 0, selfClosing: false };
   let textStart = from;
-  let open = source.indexOf('<', from);
-  while (open !== -1 && open < to) {
-    const next = source.charCodeAt(open + 1);
-    if (!isMarkup(next)) {
-      open = source.indexOf('<', open + 1);
-      continue;
-    }
+  let open = nextMarkup(source, from);
+  while (open < to) {
     if (open > textStart) handler.text(textStart, open);
-    const end = readMarkup(source, open, next, tag, handler);
-    if (end === STOP) return source.length;
-    textStart = end;
-    open = source.indexOf('<', end);
+    textStart = readMarkup(source, open, tag, handler);
+    if (textStart === STOP) return source.length;
+    open = nextMarkup(source, textStart);
   }
   if (textStart < to) handler.text(textStart, to);
-  return open === -1 ? source.length : open;
+  return open;
+}
+
+function nextMarkup(source: string, from: number): number {
+  MARKUP.lastIndex = from;
+  return MARKUP.exec(source)?.index ?? source.length;
 }
 
 /** The attributes between two indexes, names in lower case, values decoded; of duplicates the first counts. */
 export function readAttributes(source: string, start: number, end: number): ReadonlyMap<string, string> {
-  let at = skipSpace(source, start, end);
-  if (at >= end) return NO_ATTRIBUTES;
   const attributes = new Map<string, string>();
-  while (at < end) {
-    const nameEnd = endOfAttributeName(source, at, end);
-    const equals = skipSpace(source, nameEnd, end);
-    const hasValue = equals < end && source.charCodeAt(equals) === EQUALS;
-    const value = hasValue ? readValue(source, skipSpace(source, equals + 1, end), end) : { text: '', end: equals };
-    addAttribute(attributes, source.slice(at, nameEnd).toLowerCase(), value.text);
-    at = skipSpace(source, Math.max(value.end, at + 1), end);
+  for (const [, name = '', double, single, bare] of source.slice(start, end).matchAll(ATTRIBUTE)) {
+    addAttribute(attributes, name.toLowerCase(), double ?? single ?? bare ?? '');
   }
   return attributes;
 }
@@ -97,49 +93,16 @@ function addAttribute(attributes: Map<string, string>, name: string, value: stri
   attributes.set(name, decodeXmlText(value));
 }
 
-/** A value in quotes, or without them up to the next white space. */
-function readValue(source: string, at: number, end: number): { text: string; end: number } {
-  const quote = source.charAt(at);
-  const isQuoted = quote === '"' || quote === "'";
-  const close = isQuoted ? source.indexOf(quote, at + 1) : -1;
-  if (close !== -1 && close < end) return { text: source.slice(at + 1, close), end: close + 1 };
-  let bareEnd = at;
-  while (bareEnd < end && source.charCodeAt(bareEnd) > SPACE) bareEnd += 1;
-  return { text: source.slice(isQuoted ? at + 1 : at, bareEnd), end: bareEnd };
-}
-
-function endOfAttributeName(source: string, from: number, end: number): number {
-  for (let at = from; at < end; at += 1) {
-    const code = source.charCodeAt(at);
-    if (code <= SPACE || code === EQUALS || code === SLASH || code === QUOTE || code === APOSTROPHE) return at;
-  }
-  return end;
-}
-
-function skipSpace(source: string, from: number, end: number): number {
-  let at = from;
-  while (at < end && source.charCodeAt(at) <= SPACE) at += 1;
-  return at;
-}
-
-function isMarkup(code: number): boolean {
-  return isNameStart(code) || code === SLASH || code === EXCLAMATION || code === QUESTION;
-}
-
-function isNameStart(code: number): boolean {
-  const letter = code | 0x20;
-  return (letter >= 0x61 && letter <= 0x7a) || code === 0x5f || code === 0x3a || code >= 0x80;
-}
-
 /** The index after the piece of markup at `open`, or STOP. */
-function readMarkup(source: string, open: number, next: number, tag: XmlStartTag, handler: XmlHandler): number {
-  if (next === SLASH) return readEndTag(source, open, handler);
-  if (next === EXCLAMATION) return readDeclaration(source, open, handler);
-  if (next === QUESTION) {
-    handler.skipped();
-    return endOfInstruction(source, open);
+function readMarkup(source: string, open: number, tag: XmlStartTag, handler: XmlHandler): number {
+  switch (source[open + 1]) {
+    case '/': return readEndTag(source, open, handler);
+    case '!': return readDeclaration(source, open, handler);
+    case '?':
+      handler.skipped();
+      return endOfInstruction(source, open);
+    default: return readStartTag(source, open, tag, handler);
   }
-  return readStartTag(source, open, tag, handler);
 }
 
 function readStartTag(source: string, open: number, tag: XmlStartTag, handler: XmlHandler): number {
@@ -172,13 +135,10 @@ export function endOfTag(source: string, from: number): number {
 }
 
 function endOfName(source: string, from: number): number {
-  let at = from;
-  for (; at < source.length; at += 1) {
-    const code = source.charCodeAt(at);
-    if (code <= SPACE || code === GREATER || code === SLASH || code === LESS) break;
-  }
-  if (at - from > MAX_NAME_LENGTH) throw new XmlLimitError(`a name over ${MAX_NAME_LENGTH} characters`);
-  return at;
+  NAME.lastIndex = from;
+  NAME.test(source);
+  if (NAME.lastIndex - from > MAX_NAME_LENGTH) throw new XmlLimitError(`a name over ${MAX_NAME_LENGTH} characters`);
+  return NAME.lastIndex;
 }
 
 function readEndTag(source: string, open: number, handler: XmlHandler): number {
@@ -201,18 +161,13 @@ function readDeclaration(source: string, open: number, handler: XmlHandler): num
   return Math.min(indexOrEnd(source, '>', open) + 1, source.length);
 }
 
-/** Passes over an internal subset with its quoted values, comments and instructions, none of which is read. */
 function endOfDocumentType(source: string, from: number): number {
   let depth = 0;
-  for (let at = from; at < source.length; at += 1) {
-    const code = source.charCodeAt(at);
-    if (code === GREATER && depth === 0) return at + 1;
-    if (code === OPEN_BRACKET) depth += 1;
-    else if (code === CLOSE_BRACKET) depth -= 1;
-    else if (code === QUOTE) at = indexOrEnd(source, '"', at + 1);
-    else if (code === APOSTROPHE) at = indexOrEnd(source, "'", at + 1);
-    else if (code === LESS && source.startsWith('!--', at + 1)) at = indexOrEnd(source, '-->', at + 4) + 2;
-    else if (code === LESS && source.charCodeAt(at + 1) === QUESTION) at = indexOrEnd(source, '?>', at + 2) + 1;
+  SUBSET.lastIndex = from;
+  for (let [token] = SUBSET.exec(source) ?? []; token !== undefined; [token] = SUBSET.exec(source) ?? []) {
+    if (token === '>' && depth === 0) return SUBSET.lastIndex;
+    if (token === '[') depth += 1;
+    else if (token === ']') depth -= 1;
   }
   return source.length;
 }

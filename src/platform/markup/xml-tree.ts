@@ -33,7 +33,8 @@ type XmlTreeOptions = {
 
 /** Names of elements and attributes as written → as known; prefixes in force. */
 type Scope = { prefixes: Map<string, string>; names: Map<string, string> };
-type OpenElement = { element: XmlElement; written: string; lower: string | null; scope: Scope };
+/** `written`: the name as its end tag repeats it, in lower case. */
+type OpenElement = { element: XmlElement; written: string; scope: Scope };
 
 const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 
@@ -85,12 +86,13 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
     countUp();
     if (tag.selfClosing || VOID.has(name)) return parent !== undefined;
     if (open.length >= MAX_DEPTH) throw new XmlLimitError(`elements nested deeper than ${MAX_DEPTH}`);
-    open.push({ element, written: tag.name, lower: null, scope });
+    open.push({ element, written: tag.name.toLowerCase(), scope });
     return true;
   }
 
   function endTag(written: string, at: number, end: number): boolean {
-    const index = indexOfOpen(open, written);
+    const lower = written.toLowerCase();
+    const index = open.findLastIndex((candidate) => candidate.written === lower);
     if (index === -1) passOver();
     else closeDownTo(index, at, end);
     return open.length > 0;
@@ -125,8 +127,7 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
 
 /** The first child of that name. */
 export function childOf(element: XmlElement, name: string): XmlElement | undefined {
-  for (const child of element.children) if (child.name === name) return child;
-  return undefined;
+  return element.children.find((child) => child.name === name);
 }
 
 /** All children of that name, in order. */
@@ -188,18 +189,6 @@ function createElement(name: string, source: string, tag: XmlStartTag): XmlEleme
     name, source, start, attributesStart, attributesEnd, innerStart: end, innerEnd: end, end,
     hasSections: false, isCut: false, children: [], attributes: null,
   };
-}
-
-/** The innermost open element of that name, without regard to case. */
-function indexOfOpen(open: OpenElement[], written: string): number {
-  const top = open.length - 1;
-  if (open[top]?.written === written) return top;
-  const lower = written.toLowerCase();
-  for (let index = top; index >= 0; index -= 1) {
-    const candidate = open[index];
-    if (candidate !== undefined && (candidate.lower ??= candidate.written.toLowerCase()) === lower) return index;
-  }
-  return -1;
 }
 
 /** The scope inside a tag: its parent's, unless it declares prefixes that meant something else before. */

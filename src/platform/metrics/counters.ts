@@ -49,20 +49,16 @@ function boundOf(seconds: number): string {
 }
 
 function toReading(rows: readonly CountRow[]): CountsReading {
-  const metrics = new Map<string, Map<string, number>>();
-  for (const { metric, label, value } of rows) {
-    const labels = metrics.get(metric);
-    if (labels) labels.set(label, value);
-    else metrics.set(metric, new Map([[label, value]]));
-  }
-  const value = (metric: string, label = ''): number => metrics.get(metric)?.get(label) ?? 0;
+  const metrics = Map.groupBy(rows, ({ metric }) => metric);
+  const values = new Map(rows.map(({ metric, label, value }) => [`${metric},${label}`, value]));
+  const value = (metric: string, label = ''): number => values.get(`${metric},${label}`) ?? 0;
   return {
     value,
     histogram: (metric) => ({
       counts: [...DURATION_BOUNDS, Infinity].map((bound) => value(`${metric}_bucket`, String(bound))),
       sum: value(`${metric}_sum`),
     }),
-    labels: (metric) => [...(metrics.get(metric)?.keys() ?? [])].sort(),
+    labels: (metric) => (metrics.get(metric) ?? []).map(({ label }) => label).sort(),
   };
 }
 
@@ -77,9 +73,7 @@ export function createBufferedCounters(counts: Counters): BufferedCounters {
   return {
     add(metric, label) {
       const key = `${metric},${label}`;
-      const entry = pending.get(key);
-      if (entry) entry.by += 1;
-      else pending.set(key, { metric, label, by: 1 });
+      pending.set(key, { metric, label, by: (pending.get(key)?.by ?? 0) + 1 });
     },
 
     flush() {

@@ -107,14 +107,12 @@ function formatBound(bound: number): string {
 }
 
 type Range = { type: string; version: string | undefined; quality: number };
-type Match = { quality: number; specificity: number };
+type Offer = { type: string; version: string };
 
-const OFFERED: Record<Format, { type: string; version: string }> = {
+const OFFERED: Record<Format, Offer> = {
   prometheus: { type: 'text/plain', version: '0.0.4' },
   openmetrics: { type: 'application/openmetrics-text', version: '1.0.0' },
 };
-
-const NO_RANGE = { value: '', parameters: new Map<string, string>() };
 
 /** How specifically a range names a format: 3 with its version, 2 by name, 1 by main type, 0 by any type. */
 const NAMED = 2;
@@ -133,8 +131,8 @@ export function negotiateFormat(accept: string | undefined): Format {
 
 /** A malformed range matches nothing. */
 function parseMediaRange(text: string): Range {
-  const { value: type, parameters } = readParameters(text.trim()) ?? NO_RANGE;
-  return { type, version: parameters.get('version'), quality: parseQuality(parameters.get('q') ?? '1') };
+  const { value: type = '', parameters } = readParameters(text.trim()) ?? {};
+  return { type, version: parameters?.get('version'), quality: parseQuality(parameters?.get('q') ?? '1') };
 }
 
 /** An unreadable weight counts as 0. */
@@ -142,18 +140,14 @@ function parseQuality(text: string): number {
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0;
 }
 
-function bestMatch(ranges: readonly Range[], offered: { type: string; version: string }): Match {
-  let best: Match = { quality: 0, specificity: -1 };
-  for (const range of ranges) {
-    const specificity = specificityOf(range, offered);
-    const better = specificity > best.specificity
-      || (specificity === best.specificity && range.quality > best.quality);
-    if (specificity >= 0 && better) best = { quality: range.quality, specificity };
-  }
-  return best;
+function bestMatch(ranges: readonly Range[], offered: Offer): { quality: number; specificity: number } {
+  const matches = ranges.map((range) => ({ quality: range.quality, specificity: specificityOf(range, offered) }));
+  const fitting = matches.filter(({ specificity }) => specificity >= 0);
+  const [best] = fitting.sort((a, b) => b.specificity - a.specificity || b.quality - a.quality);
+  return best ?? { quality: 0, specificity: -1 };
 }
 
-function specificityOf({ type, version }: Range, offered: { type: string; version: string }): number {
+function specificityOf({ type, version }: Range, offered: Offer): number {
   if (type === offered.type) {
     if (version === undefined) return NAMED;
     return version === offered.version ? NAMED + 1 : -1;
@@ -188,21 +182,17 @@ export type Metric<Reading> = { help: string } & (Known<Reading> | Open<Reading>
  * an alert need not wait for its first appearance.
  */
 export function familiesFrom<Reading>(metrics: readonly Metric<Reading>[]): (reading: Reading) => Family[] {
-  const makers = metrics.map(familyMaker);
-  return (reading) => makers.flatMap((make) => make(reading));
+  return (reading) => metrics.flatMap((metric) => familyOf(metric, reading));
 }
 
-function familyMaker<Reading>(metric: Metric<Reading>): (reading: Reading) => Family[] {
-  if ('samples' in metric) return (reading) => [{ ...metric, samples: metric.samples(reading) } as Family];
-  const { labels = {}, value, ...named } = metric;
-  const series = combinations(labels).map((one) => ({ labels: one, values: Object.values(one) }));
-  return (reading) => {
-    const samples = series.flatMap((one): Sample[] => {
-      const number = value(reading, ...one.values);
-      return number === undefined ? [] : [{ labels: one.labels, value: number }];
-    });
-    return samples.length > 0 ? [{ ...named, samples } as Family] : [];
-  };
+function familyOf<Reading>(metric: Metric<Reading>, reading: Reading): Family[] {
+  if ('samples' in metric) return [{ ...metric, samples: metric.samples(reading) } as Family];
+  const { labels: known = {}, value, ...named } = metric;
+  const samples = combinations(known).flatMap((labels): Sample[] => {
+    const number = value(reading, ...Object.values(labels));
+    return number === undefined ? [] : [{ labels, value: number }];
+  });
+  return samples.length > 0 ? [{ ...named, samples } as Family] : [];
 }
 
 /** {a: [1, 2], b: [3]} → {a: 1, b: 3}, {a: 2, b: 3} */

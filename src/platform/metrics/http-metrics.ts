@@ -1,3 +1,4 @@
+import type { ClientKind } from '../turns.ts';
 import type { HistogramSample, Labels, Metric } from './exposition.ts';
 
 export type HttpMetrics = {
@@ -7,8 +8,6 @@ export type HttpMetrics = {
 };
 
 type Series = { labels: Labels; counts: number[]; sum: number };
-
-type ByMethodAndCode = Map<string, Map<number, Series>>;
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = '_OTHER'; // OpenTelemetry's name for an unknown method
@@ -23,14 +22,16 @@ const LABELS = {
   code: 'status',
 };
 
-/** Indices into what `read` returns. */
-export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>[] = [
+type HttpReading = { http: readonly HistogramSample[]; waits: readonly HistogramSample[] };
+
+export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
   {
     type: 'counter',
     name: 'service_http_requests_total',
     help: 'HTTP requests answered by the web process.',
     labels: LABELS,
-    samples: ({ http }) => http.map((one) => ({ labels: one.labels, value: countOf(one) })),
+    samples: ({ http }) => http.map(({ labels, counts }) =>
+      ({ labels, value: counts.reduce((total, count) => total + count, 0) })),
   },
   {
     type: 'histogram',
@@ -40,48 +41,47 @@ export const HTTP_METRICS: readonly Metric<{ http: readonly HistogramSample[] }>
     bounds: ANSWER_BOUNDS,
     samples: ({ http }) => http,
   },
+  {
+    type: 'histogram',
+    name: 'service_web_turn_wait_seconds',
+    help: 'Time that requests have waited for their first turn, by whether their client is signed in.',
+    labels: { client: '`member`, `network`' },
+    bounds: ANSWER_BOUNDS,
+    samples: ({ waits }) => waits,
+  },
 ];
 
-/** Counts and durations of the answers of this process, in memory. `observe` makes no objects for a known series. */
+/** Counts and durations of the answers of this process, in memory. */
 export function createHttpMetrics(): HttpMetrics {
-  const routes = new Map<string, ByMethodAndCode>();
-  const all: Series[] = [];
+  const all = new Map<string, Series>();
 
-  function addSeries(method: string, route: string, code: number): Series {
-    const labels = { method, route, code: String(code) };
-    const series = { labels, counts: new Array<number>(ANSWER_BOUNDS.length + 1).fill(0), sum: 0 };
-    all.push(series);
-    const methods = getOrAdd(routes, route, () => new Map());
-    getOrAdd(methods, method, () => new Map()).set(code, series);
-    return series;
-  }
-
-  function observe(method: string, route: string | undefined, code: number, seconds: number): void {
-    const name = METHODS.has(method) ? method : OTHER_METHOD;
-    const template = route ?? NO_ROUTE;
-    const series = routes.get(template)?.get(name)?.get(code) ?? addSeries(name, template, code);
-    const bucket = bucketOf(seconds);
-    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
-    series.sum += seconds;
-  }
-
-  return { observe, read: () => all };
+  return {
+    observe(method, route = NO_ROUTE, code, seconds) {
+      const name = METHODS.has(method) ? method : OTHER_METHOD;
+      const key = `${name} ${code} ${route}`;
+      const series = all.get(key) ?? emptySeries({ method: name, route, code: String(code) });
+      all.set(key, series);
+      count(series, seconds);
+    },
+    read: () => [...all.values()],
+  };
 }
 
-function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
+type TurnWaits = { observe(client: ClientKind, seconds: number): void; read(): readonly HistogramSample[] };
+
+/** How long requests have waited for their first turn, in memory. */
+export function createTurnWaits(): TurnWaits {
+  const series = { member: emptySeries({ client: 'member' }), network: emptySeries({ client: 'network' }) };
+  return { observe: (client, seconds) => count(series[client], seconds), read: () => Object.values(series) };
 }
 
-function bucketOf(seconds: number): number {
-  let bucket = 0;
-  while (bucket < ANSWER_BOUNDS.length && seconds > (ANSWER_BOUNDS[bucket] ?? Infinity)) bucket++;
-  return bucket;
+function emptySeries(labels: Labels): Series {
+  return { labels, counts: new Array<number>(ANSWER_BOUNDS.length + 1).fill(0), sum: 0 };
 }
 
-function countOf({ counts }: HistogramSample): number {
-  return counts.reduce((total, count) => total + count, 0);
+function count(series: Series, seconds: number): void {
+  const bucket = ANSWER_BOUNDS.findIndex((bound) => seconds <= bound);
+  const index = bucket < 0 ? ANSWER_BOUNDS.length : bucket;
+  series.counts[index] = (series.counts[index] ?? 0) + 1;
+  series.sum += seconds;
 }

@@ -1,3 +1,5 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
 /** An IP address as a number. An IPv4-mapped one (::ffff:a.b.c.d) is the IPv4 address it carries. */
 export type IpAddress = { bits: 32 | 128; value: bigint };
 
@@ -93,39 +95,20 @@ function embeddedIpv4(value: bigint): IpAddress {
 }
 
 function parseIpv4(text: string): bigint | undefined {
-  const parts = text.split('.');
-  if (parts.length !== 4 || !parts.every(isOctet)) return undefined;
-  return parts.reduce((value, part) => (value << 8n) | BigInt(part), 0n);
-}
-
-function isOctet(text: string): boolean {
-  return /^(0|[1-9]\d{0,2})$/.test(text) && Number(text) <= 255;
+  return isIPv4(text) ? text.split('.').reduce((value, octet) => (value << 8n) | BigInt(octet), 0n) : undefined;
 }
 
 function parseIpv6(text: string): bigint | undefined {
-  const [head = '', tail, ...rest] = withHexTail(text).split('::');
-  if (rest.length > 0) return undefined;
-  const left = groupsOf(head);
-  if (tail === undefined) return left.length === 8 ? joinGroups(left) : undefined;
-  const right = groupsOf(tail);
-  const missing = 8 - left.length - right.length;
-  if (missing < 1) return undefined;
-  return joinGroups([...left, ...Array<string>(missing).fill('0'), ...right]);
+  if (!isIPv6(text) || text.includes('%')) return undefined;
+  const [left = [], right] = withHexTail(text).split('::').map((part) => part.split(':').filter(Boolean));
+  const zeros = right ? Array<string>(8 - left.length - right.length).fill('0') : [];
+  return [...left, ...zeros, ...right ?? []].reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
 }
 
-/** Writes a dotted IPv4 ending, which only the last group may have, as the two groups it stands for. */
+/** Writes a dotted IPv4 ending as the two groups it stands for. */
 function withHexTail(text: string): string {
   const start = text.lastIndexOf(':') + 1;
-  const dotted = start > 0 ? parseIpv4(text.slice(start)) : undefined;
+  const dotted = parseIpv4(text.slice(start));
   if (dotted === undefined) return text;
   return `${text.slice(0, start)}${(dotted >> 16n).toString(16)}:${(dotted & 0xffffn).toString(16)}`;
-}
-
-function groupsOf(part: string): string[] {
-  return part === '' ? [] : part.split(':');
-}
-
-function joinGroups(groups: string[]): bigint | undefined {
-  if (!groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined;
-  return groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
 }

@@ -52,10 +52,10 @@ test('each list stands at its own address, under the name by which the navigatio
   const hub = await startHub(t);
   const ada = await hub.person('ada');
 
-  for (const { name, label } of ADMIN_LISTS) {
+  for (const { name, title } of ADMIN_LISTS) {
     const { text } = await ada.page(`/admin/${name}`);
-    assert.ok(text.includes(`<h1>${label}</h1>`), name);
-    assert.ok(text.includes(`<a href="/admin/${name}" aria-current="page">${label}</a>`), name);
+    assert.ok(text.includes(`<h1>${title}</h1>`), name);
+    assert.ok(text.includes(`<a href="/admin/${name}" aria-current="page">${title}</a>`), name);
   }
 });
 
@@ -72,7 +72,7 @@ test('of each list all that the page is about can be taken along, one JSON objec
   }
   await hub.work();
 
-  for (const { name, api = `/api/admin/${name}` } of ADMIN_LISTS) {
+  for (const { name, api } of ADMIN_LISTS) {
     const { text } = await ada.page(`/admin/${name}`);
     const link = /href="([^"]*format=jsonl)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     assert.ok(link.startsWith(`${api}?`), `${name}: ${link}`);

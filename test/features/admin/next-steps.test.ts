@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeSetUpLink } from '../../../src/features/accounts/join-hub.ts';
 import { alertDeliveries } from '../../../src/features/alerts/alert-store.ts';
-import { DELIVERED_KEPT, removeOldDeliveries } from '../../../src/features/alerts/deliver-alert.ts';
+import { DELIVERED_KEPT, removeOldDeliveries } from '../../../src/features/alerts/send-alert.ts';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
 import { addNotes, addPost, browserOf } from '../../support/accounts.ts';

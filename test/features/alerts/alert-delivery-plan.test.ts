@@ -1,7 +1,7 @@
 // Protects the rhythm of an alert's attempts, and its end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_ATTEMPTS, planDelivery } from '../../../src/features/alerts/deliver-alert.ts';
+import { MAX_ATTEMPTS, planDelivery } from '../../../src/features/alerts/send-alert.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 
 const MIDDLE = () => 0.5;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uploads } from '../../../src/features/attachments/attachment-store.ts';
-import { addNotes } from '../../support/accounts.ts';
+import { addNotes, giveTo } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import type { Hub } from '../../support/hub.ts';
 import { attachOne, getFile, hubWithOwnPosts } from '../../support/own-posts.ts';
@@ -81,7 +81,7 @@ test('when a private source goes over to somebody else, its files do, and count 
   const sourceId = await addNotes(bob, 'Notes', 'private');
   const { path } = await attachOne(hub, bob, sourceId, 'a.txt', 'four');
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [200, 404, 404]);
-  assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'carol' })).status, 200);
+  await giveTo(bob, sourceId, 'carol', carol);
 
   const { usageOf } = uploads(hub.handle);
   assert.deepEqual(await statuses(hub, path, [bob, carol, undefined]), [404, 200, 404]);

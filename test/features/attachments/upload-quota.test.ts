@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bytesInFlight, openShare } from '../../../src/features/attachments/upload-share.ts';
+import { bytesInFlight, openShare } from '../../../src/features/attachments/receive-upload.ts';
 import { addNotes } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { cookieOf } from '../../support/client.ts';

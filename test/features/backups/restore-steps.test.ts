@@ -190,7 +190,7 @@ const JOBS: [kind: string, state: string, becomes: string][] = [
   ['remove-account', 'running', 'queued'], ['remove-account', 'queued', 'queued'],
 ];
 
-test('case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record', async (t) => {
+test('case 73, 74: jobs that had their chance are discarded, sessions end, open offers stay, and the restore is on record', async (t) => {
   const hub = await restorableHub(t);
   changeDatabase(hub.backup, (db) => {
     for (const [index, [kind, state]] of JOBS.entries()) {
@@ -201,6 +201,8 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, and t
     db.exec(`INSERT INTO sessions (account_id, token_hash, created_at, seen_at, expires_at)
         VALUES (1, 'a', 1, 1, 9e12), (1, 'b', 1, 1, 9e12);
       INSERT INTO password_links (account_id, token_hash, expires_at) VALUES (1, 'c', 9e12);
+      INSERT INTO source_offers (source_id, sender_id, receiver_id, to_follower, offered_at, expires_at)
+        VALUES (1, 1, 1, 0, 1, 9e12);
       INSERT OR REPLACE INTO heartbeats (program, started_at, seen_at) VALUES ('worker', 1, 1)`);
   });
   const said = await hub.hubctlWith({ CONFIRM_RESTORE: 'YES' }, 'restore', 'begin', hub.backup);
@@ -213,7 +215,7 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, and t
     assert.deepEqual(jobs.map(({ state }) => state), JOBS.map(([, , becomes]) => becomes));
     const count = (table: string): number | undefined =>
       db.prepare<[], { n: number }>('count', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n;
-    assert.deepEqual([count('sessions'), count('password_links'), count('heartbeats')], [0, 0, 0]);
+    assert.deepEqual(['sessions', 'password_links', 'heartbeats', 'source_offers'].map(count), [0, 0, 0, 1]);
     const records = db.prepare<[], { act: string; actor_name: string; target_name: string; detail: string }>('records',
       `SELECT act, actor_name, target_name, detail FROM audit_records`).all();
     assert.deepEqual(records.map(({ act, target_name, detail }) => [act, target_name, JSON.parse(detail)]),

@@ -19,15 +19,11 @@ import { startHub, type Hub } from '../../support/hub.ts';
 import { makeUpHistory } from '../../support/made-up-history.ts';
 
 /** All buckets of that length. */
-function read({ handle }: Pick<Hub, 'handle'>, step: number): { at: number; value(name: Figure): number | undefined }[] {
-  const { places, buckets } = history(handle).list(step, 0, Infinity);
-  return buckets.map(({ at, values }) => ({ at, value: (name) => values[places.get(name) ?? -1] ?? undefined }));
-}
+const bucketsOf = ({ handle }: Pick<Hub, 'handle'>, step: number) => history(handle).list(step, 0, Infinity);
 
 /** The values of a figure in all buckets of that length, by how many of them lie after the clock's beginning. */
 function valuesOf(hub: Hub, name: Figure, step = FINE): Record<number, number | undefined> {
-  const buckets = read(hub, step);
-  return Object.fromEntries(buckets.map(({ at, value }) => [(at - START) / step, value(name)]));
+  return Object.fromEntries(bucketsOf(hub, step).map(({ at, figures }) => [(at - START) / step, figures[name]]));
 }
 
 const START = Date.UTC(2030, 0, 15, 12);
@@ -151,9 +147,7 @@ test('a figure that is new gets the next place, and what was kept before still r
   history(handle).add(START, { posts: 1, errors: 2 });
   passTime(FINE);
   history(handle).add(START + FINE, { free_bytes: 9, posts: 3 });
-  const [first, second] = read({ handle }, FINE);
-  assert.deepEqual([first?.value('posts'), first?.value('errors'), first?.value('free_bytes')], [1, 2, undefined]);
-  assert.deepEqual([second?.value('posts'), second?.value('errors'), second?.value('free_bytes')], [3, undefined, 9]);
+  assert.deepEqual(bucketsOf({ handle }, FINE).map(({ figures }) => figures), [{ posts: 1, errors: 2 }, { posts: 3, free_bytes: 9 }]);
 });
 
 test('two days are kept by five minutes and 60 by the hour, at most 2018 rows and 1.5 MB; what lies ahead is forgotten', async (t) => {
@@ -164,7 +158,7 @@ test('two days are kept by five minutes and 60 by the hour, at most 2018 rows an
     for (let passed = 0; passed <= 60 * DAY; passed += HOUR, hub.passTime(HOUR)) history(hub.handle).add(hub.now(), full);
     for (let passed = 0; passed <= 2 * DAY; passed += FINE, hub.passTime(FINE)) history(hub.handle).add(hub.now(), full);
   });
-  const rows = (): number[] => [FINE, COARSE].map((step) => read(hub, step).length);
+  const rows = (): number[] => [FINE, COARSE].map((step) => bucketsOf(hub, step).length);
   assert.deepEqual(rows(), [2 * DAY / FINE + 1, 60 * DAY / HOUR]);
   const bytes = hub.db.prepare<[], { bytes: number }>('bytes', `SELECT SUM(length(figures)) AS bytes FROM history`).get()?.bytes ?? 0;
   assert.ok(bytes < 1_500_000, `${bytes} bytes`);
@@ -172,14 +166,15 @@ test('two days are kept by five minutes and 60 by the hour, at most 2018 rows an
   const newest = hub.now();
   hub.passTime(-DAY);
   for (; hub.now() <= newest; hub.passTime(FINE)) history(hub.handle).add(hub.now(), full);
-  const twice = read(hub, FINE).filter(({ at, value }) => at > newest - DAY && value('posts') !== full['posts']);
+  const twice = bucketsOf(hub, FINE)
+    .filter(({ at, figures }) => at > newest - DAY && figures.posts !== full['posts']);
   assert.deepEqual(twice, [], 'nothing is added to what lay ahead');
 });
 
 test('a clock that is a year ahead, or decades behind, for half an hour costs little of what is kept', async (t) => {
   const hub = await startHub(t);
   makeUpHistory(hub.handle, 5);
-  const kept = (): number[] => [read(hub, FINE).length, read(hub, COARSE).length, backupRuns(hub.handle).since(0).length];
+  const kept = (): number[] => [bucketsOf(hub, FINE).length, bucketsOf(hub, COARSE).length, backupRuns(hub.handle).since(0).length];
   const before = kept();
   const source = await addNotes(await hub.person('ada'));
   for (let day = 0; day < 25; day++, hub.passTime(DAY)) noteRuns(hub.handle, source, [{ added: 1 }]);

@@ -9,8 +9,8 @@ import { backupRuns, type BackupRun } from '../../../src/features/history/backup
 import { ANSWERS, type Figures } from '../../../src/features/history/figures.ts';
 import { FINE, history } from '../../../src/features/history/history-store.ts';
 import { NIGHTS, readNights } from '../../../src/features/history/nights.ts';
-import { BYTES, COUNT, PERCENT, TIME, type Unit } from '../../../src/features/history/plot-units.ts';
-import { answersIn, answerTime, readDays, readSlots } from '../../../src/features/history/read-history.ts';
+import { BYTES, COUNT, PERCENT, TIME, type Unit } from '../../../src/features/history/plot-views.ts';
+import { answerTime, readDays, readSlots, sum } from '../../../src/features/history/read-history.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { makeUpHistory } from '../../support/made-up-history.ts';
@@ -75,7 +75,7 @@ test('the time that a share of the answers took lies in the bucket of the histog
   const hub = await startHub(t);
   known(hub, FINE, { 'answers_0.001': 90, 'answers_0.5': 10 });
   const slots = readSlots(hub.handle, '24h');
-  assert.equal(slots.reduce((sum, slot) => sum + (answersIn(slot) ?? 0), 0), 100);
+  assert.equal(sum(slots.flatMap(({ figures }) => ANSWERS.map((name) => figures[name]))), 100);
   assert.equal(answerTime(slots, 0.45), 0.0005);
   assert.equal(answerTime(slots, 0.95)?.toFixed(3), '0.375');
   known(hub, FINE, { [ANSWERS.at(-1) ?? '']: 100 });

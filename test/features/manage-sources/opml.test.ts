@@ -5,7 +5,7 @@ import { MAX_OUTLINES } from '../../../src/features/manage-sources/import-opml.t
 import { parseOpml } from '../../../src/features/manage-sources/opml.ts';
 import { STEP } from '../../../src/platform/markup/in-steps.ts';
 import { readXmlTree } from '../../../src/platform/markup/xml-tree.ts';
-import { addFeed, addNotes } from '../../support/accounts.ts';
+import { addFeed, addNotes, offerTo } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
@@ -279,8 +279,8 @@ test('an account has at most SOURCES_MAX sources: what is beyond is refused, and
   assert.match((await bob.page(begun.headers.get('location') ?? '')).text, /3 added[^]*1 left out/);
 
   const [one] = (await ada.get('/api/sources')).json<SourceList>().items;
-  const given = await ada.post(`/api/sources/${one?.id}/transfer`, { username: 'bob' });
-  assert.equal(given.status, 422, 'nor by giving');
+  const offer = await offerTo(ada, one?.id ?? 0, 'bob');
+  assert.equal((await bob.post(`/api/offers/${offer}/accept`)).status, 422, 'nor by accepting');
   await ada.delete(`/api/sources/${one?.id}`);
   await addNotes(ada, 'Four');
 });

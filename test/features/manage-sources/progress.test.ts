@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { showProgress } from '../../../src/commands/progress.ts';
+import { showProgress } from '../../../src/commands/command.ts';
 import { verifyBackup } from '../../../src/features/backups/verify-backup.ts';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { enqueue, jobs } from '../../../src/features/hub/hub.ts';

@@ -24,10 +24,12 @@ test('a member sees with each source whether it is followed, in the list too; no
   assert.deepEqual(listed.map(({ title, followed }) => [title, followed]), [['First', false], ['Second', true]]);
   assert.deepEqual([(await shown(bob, first)).followed, (await shown(bob, second)).followed], [false, true]);
   assert.equal((await shown(ada, second)).followed, true, 'whoever adds a source follows it');
+  await hub.person('eve');
+  hub.db.exec(`UPDATE accounts SET role = 'admin' WHERE username = 'eve'`);
   const answers = [
     await ada.patch(`/api/sources/${first}`, { title: 'One' }),
     await ada.post('/api/sources', { kind: 'native', title: 'Third' }),
-    await ada.post(`/api/sources/${first}/transfer`, { username: 'bob' }),
+    await ada.post(`/api/sources/${first}/transfer`, { username: 'eve' }),
   ];
   assert.deepEqual(answers.map((answer) => answer.json<Shown>().followed), [true, true, true]);
   for (const source of [await shown(hub.anybody, second), ...await itemsAt<Shown>(hub.anybody, '/api/sources')]) {

@@ -1,7 +1,7 @@
 // Protects the transfer of a source to another owner, with its posts, files, quota and rights.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, addPost, itemsAt, numberIn } from '../../support/accounts.ts';
+import { addNotes, addPost, giveTo, itemsAt, numberIn, offerTo } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
@@ -14,7 +14,7 @@ async function told(client: Parameters<typeof itemsAt>[0]): Promise<string[]> {
   return (await itemsAt<Told>(client, '/api/notifications')).map(({ title, path }) => `${title} ${path}`);
 }
 
-test('a source goes to its new owner with its posts; both are told, and it is on record', async (t) => {
+test('a source goes to the member who accepts it with its posts; both are told, and it is on record', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
@@ -22,19 +22,26 @@ test('a source goes to its new owner with its posts; both are told, and it is on
   const sourceId = await addNotes(bob, 'Notes', 'private');
   const postId = await addPost(bob, sourceId);
 
-  const moved = await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'CAROL' });
+  const offer = await offerTo(bob, sourceId, 'CAROL');
+  assert.equal((await carol.post(`/api/offers/${offer}/accept`)).status, 204);
 
-  assert.equal(moved.status, 200);
-  assert.deepEqual(moved.json()['owner'], { id: 3, displayName: 'carol' });
+  assert.deepEqual((await carol.get(`/api/sources/${sourceId}`)).json()['owner'], { id: 3, displayName: 'carol' });
   assert.equal((await carol.get(`/api/posts/${postId}`)).status, 200);
   assert.equal((await bob.get(`/api/posts/${postId}`)).status, 404, 'it is private to another now');
   assert.equal((await carol.patch(`/api/sources/${sourceId}`, { title: 'Hers' })).status, 200);
-  assert.deepEqual(await told(bob), ['“Notes” now belongs to someone else /sources']);
-  assert.deepEqual(await told(carol), [`“Notes” now belongs to you /sources/${sourceId}`]);
-  const [record] = await itemsAt(ada, '/api/admin/audit?act=source.transferred');
-  assert.deepEqual(record?.['actor'], { id: 2, name: 'bob' });
-  assert.deepEqual(record?.['target'], { kind: 'source', id: sourceId, name: 'Notes' });
-  assert.deepEqual(record?.['detail'], { from: 2, to: 3 });
+  assert.deepEqual(await told(bob), [
+    '“Notes” now belongs to someone else /sources',
+    `“Notes” is offered to someone; nothing changes until they accept /sources/${sourceId}`,
+  ]);
+  assert.deepEqual(await told(carol), [
+    `“Notes” now belongs to you /sources/${sourceId}`, `“Notes” is offered to you /offers#source-${sourceId}`,
+  ]);
+  const [, accepted, offered] = await itemsAt(ada, `/api/admin/audit?target=source:${sourceId}`);
+  const target = { kind: 'source', id: sourceId, name: 'Notes' };
+  assert.deepEqual([accepted?.['act'], accepted?.['actor'], accepted?.['target'], accepted?.['detail']],
+    ['source.transferred', { id: 3, name: 'carol' }, target, { from: 2, to: 3, offer }]);
+  assert.deepEqual([offered?.['act'], offered?.['actor'], offered?.['target'], offered?.['detail']],
+    ['source.offered', { id: 2, name: 'bob' }, target, { to: 3 }]);
 });
 
 test('files of its posts count for the new owner', async (t) => {
@@ -50,46 +57,47 @@ test('files of its posts count for the new owner', async (t) => {
   assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 12);
 });
 
-test('who has too little space left for its files cannot be given a source, and only administrators are told how much is missing', async (t) => {
+test('files that do not fit keep a member from accepting: the answer says how much is missing, and the offer stays', async (t) => {
   const hub = await startHub(t, { UPLOAD_QUOTA_BYTES: '30' });
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
-  const [hers, his, other] = [await addNotes(ada), await addNotes(bob), await addNotes(bob, 'Other')];
-  await writePost(hub, { client: ada, sourceId: hers }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
+  await hub.person('ada');
+  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const [hers, his, empty] = [await addNotes(carol), await addNotes(bob), await addNotes(bob, 'Empty')];
+  const { id: postId } = await writePost(hub, { client: carol, sourceId: hers }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
   await writePost(hub, { client: bob, sourceId: his }, [{ filename: 'a.txt', data: 'twelve bytes' }, { filename: 'b.txt', data: 'eight by' }]);
-  await writePost(hub, { client: bob, sourceId: other }, [{ filename: 'a.txt', data: 'ten bytes.' }]);
-  const give = (client: typeof bob, id: number, username: string) =>
-    client.post(`/api/sources/${id}/transfer`, { username });
+  const offer = await offerTo(bob, his, 'carol');
 
-  for (const [client, missing, detail] of [[bob, undefined, /too little space, or the maximum number of sources\.$/], [ada, 2, /files: it needs 2 bytes more\.$/]] as const) {
-    const refused = await give(client, his, 'ada');
-    assert.equal(refused.status, 422);
-    const problem = refused.json<{ bytesMissing?: number; detail: string; errors: { pointer: string }[] }>();
-    assert.equal(problem.bytesMissing, missing);
-    assert.match(problem.detail, detail);
-    assert.deepEqual(problem.errors.map(({ pointer }) => pointer), ['/username']);
-  }
-  const page = await bob.form(`/sources/${his}/transfer`, { username: 'ada' });
+  const refused = await carol.post(`/api/offers/${offer}/accept`);
+  assert.deepEqual([refused.status, refused.json()['bytesMissing']], [422, 2]);
+  assert.match(refused.json<{ detail: string }>().detail, /space for the source’s files: it needs 2 bytes more\.$/);
+  const page = await carol.form(`/offers/${offer}/accept`);
   assert.equal(page.status, 422);
-  assert.match(page.text, /too little space/);
+  assert.match(page.text, /role="alert">You lack the space/);
   assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 2);
-  assert.deepEqual([await told(ada), await told(bob)], [[], []]);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
 
-  assert.equal((await give(bob, other, 'ada')).status, 200, 'this one fits');
-  assert.equal((await give(ada, his, 'ada')).json()['bytesMissing'], 12);
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 22);
+  await carol.delete(`/api/posts/${postId}`);
+  assert.equal((await carol.post(`/api/offers/${offer}/accept`)).status, 204, 'it fits now');
+  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 3'), 20);
+  hub.db.exec('UPDATE upload_usage SET bytes = 40'); // as after a smaller quota
+  await giveTo(bob, empty, 'carol', carol);
 });
 
-test('a source without files can be given to whoever has no space left', async (t) => {
-  const hub = await startHub(t, { UPLOAD_QUOTA_BYTES: '12' });
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
-  const hers = await addNotes(ada);
-  await writePost(hub, { client: ada, sourceId: hers }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
-  hub.db.exec('UPDATE attachments SET bytes = 20; UPDATE upload_usage SET bytes = 20'); // as after a smaller quota
+test('an administrator is given a source at once, whatever they have already, so that everybody can leave', async (t) => {
+  const hub = await startHub(t, { UPLOAD_QUOTA_BYTES: '20', SOURCES_MAX: '1' });
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])) });
+  const feed = { kind: 'feed', url: `${origin.url}/feed`, visibility: 'private' };
+  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const give = async (id: unknown) => (await bob.post(`/api/sources/${id}/transfer`, { username: 'ada' })).status;
+  await ada.post('/api/sources', feed);
+  for (let n = 0; n < 2; n++) {
+    const sourceId = await addNotes(bob);
+    await writePost(hub, { client: bob, sourceId }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
+    assert.equal(await give(sourceId), 200);
+  }
+  assert.equal(await give((await bob.post('/api/sources', feed)).json()['id']), 200);
 
-  assert.equal((await bob.post(`/api/sources/${await addNotes(bob)}/transfer`, { username: 'ada' })).status, 200);
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 1'), 4);
+  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 24);
+  assert.match((await ada.page('/sources?show=mine')).text, /Mine\s*<span class="count">4</, 'all can be seen and managed');
 });
 
 test('the new owner of a webhook is told to make a new secret, and the one before that its secret goes along', async (t) => {
@@ -106,37 +114,32 @@ test('the new owner of a webhook is told to make a new secret, and the one befor
   assert.deepEqual(await told(bob), ['“Deploys” now belongs to someone else /sources']);
 });
 
-test('only the owner and administrators may give a source away, and only to somebody who can have it', async (t) => {
+test('only the owner and administrators may give a source away, and only to an account that can take it', async (t) => {
   const hub = await startHub(t);
-  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])), '/secret': serving(() => rss('Secret', [])) });
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
-  const carol = await hub.person('carol');
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])) });
+  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  await hub.person('dan');
+  hub.db.exec(`UPDATE accounts SET disabled_at = 1 WHERE username = 'dan'`);
   const open = await addNotes(bob);
   const hidden = await addNotes(bob, 'Hidden', 'private');
-  const feed = { kind: 'feed', url: `${origin.url}/feed` };
-  const feedId = (await bob.post('/api/sources', { ...feed, visibility: 'private' })).json<{ id: number }>().id;
-  await carol.post('/api/sources', feed);
+  const feed = { kind: 'feed', url: `${origin.url}/feed`, visibility: 'private' };
+  const [his] = await Promise.all([bob, carol].map((client) => client.post('/api/sources', feed)));
   const give = (client: typeof bob, id: number, username: unknown) =>
     client.post(`/api/sources/${id}/transfer`, { username });
 
   assert.equal((await give(hub.anybody, open, 'ada')).status, 401);
   assert.equal((await give(carol, open, 'carol')).status, 403);
   assert.equal((await give(carol, hidden, 'carol')).status, 404);
-  for (const unknown of ['nobody', '', undefined, 7, 'x'.repeat(40)]) {
+  for (const unknown of ['nobody', 'dan', '', undefined, 7, 'x'.repeat(40)]) {
     const refused = await give(bob, open, unknown);
     assert.equal(refused.status, 422, String(unknown));
     assert.equal(refused.json<{ errors: { pointer: string }[] }>().errors[0]?.pointer, '/username');
   }
   assert.equal((await give(bob, open, 'bob')).status, 409);
-  assert.equal((await give(bob, feedId, 'carol')).status, 409, 'she has that feed already');
-  const secret = { kind: 'feed', url: `${origin.url}/secret`, visibility: 'private' };
-  const [his] = await Promise.all([bob, carol].map((client) => client.post('/api/sources', secret)));
-  const refused = await give(bob, his?.json<{ id: number }>().id ?? 0, 'carol');
-  assert.deepEqual([refused.status, refused.json()['detail']], [422,
-    'This account already has the feed, too little space, or the maximum number of sources.'], 'hers is private');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 4);
-  assert.equal((await give(ada, hidden, 'carol')).status, 200, 'an administrator may');
+  const offer = await offerTo(bob, his?.json<{ id: number }>().id ?? 0, 'carol'); // says nothing of what she has
+  assert.deepEqual((await carol.post(`/api/offers/${offer}/accept`)).status, 409, 'she has that feed already');
+  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 3);
+  await giveTo(ada, hidden, 'carol', carol);
 });
 
 test('a transfer that fails half-way changes nothing and tells nobody', async (t) => {

@@ -9,6 +9,7 @@ import { readJson } from '../../../src/platform/http/body.ts';
 import { sanitizingHtml } from '../../../src/platform/markup/sanitize-html.ts';
 import { inSteps } from '../../../src/platform/markup/in-steps.ts';
 import { plainText, readingText } from '../../../src/platform/markup/plain-text.ts';
+import { createTurns, withTicket } from '../../../src/platform/turns.ts';
 import { takeBeginning } from '../../../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
 import { readingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
@@ -142,7 +143,9 @@ test('of long bodies that are there at once, one is parsed in each turn', async 
   });
   const parsedIn: number[] = [];
   let turn = 0;
-  const all = requests.map((request) => readJson(request, 2 ** 20).then(() => parsedIn.push(turn)));
+  const { ticket } = createTurns({ full: () => new Error('the queue is full') });
+  const all = requests.map((request) => withTicket(ticket(['network', '203.0.113.7']), () =>
+    readJson(request, 2 ** 20).then(() => parsedIn.push(turn))));
 
   await turnsDuring(async () => {
     const count = (): unknown => parsedIn.length < 10 && (turn++, setImmediate(count));

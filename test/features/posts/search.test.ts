@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { searchIndex } from '../../../src/features/posts/search-index-store.ts';
-import { addNotes, foundTitles } from '../../support/accounts.ts';
+import { addNotes, foundTitles, giveTo } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import type { Hub } from '../../support/hub.ts';
@@ -95,7 +95,7 @@ test('what becomes private, public or another’s is found by its new readers an
   await ada.patch(path, { visibility: 'private' });
   assert.deepEqual(await everybody(), [['Post'], [], []]);
   assert.deepEqual(indexed(hub, 'owl'), { open: 0, owners: { 1: 1 } });
-  await ada.post(`${path}/transfer`, { username: 'ben' });
+  await giveTo(ada, sourceId, 'ben', ben);
   assert.deepEqual(await everybody(), [[], ['Post'], []]);
   assert.deepEqual(indexed(hub, 'owl'), { open: 0, owners: { 2: 1 } });
   await ben.patch(path, { visibility: 'public' });
@@ -128,7 +128,7 @@ test('a large source changes its readers at once, and its posts follow in steps 
   assert.equal((await ben.get('/api/posts/1')).status, 404);
   assert.equal(await shown(ada), 30, 'a page of those that follow');
   assert.equal((await ada.get('/api/posts/1')).status, 200);
-  await ada.post(`${path}/transfer`, { username: 'ben' });
+  await giveTo(ada, sourceId, 'ben', ben);
   assert.deepEqual([await shown(ada), await shown(ben), await shown(hub.anybody)], [0, 30, 0]);
   await hub.work();
   assert.equal(count('WHERE is_public = 0 AND owner_id = 2'), 300);

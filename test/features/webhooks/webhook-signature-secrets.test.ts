@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { test } from 'node:test';
 import { deriveSealingKey, openSecret, SealedSecretError, sealSecret } from '../../../src/platform/secrets.ts';
-import { createSecret, secretKeys } from '../../../src/features/webhooks/verify-signature.ts';
+import { createSecret, signingKeys } from '../../../src/features/webhooks/verify-signature.ts';
 
 const KEY_FILE = Buffer.from('0123456789abcdef0123456789abcdef');
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -13,35 +13,39 @@ function withBytes(count: number): string {
   return `whsec_${randomBytes(count).toString('base64')}`;
 }
 
+function assertMalformed(secret: string): void {
+  assert.throws(() => signingKeys(secret), RangeError, JSON.stringify(secret));
+}
+
 test('a new secret has 24 to 64 random bytes, no padding to lose, and never comes twice', () => {
   const secrets = new Set(Array.from({ length: 200 }, createSecret));
   assert.equal(secrets.size, 200);
   for (const secret of secrets) {
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{44}$/);
-    assert.equal(secretKeys(secret)?.standard?.length, 33);
-    assert.equal(secretKeys(secret)?.github.toString(), secret);
+    assert.equal(signingKeys(secret).standard?.length, 33);
+    assert.equal(signingKeys(secret).github.toString(), secret);
   }
 });
 
 test('a whsec_ secret stands for 24 to 64 bytes in proper base64', () => {
-  for (const bytes of [24, 32, 33, 64]) assert.ok(secretKeys(withBytes(bytes)), `${bytes} bytes`);
-  for (const bytes of [0, 1, 23, 65, 4_096]) assert.equal(secretKeys(withBytes(bytes)), null, `${bytes} bytes`);
+  for (const bytes of [24, 32, 33, 64]) assert.equal(signingKeys(withBytes(bytes)).standard?.length, bytes);
+  for (const bytes of [0, 1, 23, 65, 4_096]) assertMalformed(withBytes(bytes));
   const padded = `whsec_${Buffer.alloc(25).toString('base64')}`;
   for (const secret of [
     '', 'whsec_', 'whsec_!!!not base64!!!not base64!!!not', padded.slice(0, -1), padded.slice(0, -2), `${padded}=`,
     `${SECRET} `, SECRET.replace('M', '-'), `whsec_ ${SECRET.slice(6)}`, `${SECRET}\n`, padded.replace('A==', 'B=='),
-  ]) assert.equal(secretKeys(secret), null, JSON.stringify(secret));
+  ]) assertMalformed(secret);
 });
 
 test('a secret of another service serves as text, in the form of GitHub alone', () => {
   const fine = ["It's a Secret to Everybody", 'Schlüssel für alle Türen', '0123456789abcdef', 'x'.repeat(256)];
   for (const secret of fine) {
-    assert.deepEqual(secretKeys(secret), { standard: null, github: Buffer.from(secret) });
+    assert.deepEqual(signingKeys(secret), { standard: null, github: Buffer.from(secret) });
   }
   for (const secret of [
     'too short a one', 'x'.repeat(257), ' sixteen with a space', 'a\nsecret with a line end', 'a\0b'.repeat(9),
     '\ud800 half a character',
-  ]) assert.equal(secretKeys(secret), null, JSON.stringify(secret));
+  ]) assertMalformed(secret);
 });
 
 test('a sealed secret opens with the key of the same file and for the same webhook', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  createSecret, includesAny, secretKeys, signingKeys, verifySignature as verifyWithKeys, type SignedRequest,
+  createSecret, includesAny, signingKeys, verifySignature as verifyWithKeys, type SignedRequest, type SigningKeys,
   type VerifiedEvent,
 } from '../../../src/features/webhooks/verify-signature.ts';
 import { randomBelow } from '../../support/random.ts';
@@ -36,7 +36,16 @@ const NOW = 1_800_000_000_000;
 const SECOND = 1_000;
 
 function verifySignature(request: SignedRequest, secrets: string[], now: number): VerifiedEvent | undefined {
-  return verifyWithKeys(request, secrets.filter(secretKeys).map(signingKeys), now);
+  return verifyWithKeys(request, secrets.flatMap(keysOf), now);
+}
+
+/** None for a malformed secret, with which nothing is signed. */
+function keysOf(secret: string): SigningKeys[] {
+  try {
+    return [signingKeys(secret)];
+  } catch {
+    return [];
+  }
 }
 
 function verifyFirst(signature: string, now = Number(FIRST.timestamp) * SECOND, secret = FIRST.secret) {

@@ -211,7 +211,7 @@ test('a clock set right by a few minutes after a rotation neither ends the old s
   for (const { ahead, answer } of [{ ahead: 5 * MINUTE, answer: 202 }, { ahead: 6 * MINUTE, answer: 401 }]) {
     const { hub, ada, hook } = await hubWithWebhook(t);
     const status = async (): Promise<number> => {
-      hub.passTime(2_000); // secrets are read once a second
+      hub.passTime(2_000);
       return (await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'a', {}))).status;
     };
     const rotatedAt = hub.now();

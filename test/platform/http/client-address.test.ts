@@ -1,7 +1,7 @@
 // Protects the address that limits count by: behind proxies, too, no client can choose it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressGroup, clientAddress, clientScheme } from '../../../src/platform/http/call-handler.ts';
+import { addressGroup, clientAddress, clientScheme, groupsOf } from '../../../src/platform/http/call-handler.ts';
 import { parseCidrs } from '../../../src/platform/net/address-guard.ts';
 import { startHub } from '../../support/hub.ts';
 
@@ -63,8 +63,10 @@ test('the scheme is what a trusted proxy says, and http otherwise', () => {
 
 test('addresses that one host commands are counted as one', () => {
   assert.equal(addressGroup('203.0.113.7'), '203.0.113.7');
-  assert.equal(addressGroup('2001:db8:1:2:3:4:5:6'), addressGroup('2001:0DB8:0001:2::ffff'));
-  assert.notEqual(addressGroup('2001:db8:1:2::1'), addressGroup('2001:db8:1:3::1'));
+  assert.equal(addressGroup('2001:db8:1:2:3:4:5:6'), addressGroup('2001:0DB8:0001:00ff::ffff'));
+  assert.notEqual(addressGroup('2001:db8:1:2::1'), addressGroup('2001:db8:1:102::1'));
+  assert.deepEqual(groupsOf('203.0.113.7'), ['network', '203.0.113.7']);
+  assert.deepEqual(groupsOf('2001:db8:1:102::1'), ['network', '2001:db8:1:0::/48', '2001:db8:1:100::/56']);
   assert.equal(addressGroup('::1'), addressGroup('::2'));
   assert.equal(addressGroup('fe80::1%eth0'), addressGroup('fe80::2'));
 });

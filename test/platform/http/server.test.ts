@@ -789,7 +789,7 @@ test('bodies that wait in memory share one budget: one address fills its own par
     met.push(limit);
     return tryLater(503, seconds, reason);
   });
-  const [one, more, other, third, fourth] = ['a', 'a', 'b', 'c', 'd'].map((who) => memory(who));
+  const [one, more, other, third, fourth] = ['a', 'a', 'b', 'c', 'd'].map((who) => memory([who]));
   const MIB = 1024 * 1024;
 
   one?.take(10 * MIB);

@@ -7,7 +7,7 @@ import { createHttpMetrics, HTTP_METRICS, type HttpMetrics } from '../../../src/
 const families = familiesFrom(HTTP_METRICS);
 
 function lines(metrics: HttpMetrics, pattern: RegExp): string[] {
-  return renderPrometheus(families({ http: metrics.read() })).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
+  return renderPrometheus(families({ http: metrics.read(), waits: [] })).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
 }
 
 test('an answer is counted once, under its method, route and code', () => {

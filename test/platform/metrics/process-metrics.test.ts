@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { nodeFacts, permissionFlags } from '../../../src/app/processes/confined-command.ts';
 import { familiesFrom, type Family, renderOpenMetrics, renderPrometheus } from '../../../src/platform/metrics/exposition.ts';
-import { createProcessMetrics } from '../../../src/platform/metrics/measure-process.ts';
-import { PROCESS_METRICS } from '../../../src/platform/metrics/process-metrics.ts';
+import { createProcessMetrics, PROCESS_METRICS } from '../../../src/platform/metrics/process-metrics.ts';
 import { requireTool } from '../../support/tools.ts';
 
 const PROJECT = join(import.meta.dirname, '../../..');
@@ -85,7 +84,7 @@ test('an open file is one more descriptor', { skip: process.platform !== 'linux'
 test('a confined process counts the descriptors that others see it hold', { skip: process.platform !== 'linux' && 'needs /proc' }, async (t) => {
   const script = `
     import { openSync } from 'node:fs';
-    import { createProcessMetrics } from '${PROJECT}/src/platform/metrics/measure-process.ts';
+    import { createProcessMetrics } from '${PROJECT}/src/platform/metrics/process-metrics.ts';
     const metrics = createProcessMetrics({ startedAtSeconds: 1 });
     for (let more = 0; more < 300; more++) openSync('/proc/self/limits');
     process.stdout.write(String(metrics.read().descriptors));
@@ -131,8 +130,7 @@ test('a scrape measures the lag that the next one reports', async (t) => {
 
 test('where /proc may not be read its numbers are left out, and the others stay', () => {
   const script = `
-    import { createProcessMetrics } from './src/platform/metrics/measure-process.ts';
-    import { PROCESS_METRICS } from './src/platform/metrics/process-metrics.ts';
+    import { createProcessMetrics, PROCESS_METRICS } from './src/platform/metrics/process-metrics.ts';
     import { familiesFrom } from './src/platform/metrics/exposition.ts';
     import { renderPrometheus } from './src/platform/metrics/exposition.ts';
     const metrics = createProcessMetrics({ startedAtSeconds: 1 });

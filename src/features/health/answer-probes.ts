@@ -1,0 +1,67 @@
+import { hasPassed, SECOND } from '../../platform/clock.ts';
+import { networksOf } from '../../platform/http/call-handler.ts';
+import type { Reply } from '../../platform/http/reply.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
+import { metLimit, once, type Hub } from '../hub/hub.ts';
+import { isOwnCheck } from './own-check.ts';
+
+/** Requests in a second from one address or IPv6 /56; a /48 may send twice as many. */
+const A_SECOND = 100;
+
+/** Answers that are made anew in a second, of each kind. More requests get the last one again. */
+const MADE_A_SECOND = 10;
+
+type MadeAnswer = { since: number; made: number; reply: Reply };
+
+type Probes = {
+  /** Counts a request; false if its networks have sent too many in this second. */
+  admit(networks: readonly string[]): boolean;
+  /** The answer of that kind, made within the last second. */
+  answer(kind: string, make: () => Reply): Reply;
+};
+
+/** Requests for health and metrics wait for nobody. So they are few, and cost little. `now`: a steady clock in ms. */
+export function createProbes(now: () => number): Probes {
+  const answers = new Map<string, MadeAnswer>();
+  const sent = new Map<string, number>();
+  let since = now();
+
+  return {
+    admit(networks) {
+      if (hasPassed(since, SECOND, now())) {
+        sent.clear();
+        since = now();
+      }
+      for (const network of networks) sent.set(network, (sent.get(network) ?? 0) + 1);
+      return networks.every((network, n) => (sent.get(network) ?? 0) <= A_SECOND * 2 ** n);
+    },
+
+    answer(kind, make) {
+      const last = answers.get(kind);
+      const isOver = !last || hasPassed(last.since, SECOND, now());
+      if (!isOver && last.made >= MADE_A_SECOND) return last.reply;
+      const [since, made] = isOver ? [now(), 1] : [last.since, last.made + 1];
+      const reply = make();
+      answers.set(kind, { since, made, reply });
+      return reply;
+    },
+  };
+}
+
+const probes = once((_hub: Hub) => createProbes(() => performance.now()));
+
+/**
+ * Throws 429 beyond 100 probes a second from one network. The hub's own check, which shows the secret in DATA_DIR/run,
+ * is always admitted.
+ */
+export function admitProbe(hub: Hub, { address, headers }: HubRequest): void {
+  const [host, ...larger] = networksOf(address);
+  if (isOwnCheck(hub, headers)) return;
+  if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;
+  throw metLimit(hub, 'probes', 1, 'Health and metrics are asked for too often.');
+}
+
+/** The answer to a probe of that kind, of at most a second's age. */
+export function answerProbe(hub: Hub, kind: string, make: () => Reply): Reply {
+  return probes(hub).answer(kind, make);
+}

@@ -1,0 +1,98 @@
+import { byteSize } from '../../platform/in-words.ts';
+import { HttpError, notFound } from '../../platform/http/reply.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { bytesLeft } from '../attachments/receive-upload.ts';
+import { audit, type By } from '../audit/audit.ts';
+import type { Hub } from '../hub/hub.ts';
+import { notifications } from '../notifications/notification-store.ts';
+import { posts } from '../posts/post-store.ts';
+import { mayManage, sources, type Source } from '../sources/source-store.ts';
+import { sourcesLeft, tooManySources } from './add-source.ts';
+import { changeOwner } from './give-source.ts';
+import { offers, type Offer } from './offer-store.ts';
+import { offersPath } from './tell-followers.ts';
+
+/** An open offer. 410 if it has ended, 404 if there was none or the viewer is not concerned. */
+function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): Offer {
+  const offer = offers(hub).find(id);
+  if (offer && mayAnswer(offer)) return offer;
+  if (!offer && offers(hub).wasMade(id)) throw new HttpError(410, 'This offer has ended.');
+  throw notFound('offer');
+}
+
+function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
+  return openOffer(hub, id, ({ receiverId }) => receiverId === viewer.id);
+}
+
+/**
+ * Makes the viewer the owner of a source that was offered to them. 409 or 422 with the limit in the way; the offer then
+ * stays open.
+ */
+export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
+  const offer = receivedOffer(hub, id, by.viewer);
+  return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {
+    receivedOffer(hub, id, by.viewer); // again: it may have ended meanwhile
+    requireRoom(hub, source, by.viewer);
+  });
+}
+
+/** Every bound on what an account owns is checked here, before it accepts a source. Administrators are exempt. */
+function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
+  if (role === 'admin') return;
+  const same = source.feedUrl === null ? undefined : sources(hub).idOfFeed(source.feedUrl, id);
+  if (same !== undefined) {
+    throw new HttpError(409, 'You already have a source of the same feed.', { members: { sourceId: same } });
+  }
+  if (sourcesLeft(hub, id) === 0) throw tooManySources(hub);
+  const bytes = posts(hub).fileBytes(source);
+  const missing = bytes - bytesLeft(hub, id);
+  if (bytes === 0 || missing <= 0) return;
+  const detail = `You lack the space for the source’s files: it needs ${byteSize(missing)} more.`;
+  throw new HttpError(422, detail, { members: { bytesMissing: missing } });
+}
+
+/** Declines an offer to the viewer; the sender and the owner are notified. */
+export function declineOffer(hub: Hub, id: number, by: By): void {
+  hub.db.write('decline offer', () => {
+    const offer = receivedOffer(hub, id, by.viewer);
+    offers(hub).end(id);
+    audit(hub, 'source.offer-declined', by, targetOf(offer), { offer: id });
+    tellSenders(hub, offer, 'source.offer-declined', 'was declined');
+  });
+}
+
+/** Withdraws an offer of a source that the viewer may manage, with the receiver's notification of it. */
+export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
+  return hub.db.write('withdraw offer', () => {
+    const offer = openOffer(hub, id, ({ sourceId }) => {
+      const source = sources(hub).find(sourceId);
+      return source !== undefined && mayManage(source, by.viewer);
+    });
+    offers(hub).remove(id);
+    notifications(hub).removeAbout(offersPath(offer.sourceId), 100);
+    audit(hub, 'source.offer-withdrawn', by, targetOf(offer), { offer: id });
+    return offer;
+  });
+}
+
+/** Ends up to `limit` offers that nobody answered in time, in the caller's transaction. Returns how many. */
+export function endExpiredOffers(hub: Hub, limit: number): number {
+  const expired = offers(hub).expired(limit);
+  for (const offer of expired) {
+    offers(hub).end(offer.id);
+    tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
+  }
+  return expired.length;
+}
+
+function targetOf({ sourceId, title }: Offer) {
+  return { kind: 'source', id: sourceId, name: title };
+}
+
+function tellSenders(hub: Hub, { sourceId, senderId, title }: Offer, kind: string, happened: string): void {
+  const ownerId = sources(hub).find(sourceId)?.ownerId ?? senderId;
+  for (const accountId of new Set([senderId, ownerId])) {
+    const told = `The offer of “${title}” ${happened}`;
+    notifications(hub).add({ accountId, kind, title: told, path: `/sources/${sourceId}` });
+  }
+}

@@ -1,0 +1,106 @@
+import { DAY } from '../../platform/clock.ts';
+import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
+import { displayNameOf } from '../accounts/account-store.ts';
+import { store } from '../hub/hub.ts';
+import { joinSource } from '../sources/source-store.ts';
+
+export const OFFER_LIFETIME = 14 * DAY;
+/** Received offers are counted up to this number. */
+const OFFERS_COUNTED = 100;
+/** How long a declined or expired offer is remembered, so that a source is handed over to another follower next. */
+export const ENDED_OFFERS_KEPT = 90 * DAY;
+
+/** A source that `senderId`, its owner or an administrator, has offered to `receiverId`. Times in unix ms. */
+export type Offer = {
+  id: number; sourceId: number; title: string;
+  senderId: number; sender: string; // the display name
+  receiverId: number; receiver: string;
+  toFollower: number; // 1: the hub chose a follower, and the sender must not learn whom
+  offeredAt: number; expiresAt: number;
+  endedAt: number | null; // declined, or found to have expired
+};
+
+type NewOffer = Pick<Offer, 'sourceId' | 'senderId' | 'receiverId' | 'toFollower'>;
+type Asked = { accountId: number; after: number; limit: number; now: number };
+
+const TIMES: StoredTime[] = [{ table: 'source_offers', column: 'offered_at', furthest: 0, along: 'expires_at' }];
+
+const SELECT = `
+  SELECT o.id, o.source_id AS sourceId, s.title, o.sender_id AS senderId, ${displayNameOf('o.sender_id')} AS sender,
+         o.receiver_id AS receiverId, ${displayNameOf('o.receiver_id')} AS receiver, o.to_follower AS toFollower,
+         o.offered_at AS offeredAt, o.expires_at AS expiresAt, o.ended_at AS endedAt
+    FROM source_offers o ${joinSource('o.source_id')}`;
+const OPEN = 'ended_at IS NULL AND expires_at > @now';
+
+/**
+ * Sources offered to members. Triggers remove the offers of a source that is deleted or has a new owner, and those of
+ * an account that leaves, is disabled or may no longer give the source away.
+ */
+export const offers = store(({ db, clock }) => {
+  const select = db.prepare<[{ id: number; now: number }], Offer>('offer', `${SELECT} WHERE o.id = @id AND ${OPEN}`);
+  const selectOfSource = db.prepare<[{ sourceId: number; now: number }], Offer>('offer of source',
+    `${SELECT} WHERE o.source_id = @sourceId AND ${OPEN}`);
+  const selectOpen = db.prepare<[Asked], Offer>('open offers of account', `
+    ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after AND ${OPEN}
+     ORDER BY o.id LIMIT @limit`);
+  const selectAll = db.prepare<[Omit<Asked, 'now'>], Offer>('offers of account', `
+    ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after
+     ORDER BY o.id LIMIT @limit`);
+  const selectGiven = db.prepare<[number], { seq: number }>('whether an id of offers was given',
+    `SELECT seq FROM sqlite_sequence WHERE name = 'source_offers' AND seq >= ?`);
+  const selectAsked = db.prepare<[number], { id: number }>('who was offered a source',
+    'SELECT receiver_id AS id FROM source_offers WHERE source_id = ?');
+  const countSent = db.prepare<[{ id: number; now: number }], { n: number }>('count sent offers',
+    `SELECT COUNT(*) AS n FROM source_offers WHERE sender_id = @id AND ${OPEN}`);
+  const countReceived = db.prepare<[{ id: number; now: number }], { n: number }>('count received offers', `
+    SELECT COUNT(*) AS n FROM
+      (SELECT 1 FROM source_offers WHERE receiver_id = @id AND ${OPEN} LIMIT ${OFFERS_COUNTED})`);
+  const removeSame = db.prepare<[NewOffer]>('remove ended offer',
+    'DELETE FROM source_offers WHERE source_id = @sourceId AND receiver_id = @receiverId');
+  const insert = db.prepare<[NewOffer & { now: number; expiresAt: number }], { id: number }>('offer source', `
+    INSERT INTO source_offers (source_id, sender_id, receiver_id, to_follower, offered_at, expires_at)
+    VALUES (@sourceId, @senderId, @receiverId, @toFollower, @now, @expiresAt) RETURNING id`);
+  const end = db.prepare<[number, number]>('end offer', 'UPDATE source_offers SET ended_at = ? WHERE id = ?');
+  const remove = db.prepare<[number]>('remove offer', 'DELETE FROM source_offers WHERE id = ?');
+  const selectExpired = db.prepare<[number, number], Offer>('expired offers',
+    `${SELECT} WHERE o.ended_at IS NULL AND o.expires_at <= ? ORDER BY o.expires_at LIMIT ?`);
+  const removeEnded = db.prepare<[number, number]>('forget ended offers', `
+    DELETE FROM source_offers WHERE id IN (SELECT id FROM source_offers WHERE ended_at <= ? LIMIT ?)`);
+
+  return {
+    /** An open offer. */
+    find: (id: number): Offer | undefined => select.get({ id, now: clock() }),
+    /** Whether there was ever an offer with this id. */
+    wasMade: (id: number): boolean => selectGiven.get(id) !== undefined,
+    /** The open offer of a source. */
+    ofSource: (sourceId: number): Offer | undefined => selectOfSource.get({ sourceId, now: clock() }),
+    /** Open offers that the account has sent or received, by id. */
+    openOf: (accountId: number, after: number, limit: number): Offer[] =>
+      selectOpen.all({ accountId, after, limit, now: clock() }),
+    /** The same with those that are remembered. */
+    listOf: (accountId: number, after: number, limit: number): Offer[] => selectAll.all({ accountId, after, limit }),
+    /** The accounts that the source is offered to, or was in the last 90 days. */
+    askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),
+    /** How many open offers the account has sent. */
+    countSent: (id: number): number => countSent.get({ id, now: clock() })?.n ?? 0,
+    /** How many open offers the account has received, counted up to OFFERS_COUNTED. */
+    countReceived: (id: number): number => countReceived.get({ id, now: clock() })?.n ?? 0,
+
+    /** Adds an open offer; the source must have none. */
+    add(offer: NewOffer): Offer {
+      removeSame.run(offer);
+      const row = insert.get({ ...offer, now: clock(), expiresAt: clock() + OFFER_LIFETIME });
+      const added = row && select.get({ id: row.id, now: clock() });
+      if (!added) throw new Error('offer was not made');
+      return added;
+    },
+
+    /** Ends an offer that was declined or has expired. */
+    end: (id: number): void => void end.run(clock(), id),
+    remove: (id: number): void => void remove.run(id),
+    expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
+    /** Removes up to `limit` offers that ended long ago. Returns how many. */
+    forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,
+    bringBackTimes: createTimeRepair(db, clock, TIMES),
+  };
+});

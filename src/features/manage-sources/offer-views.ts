@@ -1,0 +1,71 @@
+import { plural } from '../../platform/in-words.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Offer } from './offer-store.ts';
+
+/** `visible`: ids of the sources that the viewer may open. `refused`: the offer that could not be accepted, and why. */
+type ShownOffers = {
+  received: Offer[]; sent: Offer[]; next: string | null; visible: Set<number>; times: Times;
+  refused?: { id: number; problem: HttpError } | undefined;
+};
+
+/** Page: the open offers that a member has received and sent. */
+export function offersPage(shown: ShownOffers): Page {
+  const { received, sent, next } = shown;
+  const main = html`
+<p class="hint">A source that is offered to you stays with its owner until you accept it. Then it belongs to you, with
+  all its posts and files. An offer that is no longer listed has ended.</p>
+${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
+  received.map((offer) => receivedItem(offer, shown))}</ul>`}
+${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
+${received.length + sent.length === 0 && html`<p class="empty">No open offers.</p>`}
+${next && html`<p class="more"><a class="button" rel="next" href="/offers?cursor=${next}">More offers</a></p>`}`;
+  return { title: 'Offers', main, bar: html`<h1>Offers</h1>`, section: 'sources' };
+}
+
+function receivedItem(offer: Offer, { times, refused, visible }: ShownOffers): Html {
+  const { id, sourceId, title, sender, expiresAt } = offer;
+  const problem = refused?.id === id ? refused.problem : undefined;
+  return html`
+  <li id="source-${sourceId}"><div>${titleOf(offer, visible.has(sourceId))}
+    <p class="meta">from <bdi>${sender}</bdi>, open until ${showTime(times, expiresAt)}</p>
+    ${problem && html`<p class="fault" role="alert">${problem.message}</p>`}</div>
+    <div class="actions"><form method="post" action="/offers/${id}/accept">
+      <button class="primary" aria-label="Accept ${title}" ${problem && html`autofocus`}>Accept</button></form>
+    <form method="post" action="/offers/${id}/decline">
+      <button class="secondary" aria-label="Decline ${title}">Decline</button></form></div></li>`;
+}
+
+function sentItem(offer: Offer, { times }: ShownOffers): Html {
+  return html`
+  <li><div>${titleOf(offer, true)}
+    <p class="meta">to ${receiverOf(offer)}, open until ${showTime(times, offer.expiresAt)}</p></div>
+    ${withdrawForm(offer)}</li>`;
+}
+
+function titleOf({ sourceId, title }: Offer, isLink: boolean): Html {
+  return isLink ? html`<a class="title" href="/sources/${sourceId}" dir="auto">${title}</a>`
+    : html`<span class="title" dir="auto">${title}</span>`;
+}
+
+function receiverOf({ toFollower, receiver }: Offer): Html {
+  return toFollower ? html`the person who has followed it longest` : html`<bdi>${receiver}</bdi>`;
+}
+
+function withdrawForm({ id, title }: Offer): Html {
+  return html`<form method="post" action="/offers/${id}/withdraw">
+    <button class="secondary" aria-label="Withdraw the offer of ${title}">Withdraw</button></form>`;
+}
+
+/** The open offer of a source, for its managers. */
+export function offerNotice(offer: Offer, times: Times): Html {
+  return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. Nothing
+  changes until they accept.</span>${withdrawForm(offer)}</div>`;
+}
+
+/** Tells a member how many sources they are offered; nothing for none. */
+export function offeredNotice(offered: number): Html | false {
+  return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
+<a href="/offers">See offers</a></p>`;
+}
