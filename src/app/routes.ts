@@ -52,10 +52,10 @@ const REPAIRS = { usesReserve: true };
 /** All routes of the hub: method and path, required access, summary and handler. */
 const ROUTES: ((hub: Hub) => Route)[] = [
   // Must come before the pages, because `/sources/:id` matches these paths too.
-  at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: true }),
-  at('GET /posts.json', 'public', 'Newest posts as JSON Feed', feeds.showJsonFeed, { cached: true }),
-  at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', feeds.showAtomFeed, { cached: true }),
-  at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', feeds.showJsonFeed, { cached: true }),
+  at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: [] }),
+  at('GET /posts.json', 'public', 'Newest posts as JSON Feed', feeds.showJsonFeed, { cached: [] }),
+  at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', feeds.showAtomFeed, { cached: [] }),
+  at('GET /sources/:id.json', 'public', 'Posts of a source as JSON Feed', feeds.showJsonFeed, { cached: [] }),
 
   at('POST /api/accounts', 'public', 'Join by an invitation', accounts.createAccount),
   at('POST /api/session', 'public', 'Sign in', accounts.createSession, REPAIRS),
@@ -195,24 +195,28 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at(
     'GET /api/posts', 'public', 'Posts, newest first; q searches their words, view names a reading list',
-    posts.listPosts, { cached: true },
+    posts.listPosts, { cached: ['view', 'source', 'q', 'cursor', 'limit', 'folder'] },
   ),
-  at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: true }),
+  at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: [] }),
   at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', writing.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
   at(
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
     deletion.deletePost),
-  at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, { cached: true }),
-  at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', showManifest, {
-    cached: true,
+  at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, {
+    cached: ['q', 'cursor', 'limit', 'said'],
   }),
-  at('GET /public', 'public', 'Page: the public posts, and searching them', publicPages.showPublic, { cached: true }),
+  at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', showManifest, {
+    cached: [],
+  }),
+  at('GET /public', 'public', 'Page: the public posts, and searching them', publicPages.showPublic, {
+    cached: ['q', 'cursor', 'limit'],
+  }),
   ...['all', 'starred', 'folders/:name'].map((list) =>
     at(`GET /${list}`, 'member', 'Page: posts of a reading list', listPages.showList)),
   ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
-  at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: true }),
+  at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/source', 'member', 'Form: make a source of own posts', writePages.submitOwnSource),
@@ -292,7 +296,7 @@ export function hubRoutes(hub: Hub): Route[] {
 export function withOpenApi(routes: Route[], info: Info): Route[] {
   let reply: Reply | undefined;
   const describe = (): Reply => (reply ??= describeApi(all, info));
-  const own = route('GET /api/openapi.json', 'public', 'This description, as OpenAPI 3.1', describe, { cached: true });
+  const own = route('GET /api/openapi.json', 'public', 'This description, as OpenAPI 3.1', describe, { cached: [] });
   const all = [...routes, own];
   return all;
 }

@@ -6,29 +6,12 @@ import { MAX_PAGE_BYTES } from '../../src/platform/http/answer-request.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { startHub, type Hub } from '../support/hub.ts';
 import { submitForm } from '../support/own-posts.ts';
+import { worstAddresses } from '../support/worst-addresses.ts';
+import { WORST_MARKUP, WORST_TEXTS } from '../support/worst-posts.ts';
 import { addWorstRows } from '../support/worst-rows.ts';
 
 const Q = '"';
 const POST = 400_000; // characters that a post may have
-
-/** Texts of a post that become much longer on a page. */
-const TEXTS: Record<string, string> = {
-  ampersands: '&'.repeat(POST),
-  'quotation marks': Q.repeat(POST),
-  mixed: `&<"'`.repeat(POST / 4),
-  'three bytes each': '漢'.repeat(POST),
-  'short lines': 'a\n\n'.repeat(POST / 3),
-  addresses: 'http://a '.repeat(Math.floor(POST / 9)),
-};
-
-const MARKUP: Record<string, string> = {
-  ampersands: '&'.repeat(POST),
-  tables: '<table><td>漢</table>'.repeat(Math.floor(POST / 20)),
-  'tables and links': '<a href=http://a>漢</a><table><td>漢</table>'.repeat(Math.floor(POST / 43)),
-  paragraphs: '<p>漢'.repeat(POST / 4),
-  images: '<img src=http://a/b.png>'.repeat(Math.floor(POST / 24)),
-  preformatted: '<pre>漢'.repeat(Math.floor(POST / 6)),
-};
 
 async function hubWithWorstRows(t: TestContext) {
   const hub = await startHub(t);
@@ -53,36 +36,8 @@ function measuring(t: TestContext) {
   };
 }
 
-/** A path for each address of a page; those that are not named here are asked for as they are. */
-const PATHS: Record<string, string[]> = {
-  '/': ['/', '/?limit=100', `/?q=${Q.repeat(3_000)}`],
-  '/all': ['/all', `/all?q=${Q.repeat(3_000)}`, '/all?q='],
-  '/public': ['/public?limit=100', `/public?limit=100&q=${'x '.repeat(3_000)}`, `/public?q=${Q.repeat(4_500)}`],
-  '/folders/:name': [`/folders/${encodeURIComponent(`${Q.repeat(95)}2`)}`],
-  '/sources': [
-    '/sources?limit=100', '/sources?show=mine', '/sources?show=others', `/sources?folder=${Q.repeat(95)}2000`,
-    `/sources?q=${Q.repeat(3_000)}`,
-  ],
-  '/sources/imports/:id': ['/sources/imports/1'],
-  '/sources/:id': ['/sources/1', '/sources/2', '/sources/1?limit=100'],
-  '/sources/:id/settings': ['/sources/1/settings', '/sources/2/settings'],
-  '/write': ['/write', '/write?source=1999'],
-  '/history': ['/history?limit=100'],
-  '/notifications': ['/notifications?limit=100'],
-  '/sources/:source/posts/:id': ['/sources/1/posts/1'],
-  '/folders/:name/posts/:id': [`/folders/${encodeURIComponent(`${Q.repeat(95)}1`)}/posts/1`],
-};
-
-const BY_STATE = ['/admin/jobs', '/admin/alerts'];
-
 /** Pages that show nothing of what is stored, or lead elsewhere. */
 const ELSEWHERE = ['/join/:token', '/new-password/:token', '/sign-in'];
-
-function addressesOf(path: string): string[] {
-  const one = path.replace(/:\w+/g, '1');
-  const isList = path.startsWith('/admin/') && one === path;
-  return PATHS[path] ?? (isList ? [one, `${one}?limit=100`, ...BY_STATE.includes(one) ? [`${one}?state=all`] : []] : [one]);
-}
 
 test('every page of a hub full of the longest texts fits', async (t) => {
   const { hub, ada } = await hubWithWorstRows(t);
@@ -91,7 +46,7 @@ test('every page of a hub full of the longest texts fits', async (t) => {
   const sizes = measuring(t);
   for (const { path, access } of pages) {
     if (ELSEWHERE.includes(path)) continue;
-    for (const one of addressesOf(path)) {
+    for (const one of worstAddresses(path)) {
       for (const client of access === 'public' ? [hub.anybody, ada] : [ada]) {
         sizes.add(one.slice(0, 100), await client.page(one));
       }
@@ -114,7 +69,7 @@ async function sendPost(hub: Hub, ada: Client, path: string, fields: Record<stri
 test('a post in whatever text fits into its page, its form, a preview and a refusal', async (t) => {
   const { hub, ada } = await hubWithWorstRows(t);
   const sizes = measuring(t);
-  for (const [contentType, texts] of [['text/plain', TEXTS], ['text/html', MARKUP]] as const) {
+  for (const [contentType, texts] of [['text/plain', WORST_TEXTS], ['text/html', WORST_MARKUP]] as const) {
     for (const [name, content] of Object.entries(texts)) {
       const what = `${name} as ${contentType}`;
       const fields = { contentType, content };

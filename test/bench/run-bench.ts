@@ -18,6 +18,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   sync: async () => (await import('./bench-sync.ts')).benchSync(),
   webhooks: async () => (await import('./bench-webhooks.ts')).benchWebhooks(),
   fairness: async () => (await import('./bench-fairness.ts')).benchFairness(),
+  routes: async () => (await import('./bench-routes.ts')).benchRoutes(),
   retention: async () => (await import('./bench-retention.ts')).benchRetention(),
   backup: async () => (await import('./bench-backup.ts')).benchBackup(),
   restic: async () => (await import('./bench-restic.ts')).benchRestic(),

@@ -3576,8 +3576,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what may hold secrets is kept by no browser',
     file: 'src/features/manage-sources/source-routes.ts',
-    from: `'attachment; filename="content-hub.opml"', 'cache-control': 'no-store'`,
-    to: `'attachment; filename="content-hub.opml"'`,
+    from: `    'cache-control': 'no-store', // addresses of feeds may hold secrets\n`,
+    to: '',
     test: 'test/app/kept-by-browsers.test.ts',
     name: 'everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept',
   },

@@ -50,7 +50,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   };
   return {
     stylesheet: () => current().path,
-    route: route('GET /assets/:hash/hub.css', 'public', 'Asset: hub.css', ({ path }) => show(path), { cached: true }),
+    route: route('GET /assets/:hash/hub.css', 'public', 'Asset: hub.css', ({ path }) => show(path), { cached: [] }),
   };
 }
 
@@ -62,7 +62,7 @@ function readAsset(name: string, contentType: string): Asset {
   const path = `/assets/${shortHash(content)}/${name}` as const;
   const body = contentType === 'image/png' ? content : content.toString();
   const reply: Reply = { status: 200, headers: { 'content-type': contentType, ...FOR_EVER }, body };
-  const answering = route(`GET ${path}`, 'public', `Asset: ${name}`, () => reply, { cached: true });
+  const answering = route(`GET ${path}`, 'public', `Asset: ${name}`, () => reply, { cached: [] });
   const hash = `sha256-${createHash('sha256').update(content).digest('base64')}`;
   return { path, hash, route: answering };
 }

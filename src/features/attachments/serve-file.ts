@@ -6,9 +6,11 @@ import { contentText, html, trusted, type Html } from '../../platform/http/html.
 import { HttpError, type Reply, type ReplyHeaders } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { dressMarkup } from '../../platform/markup/dress-markup.ts';
-import { plainText } from '../../platform/markup/plain-text.ts';
+import { inSteps } from '../../platform/markup/in-steps.ts';
+import { readingText } from '../../platform/markup/plain-text.ts';
 import { showImages } from '../../platform/markup/remote-media.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { attachmentPath, type LinkHub } from './attachment-links.ts';
 import type { Attachment } from './attachment-store.ts';
@@ -97,7 +99,9 @@ const CONTENT_BYTES = 1.5 * 1024 * 1024;
  * lately stay links to their publisher. Content over `maxBytes` becomes plain text: each tag gets more attributes, so a
  * post of many small tags grows several times longer.
  */
-export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent, maxBytes = CONTENT_BYTES): Html {
+export async function contentOnPage(
+  hub: LinkHub & StoreHub, post: PostContent, maxBytes = CONTENT_BYTES,
+): Promise<Html> {
   const sizes = sizesOf(hub, post.attachments);
   const missing = missingAmong(hub, post.attachments);
   const attachments = post.attachments.filter(({ id }) => !missing.has(id));
@@ -109,14 +113,17 @@ export function contentOnPage(hub: LinkHub & StoreHub, post: PostContent, maxByt
 /** Bytes of `&amp;`, the longest character in HTML text. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** The post's text, cut to at most `maxBytes`. */
-function asPlainText(contentHtml: string, maxBytes: number): Html {
-  const text = plainText(contentHtml);
-  const isWhole = contentText(text).bytes.length <= maxBytes;
-  const shown = isWhole ? text : excerpt(text, Math.floor(maxBytes / MAX_CHARACTER_BYTES));
+/** The post's text, cut to at most `maxBytes`. Others have turns between the steps, each of which reads all of it. */
+async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
+  const text = await inSteps(readingText(contentHtml));
+  const whole = contentText(text);
+  await nextTurn();
+  const isWhole = whole.bytes.length <= maxBytes;
+  const shown = isWhole ? whole : contentText(excerpt(text, Math.floor(maxBytes / MAX_CHARACTER_BYTES)));
+  await nextTurn();
   return html`<p class="hint">This post is too long to show with its formatting. ${
     isWhole ? 'Its plain text' : 'The beginning of its plain text'} follows.</p>
-<pre tabindex="0">${contentText(shown)}</pre>`;
+<pre tabindex="0">${shown}</pre>`;
 }
 
 /** The post's content with its images at the hub's addresses; `origin` goes before their paths. */

@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream';
 import { inBatches } from '../../platform/db/batched-writes.ts';
+import { inChunks } from '../../platform/http/reply.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
@@ -57,27 +59,25 @@ function attribute(element: XmlElement, name: string): string | undefined {
 /** A feed to export. */
 type ExportedFeed = { title: string; url: string; siteUrl: string | null; folder: string | null };
 
-/** The feeds as OPML 2.0, by folder; those without one come first. */
-function writeOpml(feeds: ExportedFeed[], createdAt: number): string {
+/** The feeds as OPML 2.0 in pieces, by folder; those without one come first. */
+function* writingOpml(feeds: ExportedFeed[], createdAt: number): Generator<string> {
   const byFolder = Map.groupBy(feeds, ({ folder }) => folder);
-  const folders = [...byFolder.keys()].filter((name) => name !== null).sort();
-  const loose = (byFolder.get(null) ?? []).map((feed) => outline(feed, '    '));
-  return `<?xml version="1.0" encoding="UTF-8"?>
+  yield `<?xml version="1.0" encoding="UTF-8"?>
 <opml version="2.0">
   <head>
     <title>Content Hub</title>
     <dateCreated>${new Date(createdAt).toUTCString()}</dateCreated>
   </head>
   <body>
-${loose.join('')}${folders.map((name) => group(name, byFolder.get(name) ?? [])).join('')}  </body>
-</opml>
 `;
-}
-
-function group(name: string, feeds: ExportedFeed[]): string {
-  const text = escapeHtml(name);
-  const inside = feeds.map((feed) => outline(feed, '      ')).join('');
-  return `    <outline text="${text}" title="${text}">\n${inside}    </outline>\n`;
+  for (const feed of byFolder.get(null) ?? []) yield outline(feed, '    ');
+  for (const name of [...byFolder.keys()].filter((name) => name !== null).sort()) {
+    const text = escapeHtml(name);
+    yield `    <outline text="${text}" title="${text}">\n`;
+    for (const feed of byFolder.get(name) ?? []) yield outline(feed, '      ');
+    yield '    </outline>\n';
+  }
+  yield '  </body>\n</opml>\n';
 }
 
 function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string {
@@ -90,10 +90,10 @@ function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string 
 const BATCH = 1_000;
 
 /**
- * The feeds of an account as OPML 2.0. Followed sources of other owners get the address of this hub's feed, because the
- * original address may hold a secret.
+ * The feeds of an account as OPML 2.0, written while it is sent: addresses may be 4,096 characters long. Followed
+ * sources of other owners get the address of this hub's feed, because the original address may hold a secret.
  */
-export function exportOpml(hub: Hub, accountId: number): string {
+export function exportOpml(hub: Hub, accountId: number): Readable {
   const followed = new Map([...inBatches<Follow>((last) => follows(hub).listOf(accountId, last?.sourceId ?? 0, BATCH))]
     .map((follow) => [follow.sourceId, follow.folder]));
   const own = inBatches<Source>((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
@@ -107,7 +107,7 @@ export function exportOpml(hub: Hub, accountId: number): string {
     const url = `${hub.config.baseUrl}/sources/${id}.atom`;
     return source?.visibility === 'public' ? [exported(source, url, folder)] : [];
   });
-  return writeOpml([...feeds, ...others], hub.clock());
+  return inChunks(writingOpml([...feeds, ...others], hub.clock()));
 }
 
 function exported({ title, siteUrl }: Source, url: string, folder: string | null): ExportedFeed {

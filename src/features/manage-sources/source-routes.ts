@@ -1,7 +1,7 @@
 import { isoTime } from '../../platform/clock.ts';
 import { readBody, readJson } from '../../platform/http/body.ts';
 import { nextLink, pathId, readLimit, readPage } from '../../platform/http/input.ts';
-import { HttpError, json, noContent, text, type Reply } from '../../platform/http/reply.ts';
+import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { iconUrl } from '../attachments/icon-views.ts';
@@ -72,9 +72,11 @@ function transferredJson(hub: Hub, { source, offer }: Transferred, viewer: Viewe
 }
 
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
-  // Addresses of feeds may hold secrets.
-  const headers = { 'content-disposition': 'attachment; filename="content-hub.opml"', 'cache-control': 'no-store' };
-  return text(exportOpml(hub, viewer.id), 'text/x-opml; charset=utf-8', headers);
+  const headers = {
+    'content-type': 'text/x-opml; charset=utf-8', 'content-disposition': 'attachment; filename="content-hub.opml"',
+    'cache-control': 'no-store', // addresses of feeds may hold secrets
+  };
+  return { status: 200, headers, body: exportOpml(hub, viewer.id) };
 }
 
 export async function importOpmlJson(hub: Hub, req: MemberRequest): Promise<Reply> {

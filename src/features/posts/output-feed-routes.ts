@@ -15,6 +15,9 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
+/** Bytes of contents in a feed. Posts that do not fit have their summary and a link. */
+const FEED_BYTES = 1024 * 1024;
+
 export function showAtomFeed(hub: Hub, req: HubRequest): Reply {
   return text(atomFeed(hub, requestedFeed(hub, req)), 'application/atom+xml; charset=utf-8');
 }
@@ -31,7 +34,9 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
   const about = source
     ? { id: urnOf(source.idSeed, 'feed'), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
     : { id: urnOf(hubSeed(hub), 'posts'), title: hubLook(hub).read().name, homeUrl: `${baseUrl}/` };
-  return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fittingContents(hub, newest)) };
+  const isTooLong = (newest[0]?.contentBytes ?? 0) > FEED_BYTES;
+  const whole = isTooLong ? 0 : fittingContents(hub, newest);
+  return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, whole) };
 }
 
 /**

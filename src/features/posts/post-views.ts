@@ -80,9 +80,9 @@ const PRIVATE = html`<span class="tag">private</span>`;
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
 /** A whole post; `after` is shown below it. */
-export function postArticle(
+export async function postArticle(
   hub: Hub, post: WholePost, times: Times, may: { change: boolean }, after?: Html | false,
-): Html {
+): Promise<Html> {
   const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
   const beside = picturesBeside(post, files).flatMap((file) => picture(hub, file) ?? []);
@@ -90,6 +90,7 @@ export function postArticle(
   const icon = sourceIcon(hub, { id: post.sourceId, title: post.sourceTitle });
   const minutes = Math.round(textLength(post.contentHtml) / READ_IN_A_MINUTE);
   const [deck, language] = [deckOf(post), languageOf(post)];
+  const content = await contentOnPage(hub, post);
   return html`
 <article>
 <header class="post-head">
@@ -101,7 +102,7 @@ ${post.isPublic === 0 && PRIVATE}</p>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
-<div class="prose" dir="auto" ${language}>${contentOnPage(hub, post)}</div>
+<div class="prose" dir="auto" ${language}>${content}</div>
 ${others.map((one) => html`<p class="picture">${one}</p>`)}
 ${files.length + kept.length > 0 && fileList(hub, [...files, ...kept])}
 ${after}

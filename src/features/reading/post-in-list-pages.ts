@@ -34,11 +34,11 @@ type PostInList = {
 };
 
 /** A post at its own address; members see it within the list of its source. */
-export function showPost(hub: Hub, req: HubRequest): Reply {
+export async function showPost(hub: Hub, req: HubRequest): Promise<Reply> {
   const { params, viewer } = req;
   const post = visiblePost(hub, pathId(params), viewer);
   if (viewer) return shownInList(hub, { ...req, viewer }, post, { kind: 'all', sourceId: post.sourceId }, null);
-  const article = postArticle(hub, post, EVERYBODY, { change: false });
+  const article = await postArticle(hub, post, EVERYBODY, { change: false });
   return page({ title: titleOf(post).title, main: article, bar: barForVisitors(post), shape: 'article' });
 }
 
@@ -49,12 +49,14 @@ function barForVisitors({ url }: WholePost): Html {
 }
 
 /** A post within the list of its address. */
-export function showPostInList(hub: Hub, req: MemberRequest): Reply {
+export function showPostInList(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { view, cursor } = readListAddress(req);
   return shownInList(hub, req, visiblePost(hub, pathId(req.params), req.viewer), view, cursor);
 }
 
-function shownInList(hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null): Reply {
+async function shownInList(
+  hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null,
+): Promise<Reply> {
   const { viewer } = req;
   const name = nameOf(hub, viewer, view); // first, as an unknown list is 404 and records nothing
   if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id);
@@ -68,7 +70,7 @@ function shownInList(hub: Hub, req: MemberRequest, post: WholePost, view: View, 
     times: timesOf(hub, viewer),
     may: { delete: may, change: may && post.sourceKind === 'native' },
   };
-  const article = postArticle(hub, post, shown.times, shown.may, turnAtEnd(shown));
+  const article = await postArticle(hub, post, shown.times, shown.may, turnAtEnd(shown));
   return page({
     title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'article',
   });

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../platform/http/body.ts';
 import { createInput, type Input } from '../../platform/http/input.ts';
+import { parseJson } from '../../platform/http/parse-json.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { mediaTypeOf } from '../feeds/collect-attachments.ts';
@@ -25,7 +26,6 @@ const MAX_ERRORS = 20;
 /** Characters (UTF-16 units), or items of lists. Longer values are refused, not cut, so that the sender notices. */
 const LIMITS = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, after its signature was checked. `baseUrl`: base of
@@ -55,12 +55,7 @@ function readContent(type: string, data: Input, baseUrl: string): Content | unde
 }
 
 function parseObject(body: Buffer): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(UTF8.decode(body));
-  } catch {
-    throw new HttpError(400, 'The body is not valid JSON in UTF-8.');
-  }
+  const value = parseJson(body);
   if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
   return value;
 }

@@ -122,7 +122,7 @@ async function submitForm(
       if (preview !== undefined) return { preview: await previewPost(hub, values, req) };
       return { post: await act(values, files) };
     }, typed);
-    if (done.preview) return previewReply(hub, req, again, typedFields(typed), done.preview);
+    if (done.preview) return await previewReply(hub, req, again, typedFields(typed), done.preview);
     drafts(hub).remove(req.viewer.id, pageOf(req));
     return seeOther(saying(`/posts/${done.post.id}`, pageOf(req).endsWith('/edit') ? 'post-saved' : 'post-published'));
   } catch (error) {
@@ -145,14 +145,14 @@ function typedFields(fields: Map<string, string[]>): Typed {
 }
 
 /** The form with a preview of its post. Keeps a draft, as after a refusal. */
-function previewReply(
+async function previewReply(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
   { title, contentHtml }: { title: string; contentHtml: string },
-): Reply {
+): Promise<Reply> {
   const kept = keepDraft(hub, req, typed);
   const inForm = contentText(typed.fields['content']).bytes.length;
   const room = Math.max(TEXT_BYTES - inForm, LEAST_PREVIEW_BYTES);
-  const content = contentOnPage(hub, { contentHtml, url: null, attachments: [] }, room);
+  const content = await contentOnPage(hub, { contentHtml, url: null, attachments: [] }, room);
   return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 

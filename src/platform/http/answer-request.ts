@@ -90,9 +90,9 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
 
   /** KeptExchange at once, so that nobody makes the same answer meanwhile, and then again with its compressed form. */
   async function sendKeeping(
-    { req, res, id, route }: KeptExchange, reply: RenderedReply, asOf: number,
+    { req, res, id, path, search, route }: KeptExchange, reply: RenderedReply, asOf: number,
   ): Promise<number> {
-    const [key, headers] = [req.url ?? '/', { ...security, ...reply.headers }];
+    const [key, headers] = [path + search, { ...security, ...reply.headers }];
     const plain = toCached(reply.status, headers, reply.body as Buffer);
     cache.put(key, { response: plain, route }, asOf);
     const response = await withCompressed(plain);
@@ -147,7 +147,7 @@ function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedRe
 type KeptExchange = Exchange & { route: Route };
 
 function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is KeptExchange {
-  return exchange.route?.cached === true && isAnonymousRead(exchange.req) && isCacheable(reply);
+  return !!exchange.route?.cached && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
 /** A reply ready to be sent: its page as a document, and a default Cache-Control. */

@@ -2,6 +2,7 @@ import http, { type IncomingMessage } from 'node:http';
 import { MINUTE } from '../clock.ts';
 import { nextTurn, ownTurn } from '../turns.ts';
 import { essenceOf } from './headers.ts';
+import { parseJson } from './parse-json.ts';
 import { HttpError } from './reply.ts';
 import type { BodyShare, HubRequest } from './router.ts';
 
@@ -135,12 +136,7 @@ export async function readJson(request: WithBody, limit = limitFor(request, JSON
   requireMediaType(request, 'application/json');
   const body = await readBody(request, limit);
   if (body.length > LONG) await nextTurn();
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    throw new HttpError(400, 'The body is not valid JSON.');
-  }
+  const value = parseJson(body);
   if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
   return value;
 }

@@ -4,7 +4,7 @@ import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/
 import { ownTurn, type ClientGroups } from '../turns.ts';
 import { HttpError, type Reply } from './reply.ts';
 import {
-  createRouter, type BodyShare, type HubRequest, type MemberRequest, type Route, type Viewer,
+  type BodyShare, type createRouter, type HubRequest, type MemberRequest, type Route, type Viewer,
 } from './router.ts';
 import type { UntakenAnswers } from './untaken-answers.ts';
 
@@ -15,7 +15,7 @@ export type Exchange = {
   readonly id: string;
   readonly path: string;
   /** Empty, or from the question mark on. */
-  readonly search: string;
+  search: string; // of an anonymous read only what a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
 };
@@ -60,7 +60,7 @@ export function isAnonymous({ headers }: IncomingMessage): boolean {
 export type Caller = { viewer: Viewer | null; hasCookie: boolean };
 
 export type CallHandlerOptions = {
-  routes: Route[];
+  match: ReturnType<typeof createRouter>;
   baseUrl: string;
   trustedProxies: readonly Cidr[];
   /** Host names that the hub answers to besides `localhost` and IP addresses; null for any. */
@@ -84,8 +84,7 @@ const NOBODY: Caller = { viewer: null, hasCookie: false };
  * the exchange. Throws HttpError (400, 401, 403, 404, 405, 421) and whatever authentication and handler throw.
  */
 export function createCallHandler(options: CallHandlerOptions) {
-  const { routes, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
-  const match = createRouter(routes);
+  const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
   const [isOwnHost, isAnyHost] = [createHostCheck(hostNames), createHostCheck(null)];
 
   return async (exchange: Exchange): Promise<Reply> => {

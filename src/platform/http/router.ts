@@ -49,8 +49,11 @@ export type MemberRequest = HubRequest & { viewer: Viewer };
 type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
 type RouteOptions = {
-  /** An anonymous GET depends only on its URL and the published content: it is cached until that changes. */
-  cached?: boolean;
+  /**
+   * An anonymous GET depends only on its path, these parameters and the published content: it is cached until that
+   * changes. Other parameters are dropped, so that they make no answer of their own.
+   */
+  cached?: readonly string[];
   /** The handler checks a bearer token that is none of the hub's API tokens. Its viewer is always nobody. */
   checksBearer?: boolean;
   /** Answers instead of 401 if nobody is signed in, so that the text of a form is not lost. */
@@ -70,7 +73,7 @@ export type Route = {
   access: Access;
   summary: string;
   handler: Handler<MemberRequest>;
-  cached: boolean;
+  cached: readonly string[] | null;
   signedOut?: Handler<HubRequest>;
   checksBearer: boolean;
   anyHost: boolean;
@@ -90,13 +93,22 @@ export function route<A extends Access>(
   access: A,
   summary: string,
   handler: Handler<RequestFor<A>>,
-  { cached = false, checksBearer = false, anyHost = false, usesReserve, signedOut }: RouteOptions = {},
+  { cached, checksBearer = false, anyHost = false, usesReserve, signedOut }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
   // A public handler takes any request; one for members is called only after the viewer has been checked.
   const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }) };
   const repairs = usesReserve ?? (method === 'DELETE' || access === 'admin');
-  return { method, path, access, summary, ...own, cached, checksBearer, anyHost, usesReserve: repairs };
+  return { method, path, access, summary, ...own, cached: cached ?? null, checksBearer, anyHost, usesReserve: repairs };
+}
+
+/** A query with those of its parameters that a cached route knows, in the route's order; `search` for other routes. */
+export function knownSearch(found: Match, search: string): string {
+  const known = found && 'route' in found ? found.route.cached : null;
+  if (!known || search === '') return search;
+  const query = new URLSearchParams(search);
+  const kept = known.flatMap((name): [string, string][] => (query.has(name) ? [[name, query.get(name) ?? '']] : []));
+  return kept.length > 0 ? `?${new URLSearchParams(kept).toString()}` : '';
 }
 
 export type Match = { route: Route; params: Record<string, string> } | { allow: string[] } | undefined;

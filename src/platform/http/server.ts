@@ -14,7 +14,7 @@ import { limitConnections } from './connections.ts';
 import { discardRest } from './discard-rest.ts';
 import { statusTitle, type ReplyHeaders } from './reply.ts';
 import { acceptsAnything } from './headers.ts';
-import type { Route } from './router.ts';
+import { createRouter, knownSearch, type Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
 import { createUntakenAnswers } from './untaken-answers.ts';
 
@@ -37,9 +37,10 @@ const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'self'; img-src '
   + "manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /** Options that the server creates itself. */
-type OwnParts = 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory' | 'untaken';
+type OwnParts = 'match' | 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory' | 'untaken';
 
 export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
+  routes: Route[];
   /** `sha256-…` of the one script on pages for members, which have it in their `integrity` too; no other runs. */
   scriptHash: string;
   log: Log;
@@ -69,7 +70,8 @@ export function createHubServer(options: ServerOptions): Server {
   const bodyMemory = createBodyMemory(options.metLimit);
   const untaken = createUntakenAnswers(options.metLimit, clientOf);
   const memberPolicy = `${CONTENT_SECURITY_POLICY}; connect-src 'self'; script-src '${options.scriptHash}'`;
-  const own = { security, memberPolicy, noteFault, bodyMemory, untaken };
+  const match = createRouter(routes);
+  const own = { match, security, memberPolicy, noteFault, bodyMemory, untaken };
   const { answer, refuse } = createAnswerRequest({ ...options, ...own });
   const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
@@ -83,6 +85,8 @@ export function createHubServer(options: ServerOptions): Server {
     if (ending.has(req.socket)) return; // sent after a request that was refused
     const started = now();
     const exchange = openExchange(req, res, nextId());
+    const { path, search } = exchange;
+    if (search && isAnonymousRead(req)) exchange.search = knownSearch(match('GET', path), search);
     const client = groups(req);
     const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
     if (kept !== undefined) finish(exchange, kept, started);
@@ -135,8 +139,8 @@ export function createHubServer(options: ServerOptions): Server {
   }
 
   function sendKept(exchange: Exchange): number | undefined {
-    const { req, res, id } = exchange;
-    const found = mayHaveKept(req) && !untaken.isFull(exchange) ? cache.get(req.url ?? '/') : undefined;
+    const { req, res, id, path, search } = exchange;
+    const found = mayHaveKept(req) && !untaken.isFull(exchange) ? cache.get(path + search) : undefined;
     if (!found) return undefined;
     exchange.route = found.route;
     discardRest(req);

@@ -1,5 +1,5 @@
 import { refuseInTransaction } from '../db/open-database.ts';
-import type { Reading } from './in-steps.ts';
+import { STEP, type Reading } from './in-steps.ts';
 import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 
 /** A tag's attributes: lower-case names, decoded values; the first of a repeated name wins. */
@@ -9,6 +9,7 @@ export type Attributes = ReadonlyMap<string, string>;
 type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
+  /** May be called several times for one text. */
   text: (text: string) => void;
   /** Whether the last tag left us inside svg or math, where CDATA exists and raw-text elements do not. */
   inForeignContent: () => boolean;
@@ -42,17 +43,34 @@ const ATTRIBUTE =
 
 /** Reads markup the way browsers do (HTML Standard, 13.2.5): every string is readable, in one pass. */
 export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>['read'] {
-  let at = 0;
+  let [at, open] = [0, -1];
   return (characters) => {
     refuseInTransaction('reading HTML');
     const until = Math.min(html.length, at + characters);
     while (at < until) {
-      const open = endOfText(html, at);
-      if (open > at) reader.text(decodeEntities(html.slice(at, open)));
-      at = open < html.length ? readMarkup(html, open, reader) : open;
+      if (open < at) open = endOfText(html, at);
+      if (open === at) {
+        at = readMarkup(html, open, reader);
+      } else {
+        const end = endOfPiece(html, at, open);
+        reader.text(decodeEntities(html.slice(at, end)));
+        at = end;
+      }
     }
     return at < html.length;
   };
+}
+
+/** Longer than any reference by a name, such as `&amp;`. */
+const REFERENCE = 40;
+
+/** A long text comes in pieces of about STEP characters, which cut no reference and no CRLF in two. */
+function endOfPiece(html: string, start: number, end: number): number {
+  const cut = start + STEP;
+  if (cut >= end) return end;
+  const reference = html.slice(cut - REFERENCE, cut).lastIndexOf('&');
+  if (reference >= 0) return cut - REFERENCE + reference;
+  return html[cut] === '\n' ? cut - 1 : cut;
 }
 
 function endOfText(html: string, start: number): number {

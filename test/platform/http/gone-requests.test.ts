@@ -28,7 +28,7 @@ async function countingServer(t: TestContext) {
   const server = await startBareServer(t, {
     routes: [
       route('GET /page', 'public', 'a page', counted(shown)),
-      route('GET /kept', 'public', 'a page that is kept', counted(shown), { cached: true }),
+      route('GET /kept', 'public', 'a page that is kept', counted(shown), { cached: [] }),
       route('POST /page', 'public', 'a write', counted(() => json({}))),
       route('GET /slow', 'public', 'a page that takes long', counted(() => slow(shown()))),
       route('GET /slow-stream', 'public', 'a stream', counted(() => slow({ status: 200, headers: {}, body: stream }))),

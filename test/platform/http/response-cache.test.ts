@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';
+import { hubRoutes } from '../../../src/app/routes.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { createResponseCache, isCacheable, type CachedAnswer } from '../../../src/platform/http/response-cache.ts';
-import { noContent, type ReplyHeaders } from '../../../src/platform/http/reply.ts';
-import { route } from '../../../src/platform/http/router.ts';
+import { json, noContent, type Reply, type ReplyHeaders } from '../../../src/platform/http/reply.ts';
+import { route, type HubRequest } from '../../../src/platform/http/router.ts';
+import { startBareServer } from '../../support/bare-server.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
@@ -215,6 +217,31 @@ test('nor does a signed-in person get the page that was kept for anybody', async
 
   assert.match((await ada.get('/')).text, /Sign out/);
   assert.match((await hub.anybody.get('/')).text, /Sign in/);
+});
+
+test('a parameter that a kept route does not know is dropped: it makes no answer of its own', async (t) => {
+  const seen: string[] = [];
+  const handler = ({ query }: HubRequest): Reply => {
+    seen.push(query.toString());
+    return json({ q: query.get('q') });
+  };
+  const { address } = await startBareServer(t, { routes: [route('GET /kept', 'public', 'kept', handler, { cached: ['q', 'limit'] })] });
+  const ask = async (query: string): Promise<unknown> => (await fetch(`${address}/kept${query}`)).json();
+  for (const query of ['', '?x=1', '?x=2&utm_source=y', '?&', '?Q=1']) assert.deepEqual(await ask(query), { q: null });
+  for (const query of ['?q=a%20b', '?x=9&q=a+b', '?q=a b&q=c', '?q=a%20b#z']) assert.deepEqual(await ask(query), { q: 'a b' });
+  assert.deepEqual(await ask('?limit=2&q=a b'), { q: 'a b' });
+  assert.deepEqual(seen, ['', 'q=a+b', 'q=a+b&limit=2']);
+});
+
+test('every kept route of the hub answers an unknown parameter as if it were not there', async (t) => {
+  const { hub } = await hubWithPost(t);
+  const kept = hubRoutes(hub.handle).filter(({ cached }) => cached !== null);
+  assert.ok(kept.length > 10);
+  for (const { path } of kept) {
+    const one = path.replace(/:\w+/g, '1');
+    const [plain, odd] = [await hub.anybody.get(one), await hub.anybody.get(`${one}?utm_source=%3Cx%3E`)];
+    assert.deepEqual([odd.status, odd.text, odd.headers.get('etag')], [plain.status, plain.text, plain.headers.get('etag')], path);
+  }
 });
 
 test('addresses that differ in their query are kept apart', async (t) => {

@@ -20,7 +20,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const ROUTES: Route[] = [
   route('GET /page', 'public', 'a page', () => page({ title: 'A page', main: html`<h1>A page</h1>` })),
   route(
-    'GET /kept', 'public', 'a kept page', () => page({ title: 'Kept', main: html`<h1>Kept</h1>` }), { cached: true },
+    'GET /kept', 'public', 'a kept page', () => page({ title: 'Kept', main: html`<h1>Kept</h1>` }), { cached: [] },
   ),
   route('GET /data', 'public', 'data', () => json({ answer: 42 })),
   route(

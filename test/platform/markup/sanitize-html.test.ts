@@ -49,6 +49,15 @@ test('the reader that judges the output refuses what must not be in it', () => {
   for (const markup of unsafe) assert.throws(() => assertSanitised(markup, 'unsafe'), assert.AssertionError, markup);
 });
 
+test('a long text is read in pieces, and no reference, line end or emoji is cut in two', () => {
+  const end = '&amp;&lt;&CounterClockwiseContourIntegral;&#128512;\u{1f600}\r\n&quot;.';
+  const cleanEnd = '&amp;&lt;∳\u{1f600}\u{1f600}\n&quot;.';
+  for (let before = 19_930; before < 20_010; before++) {
+    const start = 'x'.repeat(before);
+    assert.equal(clean(`<p>${start}${end}</p>`), `<p>${start}${cleanEnd}</p>`, `after ${before}`);
+  }
+});
+
 test('ordinary writing keeps its structure', () => {
   assertCases([
     ['<h2 id=x class=y>Title</h2><p style="color:red">One <em>two</em>.</p>', '<h2 id="in-post-x">Title</h2><p>One <em>two</em>.</p>'],
