@@ -32,10 +32,11 @@ export function putJob({ db }: Stored, { kind, state, leaseUntil = 1, ...job }: 
   db.prepare<[object]>('put job', `
     INSERT INTO jobs (kind, payload, dedupe_key, lane, state, run_at, attempts, max_attempts, created_at, lease_token,
                       lease_expires_at)
-    VALUES (@kind, @payload, @dedupeKey, @lane, @state, 0, 5, 5, 0, iif(@lease IS NULL, NULL, 'gone'), @lease)`).run(row);
+    VALUES (@kind, @payload, @dedupeKey, @lane, @state, 0, 5, 5, 0, iif(@lease IS NULL, NULL, 'gone'), @lease)`)
+    .run(row);
 }
 
-/** Takes running jobs from their worker when a post with that id of its publisher is stored; returns what ends that. */
+/** Takes running jobs from their worker once the post with that guid is stored; returns what ends that. */
 export function loseLeasesAt({ db }: Stored, guid: string): () => void {
   db.exec(`CREATE TRIGGER lose AFTER INSERT ON posts WHEN NEW.guid = '${guid}' BEGIN
     UPDATE jobs SET lease_token = 'another' WHERE state = 'running'; END`);
