@@ -31,8 +31,9 @@ export function putJob({ db }: Stored, { kind, state, leaseUntil = 1, ...job }: 
   const row = { kind, state, lease, dedupeKey: null, lane: null, ...job, payload: JSON.stringify(job.payload ?? {}) };
   db.prepare<[object]>('put job', `
     INSERT INTO jobs (kind, payload, dedupe_key, lane, state, run_at, attempts, max_attempts, created_at, lease_token,
-                      lease_expires_at)
-    VALUES (@kind, @payload, @dedupeKey, @lane, @state, 0, 5, 5, 0, iif(@lease IS NULL, NULL, 'gone'), @lease)`)
+                      lease_expires_at, finished_at)
+    VALUES (@kind, @payload, @dedupeKey, @lane, @state, 0, 5, 5, 0, iif(@lease IS NULL, NULL, 'gone'), @lease,
+            iif(@state = 'failed', 0, NULL))`)
     .run(row);
 }
 

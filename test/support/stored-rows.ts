@@ -9,15 +9,20 @@ export function countRows({ db }: Stored, table: string): number {
   return db.prepare<[], { n: number }>('count rows', `SELECT COUNT(*) AS n FROM "${table}"`).get()?.n ?? NaN;
 }
 
+/** The highest id in the table. */
+export function newestId({ db }: Stored, table: string): number {
+  return db.prepare<[], { id: number }>('newest id', `SELECT MAX(id) AS id FROM "${table}"`).get()?.id ?? NaN;
+}
+
 /** Everything in these tables, to be compared or searched through. */
 export function rowsOf({ db }: Stored, ...tables: string[]): object[][] {
   return tables.map((table) => db.prepare<[], object>('rows', `SELECT * FROM "${table}"`).all());
 }
 
-/** Names of all tables. */
-export function tablesIn({ db }: Stored): string[] {
-  const found = db.prepare<[], { name: string }>('tables', `SELECT name FROM sqlite_schema WHERE type = 'table'`).all();
-  return found.map(({ name }) => name);
+/** Names of all tables or indexes. */
+export function namesOf({ db }: Stored, type: 'table' | 'index'): string[] {
+  const select = db.prepare<[string], { name: string }>('names', 'SELECT name FROM sqlite_schema WHERE type = ?');
+  return select.all(type).map(({ name }) => name);
 }
 
 /** Empties tables, as no code of the hub would. */
