@@ -15,7 +15,7 @@ import { MIGRATIONS } from '../support/migrated-database.ts';
 import { sha256 } from '../support/sha256.ts';
 import { addAccount } from '../support/stored-accounts.ts';
 import { putJob } from '../support/stored-jobs.ts';
-import { addLaterMigration } from '../support/stored-migrations.ts';
+import { addLaterMigration } from '../support/stored-rows.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const LAST = MIGRATIONS.at(-1);

@@ -24,8 +24,7 @@ import { putDatabase } from '../support/migrated-database.ts';
 import { COMPILED, compiledIn, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { storedActs } from '../support/stored-accounts.ts';
 import { addFailedJob } from '../support/stored-jobs.ts';
-import { writeDatabaseOf010 } from '../support/stored-migrations.ts';
-import { namesOf } from '../support/stored-rows.ts';
+import { namesOf, writeDatabaseOf010 } from '../support/stored-rows.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
 const PASSWORD = 'correct horse battery';

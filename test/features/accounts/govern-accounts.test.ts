@@ -12,8 +12,7 @@ import { addNotes, addPost, itemsAt, leave } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
-import { countLimited } from '../../support/stored-counts.ts';
-import { countRows, rowsOf } from '../../support/stored-rows.ts';
+import { countLimited, countRows, rowsOf } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const NEW = 'another long password';

@@ -20,7 +20,7 @@ import { hubctl } from '../../support/hubctl.ts';
 import { putDatabase } from '../../support/migrated-database.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from '../../support/receiver.ts';
 import { addAccount } from '../../support/stored-accounts.ts';
-import { setCount } from '../../support/stored-counts.ts';
+import { setCount } from '../../support/stored-rows.ts';
 import { addFeedDueAt } from '../../support/stored-sources.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

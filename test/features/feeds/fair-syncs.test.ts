@@ -12,9 +12,8 @@ import { startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { tileOf } from '../../support/overview.ts';
 import type { Client } from '../../support/client.ts';
-import { countLimited } from '../../support/stored-counts.ts';
 import { loseLeasesAt } from '../../support/stored-jobs.ts';
-import { countRows } from '../../support/stored-rows.ts';
+import { countLimited, countRows } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** A port to each: hosts of their own, which never answer. */
