@@ -18,23 +18,18 @@ export function addFailedJob(queue: WorkerQueue, dedupeKey: string, error: strin
   return job.id;
 }
 
-type LeftJob = Pick<JobRow, 'kind' | 'state'> & {
-  payload?: object;
-  dedupeKey?: string;
-  lane?: string;
-  leaseUntil?: number; // unix ms
-};
+type LeftJob = Pick<JobRow, 'kind' | 'state'> &
+  Partial<Pick<JobRow, 'payload' | 'dedupeKey' | 'lane' | 'leaseExpiresAt'>>;
 
 /** A job as a worker that is gone left it after five attempts; a running one has its lease until then. */
-export function putJob({ db }: Stored, { kind, state, leaseUntil = 1, ...job }: LeftJob): void {
-  const lease = state === 'running' ? leaseUntil : null;
-  const row = { kind, state, lease, dedupeKey: null, lane: null, ...job, payload: JSON.stringify(job.payload ?? {}) };
+export function putJob({ db }: Stored, { payload = {}, leaseExpiresAt = 1, ...job }: LeftJob): void {
+  const lease = job.state === 'running' ? leaseExpiresAt : null;
   db.prepare<[object]>('put job', `
     INSERT INTO jobs (kind, payload, dedupe_key, lane, state, run_at, attempts, max_attempts, created_at, lease_token,
                       lease_expires_at, finished_at)
     VALUES (@kind, @payload, @dedupeKey, @lane, @state, 0, 5, 5, 0, iif(@lease IS NULL, NULL, 'gone'), @lease,
             iif(@state = 'failed', 0, NULL))`)
-    .run(row);
+    .run({ dedupeKey: null, lane: null, ...job, payload: JSON.stringify(payload), lease });
 }
 
 /** Takes running jobs from their worker once the post with that guid is stored; returns what ends that. */

@@ -198,7 +198,7 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, and t
   const hub = await restorableHub(t);
   changeDatabase(hub.backup, (db) => {
     for (const [index, [kind, state]] of JOBS.entries()) {
-      putJob({ db }, { kind, state, lane: `lane ${index}`, leaseUntil: 9e12 });
+      putJob({ db }, { kind, state, lane: `lane ${index}`, leaseExpiresAt: 9e12 });
     }
     for (let n = 0; n < 2; n++) sessions({ db, clock: Date.now }).start(1);
     passwordLinks({ db, clock: Date.now }).create(1);
