@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { beatOfWorker } from '../../src/features/history/record-history.ts';
 import { noteRuns } from '../../src/features/sources/note-runs.ts';
-import { MINUTE } from '../../src/platform/clock.ts';
-import { addNotes } from '../support/accounts.ts';
+import { syncState } from '../../src/features/sources/sync-state-store.ts';
+import { DAY, MINUTE } from '../../src/platform/clock.ts';
 import { openBrowser } from '../support/browser.ts';
 import { EVERY_PAGE, visit } from '../support/every-page.ts';
 import { startHub } from '../support/hub.ts';
@@ -15,6 +15,7 @@ import { livedInHub } from '../support/lived-in-hub.ts';
 import {
   FIND_FAINT_INPUTS, FIND_FAINT_TEXT, FIND_FAULTS, FIND_LOOSE_ENDS, FIND_SMALL_TARGETS,
 } from '../support/page-visits.ts';
+import { addFeedDueAt } from '../support/stored-sources.ts';
 import { requireTool } from '../support/tools.ts';
 
 const WIDE = [1280, 900] as const;
@@ -109,14 +110,12 @@ test('what went wrong fits a phone although it has no place where a line may end
   if (!requireTool(t, 'chromedriver')) return;
   const [hub, browser] = [await startHub(t), await openBrowser(t)];
   const ada = await hub.person('ada');
-  const id = await addNotes(ada, 'T'.repeat(190));
+  const id = addFeedDueAt(hub, hub.now() + DAY, `https://a.test/${'u'.repeat(500)}`, 'T'.repeat(190));
   const words = `"><script>document.title = 'hurt'</script><img src=x>${'R'.repeat(500)}`;
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const failed = { name: null, at: hub.now(), ok: false, verdict: 'failed', bytes: null, seconds: 1, problem: words } as const;
   await noteRun(hub.dataDir, 'backup', failed, process.pid);
-  hub.db.prepare<[number, string]>('fail', `UPDATE sources SET kind = 'feed', state = 'failing', state_since = ?,
-    state_reason = ?`).run(hub.now(), words);
-  hub.db.exec(`INSERT INTO feeds (source_id, url, host) VALUES (${id}, 'https://a.test/${'u'.repeat(500)}', 'a.test')`);
+  syncState(hub.handle).recordFailure(id, words, { isFinal: true, timedOut: false });
   hub.db.write('run', () => noteRuns(hub.handle, id, [{ failed: 1, note: words, event: 'e'.repeat(128), bytes: 1e15 }]));
   beatOfWorker(hub.handle);
   hub.passTime(5 * MINUTE);

@@ -13,6 +13,7 @@ import { HOSTILE_MARKUP } from '../support/hostile-markup.ts';
 import { startHub, type Hub } from '../support/hub.ts';
 import { reply, startOrigin } from '../support/origin.ts';
 import { FIND_FAINT_TEXT, follow, path, submit } from '../support/page-visits.ts';
+import { setContent } from '../support/stored-posts.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -179,7 +180,7 @@ test('were such content not cleaned, the policy of the page alone would keep it 
   const markup = `<img src="${elsewhere.url}/i.gif"><script>window.ran=1</script><img src=x onerror=ran=1>
     <iframe src="${elsewhere.url}/f"></iframe><link rel=stylesheet href="${elsewhere.url}/c">
     <p style="background:url(${elsewhere.url}/b)">x</p>`;
-  hub.db.prepare<[string]>('t', 'UPDATE posts SET content_html = ? WHERE id = 1').run(markup);
+  setContent(hub, 1, markup);
 
   await browser.goto(`${hub.address}/posts/1`);
   assert.equal(

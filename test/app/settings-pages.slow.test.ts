@@ -6,11 +6,12 @@ import { notifications } from '../../src/features/notifications/notification-sto
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { jobs } from '../../src/features/hub/hub.ts';
 import { workerQueue } from '../../src/features/hub/worker-jobs.ts';
-import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../support/accounts.ts';
+import { addNotes, addPost, itemsAt, sendJson } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { createClient } from '../support/client.ts';
 import { startHub, type Hub } from '../support/hub.ts';
 import { FIND_FAINT_TEXT, FIND_FAULTS, follow, path, signIn, submit } from '../support/page-visits.ts';
+import { countRows } from '../support/stored-rows.ts';
 import { requireTool } from '../support/tools.ts';
 
 async function openSettings(browser: Browser, hub: Hub, username: string): Promise<void> {
@@ -131,7 +132,7 @@ test('leaving by the page: sources first, then password and DELETE, and nobody i
   await browser.goto(`${hub.address}/settings`);
   assert.equal(await path(browser), `/sign-in?next=${encodeURIComponent('/settings')}`);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
+  assert.equal(countRows(hub, 'accounts'), 1);
   assert.equal((await itemsAt(ada, '/api/notifications')).length, 1);
 });
 

@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { isoTime } from '../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
 import { startHub } from '../support/hub.ts';
+import { rowsOf } from '../support/stored-rows.ts';
 
 const DAY = 24 * 3_600_000;
 
@@ -88,8 +89,7 @@ test('an invitation is refused when its hours or role are not understood, also w
 /** Everything that the forms below could change. */
 function stateOf(hub: Awaited<ReturnType<typeof startHub>>): string {
   const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'posts', 'preferences', 'audit_records'];
-  return JSON.stringify(tables.map((table) =>
-    hub.db.prepare<[], object>('rows', `SELECT * FROM ${table}`).all()));
+  return JSON.stringify(rowsOf(hub, ...tables));
 }
 
 async function hubOfChoices(t: TestContext) {

@@ -14,6 +14,7 @@ import { hubctl, hubctlOnTerminal, hubctlProcess } from '../support/hubctl.ts';
 import { startHub } from '../support/hub.ts';
 import { hubEnvironment, temporaryDataDir } from '../support/hub-process.ts';
 import { sha256 } from '../support/sha256.ts';
+import { setUploadBytes } from '../support/stored-uploads.ts';
 import { uploadPath, writePost, writer } from '../support/uploads.ts';
 
 type Finding = { subject: string; level: string; state: string; problem: string | null; whatToDo: string | null };
@@ -127,8 +128,7 @@ test('a file that cannot be read is found when every file is read, and keeps no 
   const { hub, examine, pathOf } = await hubToExamine(t);
   rmSync(pathOf('a'));
   mkdirSync(pathOf('a')); // a folder opens and cannot be read, as a file on a broken disk
-  hub.db.prepare<[number, string]>('size of upload', 'UPDATE uploads SET bytes = ? WHERE sha256 = ?')
-    .run(statSync(pathOf('a')).size, sha256('a'));
+  setUploadBytes(hub, sha256('a'), statSync(pathOf('a')).size);
   overwriteByte(pathOf('c'));
 
   const { status, bad } = await examine('--hashes');

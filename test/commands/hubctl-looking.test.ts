@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { accounts } from '../../src/features/accounts/account-store.ts';
 import { lockForRunning } from '../../src/features/hub/data-locks.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { hubOf } from '../../src/app/processes/open-hub.ts';
@@ -14,6 +13,9 @@ import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hu
 import { hubctl, hubctlProcess } from '../support/hubctl.ts';
 import { MIGRATIONS } from '../support/migrated-database.ts';
 import { sha256 } from '../support/sha256.ts';
+import { addAccount } from '../support/stored-accounts.ts';
+import { putJob } from '../support/stored-jobs.ts';
+import { addLaterMigration } from '../support/stored-rows.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const LAST = MIGRATIONS.at(-1);
@@ -33,9 +35,8 @@ function makeHub(t: TestContext, lacking: number) {
   t.after(() => db.close());
   migrate(db, MIGRATIONS.slice(0, MIGRATIONS.length - lacking), Date.now);
   const hub = hubOf('hubctl', config, db, createLog('test', 'error', Date.now, () => {}));
-  accounts(hub).create({ username: 'ada', displayName: 'Ada', role: 'admin', passwordHash: 'x' });
-  db.exec(`INSERT INTO jobs (kind, payload, dedupe_key, state, run_at, attempts, max_attempts, created_at, finished_at)
-    VALUES ('sync-source', '{"sourceId":1}', '1', 'failed', 0, 1, 1, 0, 0)`);
+  addAccount(hub, 'ada', 'admin');
+  putJob({ db }, { kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', state: 'failed' });
   return { dataDir, db };
 }
 
@@ -147,7 +148,7 @@ test('a database without any table, and one of a later version, are told in word
   assert.equal(statSync(join(dataDir, 'hub.db')).size, 0);
 
   const newer = makeHub(t, 0);
-  newer.db.exec(`INSERT INTO schema_migrations VALUES (${MIGRATIONS.length + 1}, 1, 'later', 'x')`);
+  addLaterMigration(newer, MIGRATIONS.length + 1);
   for (const command of ['status', 'doctor', 'account list']) {
     const refused = await hubctl(newer.dataDir, ...command.split(' '));
     assert.deepEqual([refused.status, refused.stdout], [1, ''], command);

@@ -1,11 +1,14 @@
 // Protects `hubctl retention`: a preview removes nothing, a run removes at once and is on record.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { hubctl } from '../support/hubctl.ts';
 import { hubEnvironment, temporaryDataDir } from '../support/hub-process.ts';
 import { putDatabase } from '../support/migrated-database.ts';
+import { addAccount, storedActs } from '../support/stored-accounts.ts';
+import { countRows } from '../support/stored-rows.ts';
 
 /** The command on a hub in a temporary folder with notifications that are 80 and 100 days old. */
 async function hubWithNotifications(t: TestContext, env: Record<string, string> = {}) {
@@ -14,14 +17,11 @@ async function hubWithNotifications(t: TestContext, env: Record<string, string> 
   putDatabase(`${dataDir}/hub.db`);
   const db = openDatabase(`${dataDir}/hub.db`);
   t.after(() => db.close());
-  db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-    VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
+  const accountId = addAccount({ db }, 'ada', 'admin');
   for (const age of [80, 100]) {
-    db.exec(`INSERT INTO notifications (account_id, kind, title, path, created_at)
-      VALUES (1, 'test', 'x', '/', ${Date.now() - age * DAY})`);
+    notifications({ db, clock: () => Date.now() - age * DAY }).add({ accountId, kind: 'test', title: 'x', path: '/' });
   }
-  const count = () => db.prepare<[], { n: number }>('count', 'SELECT COUNT(*) AS n FROM notifications').get()?.n;
-  return { run, count, db };
+  return { run, count: () => countRows({ db }, 'notifications'), db };
 }
 
 test('retention --dry-run tells what would go and removes nothing', async (t) => {
@@ -43,9 +43,8 @@ test('retention removes at once, says how much, and leaves a record of the comma
   assert.match((await run()).stdout, /^notifications\t1\t/m);
 
   assert.equal(count(), 1);
-  const record = db.prepare<[], { name: string; detail: string }>('record', `
-    SELECT actor_name AS name, detail FROM audit_records WHERE act = 'retention.applied'`).get();
-  assert.deepEqual({ ...record }, { name: 'command line', detail: '{"notifications":1}' });
+  assert.deepEqual(storedActs({ db }).map(({ act, actorName, detail }) => [act, actorName, detail]),
+    [['retention.applied', 'command line', '{"notifications":1}']]);
   assert.match((await run()).stdout, /^notifications\t0\t/m);
 });
 

@@ -10,6 +10,7 @@ import { lockForRunning } from '../../src/features/hub/data-locks.ts';
 import { workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { hubOf, openHubDatabase } from '../../src/app/processes/open-hub.ts';
+import { invitations } from '../../src/features/accounts/account-store.ts';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { HOUR, MINUTE } from '../../src/platform/clock.ts';
@@ -21,6 +22,9 @@ import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hu
 import { hubctl } from '../support/hubctl.ts';
 import { putDatabase } from '../support/migrated-database.ts';
 import { COMPILED, compiledIn, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { storedActs } from '../support/stored-accounts.ts';
+import { addFailedJob } from '../support/stored-jobs.ts';
+import { namesOf, writeDatabaseOf010 } from '../support/stored-rows.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -34,18 +38,9 @@ function idleHub(t: TestContext) {
   t.after(() => db.close());
   const log = createLog('test', 'error', Date.now, () => {});
   const jobs = workerQueue(hubOf('hubctl', config, db, log));
-  const selectActs = db.prepare<[], { act: string }>('acts',
-    'SELECT act, actor_name, target_id FROM audit_records ORDER BY id');
-
-  function failedJob(dedupeKey: string): number {
-    jobs.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey, maxAttempts: 1 });
-    const [job] = jobs.claim('sync-source', 1);
-    assert.ok(job);
-    jobs.fail(job, new Error('the publisher\nis away'));
-    return job.id;
-  }
-
-  return { dataDir, db, jobs, acts: selectActs.all, failedJob };
+  const acts = () => storedActs({ db }).map(({ act, actorName, targetId }) => ({ act, actorName, targetId }));
+  const failedJob = (dedupeKey: string): number => addFailedJob(jobs, dedupeKey, 'the publisher\nis away');
+  return { dataDir, db, jobs, acts, failedJob };
 }
 
 test('invite prints the link and nothing else, and somebody can join by it, once', async (t) => {
@@ -71,11 +66,9 @@ test('invite takes role and hours, and the record says that it came from the com
   await hubctl(dataDir, 'invite');
   await hubctl(dataDir, 'invite', '--role=admin', '--hours', '1');
 
-  assert.deepEqual(
-    db.prepare<[], object>('invitations',
-      'SELECT role, (expires_at - created_at) / 3600000 AS hours FROM invitations').all(),
-    [{ role: 'member', hours: 72 }, { role: 'admin', hours: 1 }],
-  );
+  const made = invitations({ db, clock: Date.now }).list(0, 9);
+  assert.deepEqual(made.map(({ role, createdAt, expiresAt }) => [role, (expiresAt - createdAt) / HOUR]),
+    [['member', 72], ['admin', 1]]);
   assert.deepEqual(acts().map(({ act }) => act), ['invitation.created', 'invitation.created']);
 });
 
@@ -195,8 +188,8 @@ test('jobs retry and discard settle a failed job and are recorded; what cannot b
   assert.deepEqual([jobs.find(first)?.state, jobs.find(second)?.state], ['queued', 'discarded']);
   assert.equal(jobs.find(first)?.attempts, 0);
   assert.deepEqual(acts(), [
-    { act: 'job.retried', actor_name: 'command line', target_id: first },
-    { act: 'job.discarded', actor_name: 'command line', target_id: second },
+    { act: 'job.retried', actorName: 'command line', targetId: first },
+    { act: 'job.discarded', actorName: 'command line', targetId: second },
   ]);
 
   for (const [act, id] of [['retry', first], ['discard', second], ['retry', 999], ['discard', 999]] as const) {
@@ -254,9 +247,9 @@ async function upgradedHub(t: TestContext) {
 
   function hasIndex(): boolean {
     const db = openDatabase(join(env.DATA_DIR, 'hub.db'));
-    const found = db.prepare<[], object>('index', `SELECT 1 FROM sqlite_schema WHERE name = 'rate_limits_idle'`).get();
+    const found = namesOf({ db }, 'index').includes('rate_limits_idle');
     db.close();
-    return found !== undefined;
+    return found;
   }
 
   const noteBackup = async (createdAt: number, ok: boolean): Promise<void> => {
@@ -281,21 +274,9 @@ test('a migration that is not safe stops start, web and worker with the command 
   assert.ok(hasIndex());
 });
 
-/** As 0.1.0 left it: nothing of it is read but its history. */
-function databaseOf010(dataDir: string): void {
-  const db = openDatabase(join(dataDir, 'hub.db'));
-  db.exec(`CREATE TABLE schema_migrations (
-      version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
-    INSERT INTO schema_migrations VALUES
-      (1, 1, 'platform', 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082'),
-      (2, 1, 'accounts', 'a87d06a20774dee7be3fd3990186e6f5c62f3b6d878e099038045a94bad57ef0');
-    CREATE TABLE accounts (id INTEGER PRIMARY KEY, username TEXT NOT NULL) STRICT`);
-  db.close();
-}
-
 test('a hub made by 0.1.0 is not started, and one sentence says what to do', async (t) => {
   const dataDir = temporaryDataDir(t);
-  databaseOf010(dataDir);
+  writeDatabaseOf010(join(dataDir, 'hub.db'));
   const env = { PORT: '0', DATA_DIR: dataDir, ...COMPILED };
   for (const [program, ...args] of [['start.ts'], ['web.ts'], ['hubctl.ts', 'migrate', '--allow-unsafe']]) {
     const path = join(PROJECT_ROOT, 'src/bin', program ?? '');

@@ -6,6 +6,7 @@ import { basename, join } from 'node:path';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { seeded } from '../support/random.ts';
 import { SOURCES, type SourceFile } from '../support/source-tree.ts';
+import { isAboutSql, SQL } from '../support/sql-subjects.ts';
 
 const MIN_LINES = 40; // a file shorter than this is probably read together with another one
 
@@ -58,14 +59,14 @@ function printFigures(): void {
   const functions = SOURCES.flatMap(functionLines).sort((a, b) => a - b);
   const handbook = readFileSync(join(PROJECT_ROOT, 'scripts/README.md'), 'utf8');
   const repeated = repeatedNames();
-  const withSql = [...tests].filter(([name, text]) =>
-    name.endsWith('.test.ts') && /\b(?:SELECT\b[^]{0,300}\bFROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b/.test(text));
+  const withSql = [...tests].filter(([name, text]) => name.endsWith('.test.ts') && SQL.test(text));
+  const about = withSql.filter(([name]) => isAboutSql(name.slice('test/'.length)));
   console.log([
     `src: ${source} lines in ${SOURCES.length} files, ${SOURCES.filter(({ text }) => linesIn(text) < MIN_LINES).length} of them under ${MIN_LINES} lines`,
     `auditor's path: ${sum(auditorsPath().map(linesIn))} lines`,
     `functions: ${functions.length}; lines: median ${quantile(functions, 0.5)}, nine of ten up to ${quantile(functions, 0.9)}, longest ${functions.at(-1)}`,
     `shell: ${sum([...shell.values()].map(linesIn))} lines in ${shell.size} files`,
-    `tests: ${testLines} lines in ${tests.size} files, ${(testLines / source).toFixed(2)} for one of src; SQL in ${withSql.length} files`,
+    `tests: ${testLines} lines in ${tests.size} files, ${(testLines / source).toFixed(2)} for one of src; SQL in ${withSql.length} files, the subject of ${about.length}`,
     `handbook: ${linesIn(handbook)} lines, ${handbook.split(/\s+/).length} words`,
     `names declared in several files: ${repeated.length}${repeated.length > 0 ? ` (${repeated.slice(0, 12).join(', ')} …)` : ''}`,
   ].join('\n'));

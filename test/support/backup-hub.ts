@@ -67,7 +67,8 @@ function hubIn(t: Lifetime, dataDir: string) {
     /** Makes a backup in this process. */
     backup: (options: Partial<BackupOptions> = {}): Promise<MadeBackup> => makeBackup({ ...optionsFor(dataDir), ...options }),
     /** Puts a file into its place and names it in the database, as an upload does. Returns its hash and path. */
-    upload: (content: Buffer | string = randomBytes(100)) => upload(db, dataDir, Buffer.from(content)),
+    upload: (content: Buffer | string = randomBytes(100), filename?: string, postId?: number) =>
+      upload(db, dataDir, Buffer.from(content), filename, postId),
     uploadMany: (contents: string[]): void =>
       db.transaction('test uploads', () => contents.forEach((text) => upload(db, dataDir, Buffer.from(text))))(),
     /** Names of what is in DATA_DIR/backups. */
@@ -103,7 +104,9 @@ export function addPost(db: Db, id: number, text: string): void {
     `INSERT INTO posts_search (rowid, title, body, source) VALUES (?, 'A post', ?, '1')`).run(id, text);
 }
 
-function upload(db: Db, dataDir: string, content: Buffer): { sha256: string; path: string } {
+function upload(
+  db: Db, dataDir: string, content: Buffer, filename = 'a.txt', postId = 1,
+): { sha256: string; path: string } {
   const sha256 = createHash('sha256').update(content).digest('hex');
   const folder = join(dataDir, 'uploads', sha256.slice(0, 2));
   const path = join(folder, sha256);
@@ -111,9 +114,9 @@ function upload(db: Db, dataDir: string, content: Buffer): { sha256: string; pat
   writeFileSync(path, content, { mode: 0o600 });
   db.prepare<[string, number]>('test upload', `INSERT OR IGNORE INTO uploads (sha256, bytes, media_type, scan, created_at)
     VALUES (?, ?, 'text/plain', 'clean', 1700000000000)`).run(sha256, content.length);
-  db.prepare<[number, string]>('test attachment', `
+  db.prepare<[number, string, number, string]>('test attachment', `
     INSERT INTO attachments (post_id, kind, position, filename, bytes, sha256, owner_id, created_at)
-    VALUES (1, 'native', 0, 'a.txt', ?, ?, 1, 1)`).run(content.length, sha256);
+    VALUES (?, 'native', 0, ?, ?, ?, 1, 1)`).run(postId, filename, content.length, sha256);
   return { sha256, path };
 }
 

@@ -49,11 +49,14 @@ export function state(queue: WorkerQueue, { id }: { id: number }): string | unde
   return queue.find(id)?.state;
 }
 
-/** What the triggers keep, and what is really there. */
+/** What the triggers keep of jobs, public posts and sources, and what is really there. */
 export function assertCountsAreTrue(db: Db): void {
-  const kept = db.prepare('kept', `SELECT label, value FROM counts
-    WHERE metric = 'jobs' AND value <> 0 ORDER BY label`).all();
-  const real = db.prepare('real', `SELECT kind || ',' || state AS label, CAST(count(*) AS REAL) AS value
-    FROM jobs GROUP BY kind, state ORDER BY label`).all();
+  const kept = db.prepare('kept', `SELECT metric, label, value FROM counts
+    WHERE metric IN ('jobs', 'public_posts', 'sources') AND value <> 0 ORDER BY metric, label`).all();
+  const real = db.prepare('real', `
+    SELECT metric, label, CAST(COUNT(*) AS REAL) AS value FROM (
+      SELECT 'jobs' AS metric, kind || ',' || state AS label FROM jobs
+      UNION ALL SELECT 'public_posts', '' FROM posts WHERE is_public = 1
+      UNION ALL SELECT 'sources', kind || ',' || state FROM sources) GROUP BY 1, 2 ORDER BY 1, 2`).all();
   assert.deepEqual(kept, real);
 }

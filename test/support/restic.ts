@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { DAY } from '../../src/platform/clock.ts';
-import { backupHub, filledHub, type BackupHub } from './backup-hub.ts';
+import { backupHub, type BackupHub } from './backup-hub.ts';
 import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
 import { requireTool } from './tools.ts';
@@ -74,11 +74,6 @@ function initRepository(): string {
   const env = { PATH: '/usr/bin:/bin', RESTIC_PASSWORD: 'a password' };
   execFileSync('restic', ['-q', '--no-cache', '-r', folder, 'init'], { env, stdio: 'ignore' });
   return folder;
-}
-
-/** The same with so many posts and megabytes of uploads. */
-export function largeResticHub(t: TestContext, posts: number, megabytes: number): ResticHub | undefined {
-  return requireTool(t, 'restic') ? resticHub(t, filledHub(t, posts, megabytes)) : undefined;
 }
 
 /** The paths of the packs in its repository. */

@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test';
 import type { Hub } from './hub.ts';
 import { reply, startOrigin, type Origin, type OriginHandler } from './origin.ts';
+import { storedActs } from './stored-accounts.ts';
 
 export const CLEAN = reply(200, {}, '{"clean":true}');
 export const INFECTED = reply(200, {}, '{"clean":false,"signature":"Test.Virus"}');
@@ -24,9 +25,8 @@ export async function scanCounts(hub: Hub): Promise<Record<string, number>> {
 type Act = { act: string; actor: string; name: string; detail: Record<string, unknown> };
 
 /** Audit records about files. */
-export function fileActs({ db }: Hub): Act[] {
-  const rows = db.prepare<[], { act: string; actor: string; name: string; detail: string }>('acts', `
-    SELECT act, actor_name AS actor, target_name AS name, detail FROM audit_records
-     WHERE act IN ('attachment.refused', 'attachment.quarantined') ORDER BY id`).all();
-  return rows.map(({ detail, ...row }) => ({ ...row, detail: JSON.parse(detail) }));
+export function fileActs(hub: Hub): Act[] {
+  return storedActs(hub).filter(({ act }) => /^attachment\.(refused|quarantined)$/.test(act))
+    .map(({ act, actorName, targetName, detail }) =>
+      ({ act, actor: actorName, name: targetName ?? '', detail: JSON.parse(detail) }));
 }

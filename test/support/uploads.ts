@@ -9,6 +9,7 @@ import type { Hub } from './hub.ts';
 import { number } from './migrated-database.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, writeForm } from './multipart.ts';
 import { sha256Of } from './sha256.ts';
+import { countRows, rowsOf } from './stored-rows.ts';
 
 export type SentFile = { filename: string; data: string | Buffer };
 export type Attachment = {
@@ -115,9 +116,8 @@ export function uploadRows(db: Db): { sha256: string; bytes: number; scan: strin
 export function assertNothingKept({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>, posts = 0): void {
   assert.deepEqual(filesIn(dataDir), { uploads: [], tmp: [] });
   assert.deepEqual(openFilesIn(dataDir), []);
-  assert.deepEqual(uploadRows(db), []);
-  assert.equal(number(db, 'SELECT COUNT(*) FROM attachments'), 0);
-  assert.equal(number(db, 'SELECT COUNT(*) FROM posts'), posts);
+  assert.deepEqual(rowsOf({ db }, 'uploads', 'attachments'), [[], []]);
+  assert.equal(countRows({ db }, 'posts'), posts);
   assert.equal(number(db, 'SELECT COALESCE(SUM(bytes), 0) FROM upload_usage'), 0);
 }
 

@@ -13,6 +13,7 @@ import type { Hub } from './hub.ts';
 import { makeUpHistory } from './made-up-history.ts';
 import { startOrigin } from './origin.ts';
 import { hubWithReceiver, raise } from './receiver.ts';
+import { setCount } from './stored-rows.ts';
 import { eventOf, makeWebhook, sendEvent } from './webhooks.ts';
 
 const BYTES = 432_000_000;
@@ -36,10 +37,8 @@ export async function wellHub(t: TestContext): Promise<{ hub: Hub; ada: Client }
   await hub.work();
   await tell();
   hub.passTime(12 * DAY);
-  for (const [name, bytes] of [['uploads_bytes', BYTES], ['attachment_cache_bytes', BYTES / 3]]) {
-    hub.db.exec(`INSERT INTO counts (metric, label, value) VALUES ('${name}', '', ${bytes})
-      ON CONFLICT DO UPDATE SET value = excluded.value`);
-  }
+  setCount(hub, 'uploads_bytes', BYTES);
+  setCount(hub, 'attachment_cache_bytes', BYTES / 3);
   makeUpHistory(hub.handle, 60, 'well');
   const hook = await makeWebhook(ada, 'Deployments');
   await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', { id: 'd1', title: 'Build 1013' }));

@@ -4,6 +4,7 @@ import { request, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createWebServer } from '../../../src/app/processes/web-server.ts';
+import { sessions } from '../../../src/features/accounts/credential-store.ts';
 import { closeServer } from '../../../src/platform/http/server.ts';
 import { addNotes, addPost } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
@@ -62,7 +63,5 @@ test('over Tailscale one signs in with a cookie for https alone, from the addres
   const { status, headers } = await signIn(hub, name, { 'x-forwarded-for': '100.64.0.9', 'x-forwarded-proto': 'https' });
   assert.equal(status, 200);
   assert.match(String(headers['set-cookie']), /^__Host-.*; Secure/);
-  const { address } = hub.db.prepare<[], { address: string }>('newest session',
-    'SELECT address FROM sessions ORDER BY id DESC LIMIT 1').get() ?? {};
-  assert.equal(address, '100.64.0.9');
+  assert.equal(sessions(hub.handle).listOf(1).filter(({ address }) => address === '100.64.0.9').length, 1);
 });

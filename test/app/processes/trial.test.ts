@@ -16,6 +16,7 @@ import { followedFeed } from '../../support/followed-feed.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { begin, restorableHub } from '../../support/restore-hub.ts';
 import { sha256 } from '../../support/sha256.ts';
+import { dropTable, namesOf, removeRows, rowsOf } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 type Followed = Awaited<ReturnType<typeof followedFeed>>;
@@ -40,10 +41,8 @@ async function hubOnTrial(t: TestContext, env: Record<string, string> = {}, phas
 
 /** What each table holds, as a hash, but for heartbeats. */
 function stored({ hub }: Pick<Followed, 'hub'>): Record<string, string> {
-  const tables = hub.db.prepare<[], { name: string }>('tables', `
-    SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('heartbeats')`).all();
-  return Object.fromEntries(tables.map(({ name }) =>
-    [name, sha256(JSON.stringify(hub.db.prepare<[], object>(`rows of ${name}`, `SELECT * FROM "${name}"`).all()))]));
+  const tables = namesOf(hub, 'table').filter((name) => name !== 'heartbeats');
+  return Object.fromEntries(tables.map((name) => [name, sha256(JSON.stringify(rowsOf(hub, name)))]));
 }
 
 test('on trial every write of every route is refused with 503 and Retry-After, and changes nothing', async (t) => {
@@ -55,7 +54,7 @@ test('on trial every write of every route is refused with 503 and Retry-After, a
     assert.equal(answer.status, 503, `${method} ${path}: ${answer.text}`);
     assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/, path);
   }
-  assert.throws(() => hub.db.exec('DELETE FROM posts'), /readonly/, 'SQLite refuses what no route would');
+  assert.throws(() => removeRows(hub, 'posts'), /readonly/, 'SQLite refuses what no route would');
   const page = await ada.form('/write', { title: 'Lost?', content: 'Words' });
   assert.match(page.text, /checking a new version or a restored backup, and stores nothing until that is done/);
   assert.deepEqual(stored({ hub }), before);
@@ -118,7 +117,7 @@ test('a worker on trial does the SQL of its schedule and undoes it; it ends wher
 
   rmSync(trial);
   await waitUntil('the trial is over', isOver);
-  hub.db.exec('DROP TABLE invitations');
+  dropTable(hub, 'invitations');
   assert.throws(() => rehearseWorker(hub.handle), /no such table: invitations/);
 });
 

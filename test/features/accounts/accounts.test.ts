@@ -5,14 +5,16 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeInvitation, makeSetUpLink } from '../../../src/features/accounts/join-hub.ts';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { sessions } from '../../../src/features/accounts/credential-store.ts';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
 import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { pointersOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { storedActs } from '../../support/stored-accounts.ts';
+import { countRows, failWrites } from '../../support/stored-rows.ts';
 
 type Made = { id: number; url: string; role: string; expiresAt: string };
-type AuditRow = { act: string; actor_id: number | null; actor_name: string; address: string | null; detail: string };
 
 function invite(hub: Hub, role: 'admin' | 'member' = 'member', lifetime = HOUR): string {
   return makeInvitation(hub.handle, role, lifetime, COMMAND_LINE).token;
@@ -24,11 +26,6 @@ function setUpLink(hub: Hub): string | null {
 
 function joinAs(hub: Hub, invitation: string, username: string, client: Client = createClient(hub.address)) {
   return client.post('/api/accounts', { invitation, username, password: hub.password });
-}
-
-function audit(hub: Hub): AuditRow[] {
-  const columns = 'act, actor_id, actor_name, address, detail';
-  return hub.db.prepare<[], AuditRow>('t', `SELECT ${columns} FROM audit_records ORDER BY id`).all();
 }
 
 /** Everything that the database's files hold, as bytes. */
@@ -71,7 +68,7 @@ test('of two who use one set-up link at once, one becomes administrator and the 
 
   const answers = await Promise.all([joinAs(hub, link, 'ada'), joinAs(hub, link, 'eve')]);
   assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 410]);
-  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM accounts').get()?.n, 1);
+  assert.equal(countRows(hub, 'accounts'), 1);
 });
 
 test('an invitation lets one person in, also when several use it at once', async (t) => {
@@ -83,9 +80,7 @@ test('an invitation lets one person in, also when several use it at once', async
   const answers = await Promise.all(names.map((name) => joinAs(hub, invitation, name)));
   assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 410, 410, 410]);
   assert.equal((await joinAs(hub, invitation, 'zoe')).status, 410);
-  assert.equal(
-    hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM invitations').get()?.n, 0, 'used means removed',
-  );
+  assert.equal(countRows(hub, 'invitations'), 0, 'used means removed');
 });
 
 test('of two who want one name at once, one gets it and the other keeps the invitation', async (t) => {
@@ -112,7 +107,7 @@ test('an expired invitation is gone, for the API, the page, the list and soon th
   assert.equal((await joinAs(hub, token, 'bob')).status, 410);
   assert.deepEqual((await ada.get('/api/invitations')).json()['items'], []);
   await hub.work();
-  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM invitations').get()?.n, 0);
+  assert.equal(countRows(hub, 'invitations'), 0);
 });
 
 test('an unknown invitation is 410, for the API and as a page', async (t) => {
@@ -293,13 +288,12 @@ test('a session ends after thirty days and is then removed', async (t) => {
   const ada = await hub.newcomer('ada');
   const cookie = [...ada.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   hub.passTime(30 * DAY - 1);
-  const sessions = 'SELECT COUNT(*) AS n FROM sessions WHERE expires_at > ';
-  assert.equal(hub.db.prepare<[], { n: number }>('t', `${sessions} ${hub.now()}`).get()?.n, 1);
+  assert.equal(sessions(hub.handle).listOf(1).length, 1);
 
   hub.passTime(1);
   assert.equal((await hub.anybody.get('/api/account', { cookie })).status, 401);
   await hub.work();
-  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM sessions').get()?.n, 0);
+  assert.equal(countRows(hub, 'sessions'), 0);
 });
 
 test('a new password needs the current one, ends all other sessions and is the only one that works', async (t) => {
@@ -448,15 +442,15 @@ test('what people do to accounts is recorded: act, who, from where, and never a 
   await act('DELETE', '/api/session');
   await act('POST', '/api/session', { username: 'ada', password: 'another password' });
 
-  const records = audit(hub);
+  const records = storedActs(hub);
   assert.deepEqual(records.map((record) => record.act), [
     'invitation.created', 'account.joined', 'token.created', 'token.revoked', 'invitation.created',
     'invitation.withdrawn',
     'account.renamed', 'account.password-changed', 'session.ended', 'session.created',
   ]);
-  assert.deepEqual([records[0]?.actor_id, records[0]?.actor_name, records[0]?.address], [null, 'command line', null]);
+  assert.deepEqual([records[0]?.actorId, records[0]?.actorName, records[0]?.address], [null, 'command line', null]);
   for (const record of records.slice(1)) {
-    assert.deepEqual([record.actor_id, record.actor_name, record.address], [1, 'ada', '203.0.113.7'], record.act);
+    assert.deepEqual([record.actorId, record.actorName, record.address], [1, 'ada', '203.0.113.7'], record.act);
     assert.doesNotMatch(JSON.stringify(record), /password"|hub_|join\//, record.act);
   }
 });
@@ -464,14 +458,11 @@ test('what people do to accounts is recorded: act, who, from where, and never a 
 test('a join that cannot be recorded did not happen', async (t) => {
   const hub = await startHub(t);
   const invitation = invite(hub);
-  hub.db.exec(
-    `CREATE TRIGGER broken BEFORE INSERT ON audit_records WHEN NEW.act = 'account.joined'
-     BEGIN SELECT RAISE(ABORT, 'broken'); END`,
-  );
+  const mend = failWrites(hub, 'INSERT', 'audit_records');
 
   assert.equal((await joinAs(hub, invitation, 'ada')).status, 500);
   assert.equal(accounts(hub.handle).exists(), false);
-  hub.db.exec('DROP TRIGGER broken');
+  mend();
   assert.equal((await joinAs(hub, invitation, 'ada')).status, 201);
 });
 

@@ -1,14 +1,18 @@
 // Protects what administrators do to accounts: roles, disabling and links for new passwords, here and by hubctl.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { passwordLinks } from '../../../src/features/accounts/credential-store.ts';
 import { setState } from '../../../src/features/accounts/govern-account.ts';
 import { passwords } from '../../../src/features/accounts/passwords.ts';
 import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { hubctl } from '../../support/hubctl.ts';
-import { addNotes, addPost, itemsAt, leave, numberIn } from '../../support/accounts.ts';
+import { addNotes, addPost, itemsAt, leave } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { storedActs } from '../../support/stored-accounts.ts';
+import { countLimited, countRows, rowsOf } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const NEW = 'another long password';
@@ -23,8 +27,7 @@ async function hubOfTwo(t: TestContext) {
     assert.equal(made.status, 201, made.text);
     return made.json<{ url: string }>().url.replace(hub.config.baseUrl, '');
   };
-  const acts = () => hub.db.prepare<[], { act: string; target: number; detail: string }>('t',
-    'SELECT act, target_id AS target, detail FROM audit_records ORDER BY id').all();
+  const acts = () => storedActs(hub).map(({ act, targetId, detail }) => ({ act, target: targetId, detail }));
   return { hub, ada, bob, change, link, acts };
 }
 
@@ -59,7 +62,7 @@ test('who is no administrator any more leaves no invitations behind', async (t) 
   await bob.post('/api/invitations', { role: 'admin', currentPassword: hub.password });
   await ada.post('/api/invitations', { currentPassword: hub.password });
   assert.equal((await change(2, { role: 'member' })).status, 200);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 1);
+  assert.equal(countRows(hub, 'invitations'), 1);
 });
 
 test('no link for a password outlives its maker’s role, or a new password', async (t) => {
@@ -91,12 +94,11 @@ test('who becomes the last administrator while their password is checked cannot 
   const { hub, bob } = await hubOfTwo(t);
   const busy = Array.from({ length: 6 }, () => passwords(hub.handle).hash('keeps the queue busy'));
   const leaving = leave(hub, bob);
-  await waitUntil('the attempt is counted', () =>
-    numberIn(hub, `SELECT COUNT(*) FROM rate_limits WHERE key LIKE 'sign-in-session:%'`) === 1);
+  await waitUntil('the attempt is counted', () => countLimited(hub, 'sign-in-session') === 1);
   setState(hub.handle, 2, { role: 'admin' }, COMMAND_LINE);
   setState(hub.handle, 1, { role: 'member' }, COMMAND_LINE);
   assert.ok([403, 409].includes((await leaving).status));
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM accounts WHERE role = 'admin' AND left_at IS NULL`), 1);
+  assert.equal(accounts(hub.handle).list(0, 9).filter(({ role }) => role === 'admin').length, 1);
   await Promise.all(busy);
 });
 
@@ -173,7 +175,7 @@ test('a link for a new password works once, for an hour, ends sessions and token
   assert.equal(gone.status, 410);
   assert.match(gone.text, /no longer valid/);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM password_links'), 0);
+  assert.equal(countRows(hub, 'password_links'), 0);
 });
 
 test('of two who use one link at once, one chooses the password', async (t) => {
@@ -190,7 +192,7 @@ test('a link for a new password stands neither in the database nor in the log', 
   const secret = path.slice(path.lastIndexOf('/') + 1);
   assert.ok(secret.length > 40);
   assert.equal(JSON.stringify(hub.logged()).includes(secret), false);
-  assert.equal(JSON.stringify(hub.db.prepare<[], object>('t', 'SELECT * FROM password_links').all()).includes(secret), false);
+  assert.equal(JSON.stringify(rowsOf(hub, 'password_links')).includes(secret), false);
 });
 
 test('the page of an account does the same by its buttons', async (t) => {
@@ -235,7 +237,8 @@ test('hubctl account lists, disables, enables, changes roles and prints a link',
   assert.match((await run('reset-password', 'ada')).stdout, /^https:\/\/hub\.example\/new-password\/[\w-]{43}\n$/);
   const { url } = JSON.parse((await run('reset-password', 'ada', '--json')).stdout);
   assert.match(url, /new-password/);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM password_links WHERE account_id = 1'), 1);
+  assert.equal(passwordLinks({ db: hub.db, clock: Date.now }).accountOf(url.slice(url.lastIndexOf('/') + 1)), 1);
+  assert.equal(countRows(hub, 'password_links'), 1);
   assert.deepEqual((await run('disable', 'nobody')), { status: 1, stdout: '', stderr: 'there is no account nobody\n' });
   for (const wrong of [[], ['disable'], ['role', 'ada'], ['role', 'ada', 'owner'], ['disable', 'ada', 'x'], ['make', 'x']]) {
     assert.equal((await run(...wrong)).status, 2, wrong.join(' '));

@@ -9,6 +9,7 @@ import { signIn as signInTo } from '../../../src/features/accounts/authenticate.
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 const NEW_PASSWORD = 'another password';
 const ADA: Viewer = { id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1,
@@ -50,7 +51,7 @@ async function hubOfAda(t: TestContext) {
   };
   const signsIn = async (password: string) =>
     (await hub.anybody.post('/api/session', { username: 'ada', password })).status;
-  const sessions = () => hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM sessions').get()?.n;
+  const sessions = () => countRows(hub, 'sessions');
   return { hub, ada, accounts, changePassword, signsIn, sessions };
 }
 

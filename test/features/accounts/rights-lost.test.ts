@@ -2,18 +2,22 @@
 import assert from 'node:assert/strict';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { apiTokens } from '../../../src/features/accounts/credential-store.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
-import { addNotes, browserOf, itemsAt, numberIn, tokenOf } from '../../support/accounts.ts';
+import { type Source, sources } from '../../../src/features/sources/source-store.ts';
+import { addNotes, browserOf, itemsAt, tokenOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { rss } from '../../support/feeds.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from '../../support/scanner.ts';
 import { begin, end, type Proof } from '../../support/slow-request.ts';
-import { filesIn } from '../../support/uploads.ts';
+import { countRows } from '../../support/stored-rows.ts';
+import { filesIn, uploadRows } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-type Asked = { method: string; path: string; body: object | string; type?: string; count: string };
+type Asked = { method: string; path: string; body: object | string; type?: string; count: (hub: Hub) => number };
 
 const FORM = 'application/x-www-form-urlencoded';
 const BOUNDARY = 'b0undary';
@@ -28,28 +32,31 @@ function multipart(sourceId: number): string {
   return `${field('sourceId', String(sourceId))}${field('title', 'T')}${file}--${BOUNDARY}--\r\n`;
 }
 
+const countOf = (table: string) => (hub: Hub): number => countRows(hub, table);
+
+const sourcesWith = (isWanted: (source: Source) => boolean) => ({ handle }: Hub): number =>
+  [1, 2].flatMap((owner) => sources(handle).listOwned(owner, 0, 100)).filter(isWanted).length;
+
 /** What a member may ask for with a body, and what would then be one more. */
 function askedByMember(sourceId: number): Asked[] {
   const post = { sourceId, title: 'T', content: 'C', contentType: 'text/plain' };
   const opml = '<opml version="2.0"><body><outline type="rss" xmlUrl="http://127.0.0.1:9/feed"/></body></opml>';
-  const json = (method: string, path: string, body: object, count: string): Asked => ({ method, path, body, count });
+  const json = (method: string, path: string, body: object, count: Asked['count']): Asked =>
+    ({ method, path, body, count });
   return [
-    json('POST', '/api/posts', post, 'SELECT COUNT(*) FROM posts'),
-    { method: 'POST', path: '/api/posts', type: MULTIPART, body: multipart(sourceId),
-      count: 'SELECT COUNT(*) FROM posts' },
-    json('POST', '/api/sources', { kind: 'native', title: 'More' }, 'SELECT COUNT(*) FROM sources'),
-    { method: 'POST', path: '/sources', type: FORM, body: 'kind=native&title=More',
-      count: 'SELECT COUNT(*) FROM sources' },
-    { method: 'POST', path: '/api/sources/import', type: 'text/x-opml', body: opml,
-      count: 'SELECT COUNT(*) FROM sources' },
-    json('PATCH', `/api/sources/${sourceId}`, { title: 'New' }, `SELECT COUNT(*) FROM sources WHERE title = 'New'`),
-    json('POST', `/api/sources/${sourceId}/transfer`, { username: 'ada' },
-      'SELECT COUNT(*) FROM sources WHERE owner_id = 1'),
+    json('POST', '/api/posts', post, countOf('posts')),
+    { method: 'POST', path: '/api/posts', type: MULTIPART, body: multipart(sourceId), count: countOf('posts') },
+    json('POST', '/api/sources', { kind: 'native', title: 'More' }, countOf('sources')),
+    { method: 'POST', path: '/sources', type: FORM, body: 'kind=native&title=More', count: countOf('sources') },
+    { method: 'POST', path: '/api/sources/import', type: 'text/x-opml', body: opml, count: countOf('sources') },
+    json('PATCH', `/api/sources/${sourceId}`, { title: 'New' }, sourcesWith(({ title }) => title === 'New')),
+    json('POST', `/api/sources/${sourceId}/transfer`, { username: 'ada' }, sourcesWith(({ ownerId }) => ownerId === 1)),
     json('POST', '/api/tokens', { name: 'another', currentPassword: 'correct horse battery' },
-      `SELECT COUNT(*) FROM api_tokens WHERE name = 'another'`),
-    json('PATCH', '/api/account', { displayName: 'B' }, `SELECT COUNT(*) FROM accounts WHERE display_name = 'B'`),
+      ({ handle }) => [...apiTokens(handle).listOf(2, 0, 100)].filter(({ name }) => name === 'another').length),
+    json('PATCH', '/api/account', { displayName: 'B' },
+      ({ handle }) => Number(accounts(handle).find(2)?.displayName === 'B')),
     json('POST', '/api/notifications/read', { all: true },
-      'SELECT COUNT(*) FROM notifications WHERE read_at IS NOT NULL'),
+      ({ handle }) => 1 - notifications(handle).countUnread(2, 9)),
   ];
 }
 
@@ -63,10 +70,10 @@ async function assertRefused(
   }
   await takeAway();
   for (const [{ method, path, type, body, count }, request] of begun) {
-    const before = numberIn(hub, count);
+    const before = count(hub);
     const { status, text } = await end(request, body);
     assert.equal(status, wanted, `${method} ${path} ${type}: ${text}`);
-    assert.equal(numberIn(hub, count), before, `${method} ${path} ${type}`);
+    assert.equal(count(hub), before, `${method} ${path} ${type}`);
   }
 }
 
@@ -83,10 +90,10 @@ test('each of these requests is done when nothing is taken away', async (t) => {
   const asked = askedByMember(sourceId);
   const isLast = ({ path }: Asked): boolean => path.endsWith('/transfer'); // after that the source is hers
   for (const { method, path, type, body, count } of [...asked.filter((one) => !isLast(one)), ...asked.filter(isLast)]) {
-    const before = numberIn(hub, count);
+    const before = count(hub);
     const { status = 0, text } = await end(await begin(hub, method, path, bob, headersOf(type)), body);
     assert.ok(status < 400, `${method} ${path}: ${status} ${text}`);
-    assert.equal(numberIn(hub, count), before + 1, `${method} ${path}`);
+    assert.equal(count(hub), before + 1, `${method} ${path}`);
   }
 });
 
@@ -122,16 +129,14 @@ test('a token that is revoked, and a session that signs out, end what they have 
 test('who is no administrator any more does nothing more as one', async (t) => {
   const { hub, ada, bob, sourceId } = await hubWithBob(t);
   const asked: Asked[] = [
-    { method: 'POST', path: '/api/invitations', body: { role: 'admin' }, count: 'SELECT COUNT(*) FROM invitations' },
-    { method: 'POST', path: '/admin/invitations', type: FORM, body: 'role=admin',
-      count: 'SELECT COUNT(*) FROM invitations' },
-    { method: 'POST', path: '/api/posts', type: MULTIPART, body: multipart(sourceId),
-      count: 'SELECT COUNT(*) FROM posts' },
+    { method: 'POST', path: '/api/invitations', body: { role: 'admin' }, count: countOf('invitations') },
+    { method: 'POST', path: '/admin/invitations', type: FORM, body: 'role=admin', count: countOf('invitations') },
+    { method: 'POST', path: '/api/posts', type: MULTIPART, body: multipart(sourceId), count: countOf('posts') },
     { method: 'PATCH', path: `/api/sources/${sourceId}`, body: { title: 'Hers' },
-      count: `SELECT COUNT(*) FROM sources WHERE title = 'Hers'` },
+      count: sourcesWith(({ title }) => title === 'Hers') },
   ];
 
-  await assertRefused(hub, ada, asked, () => hub.db.exec(`UPDATE accounts SET role = 'member' WHERE id = 1`), 403);
+  await assertRefused(hub, ada, asked, () => accounts(hub.handle).setState(1, 'member', null), 403);
   assert.equal((await bob.get(`/api/sources/${sourceId}`)).json()['title'], 'Notes');
 });
 
@@ -156,7 +161,7 @@ test('a session that ends while the hub fetches a feed for it adds no source, no
     assert.equal(status, 401);
     assert.ok(!text.includes('Notes'));
   }
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 1);
+  assert.equal(countRows(hub, 'sources'), 1);
 });
 
 test('a session that ends while a scanner looks at its file leaves no post and no file', async (t) => {
@@ -174,9 +179,8 @@ test('a session that ends while a scanner looks at its file leaves no post and n
   answer();
 
   assert.equal((await sent).status, 401);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 0);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM uploads'), 0);
-  assert.deepEqual(filesIn(hub.dataDir), { uploads: [], tmp: [] });
+  assert.equal(countRows(hub, 'posts'), 0);
+  assert.deepEqual([uploadRows(hub.db), filesIn(hub.dataDir)], [[], { uploads: [], tmp: [] }]);
 });
 
 test('a file that is found to be infected is on record and kept from readers, though the session has ended', async (t) => {
@@ -198,7 +202,7 @@ test('a file that is found to be infected is on record and kept from readers, th
   assert.equal((await sent).status, 422);
   assert.deepEqual(fileActs(hub).map(({ act }) => act).sort(), ['attachment.quarantined', 'attachment.refused']);
   assert.deepEqual(await scanCounts(hub), { clean: 1, infected: 1, unavailable: 0 });
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM uploads WHERE scan = 'infected'`), 1);
+  assert.deepEqual(uploadRows(hub.db).map(({ scan }) => scan), ['infected']);
 });
 
 test('signing out and revoking the token that asks for it work, and are on record', async (t) => {

@@ -1,9 +1,11 @@
 // Protects sessions and API tokens: how long they last, what each may do, and who ends them.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { browserOf, itemsAt, numberIn, sendJson, tokenOf } from '../../support/accounts.ts';
+import { browserOf, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { rowsOf } from '../../support/stored-rows.ts';
+import { sessions } from '../../../src/features/accounts/credential-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 
 type ListedSession = { id: number; createdAt: string; lastUsedAt: string; address: string; current: boolean };
@@ -38,7 +40,7 @@ test('a session goes on while it is used, thirty days at a time and for half a y
 
 test('a use is noted once in ten minutes, and a disk that cannot be written keeps nobody out', async (t) => {
   const { hub, bob } = await hubOfTwo(t);
-  const seen = () => numberIn(hub, 'SELECT seen_at FROM sessions WHERE account_id = 2');
+  const seen = () => sessions(hub.handle).listOf(2)[0]?.seenAt ?? NaN;
   const before = seen();
   hub.passTime(10 * MINUTE - 1);
   await bob.get('/api/account');
@@ -157,8 +159,8 @@ test('no token makes tokens, invitations or password links, changes roles, ends 
     ['DELETE', '/api/sessions', {}], ['PATCH', '/api/account', { newPassword: 'another long password' }],
     ['DELETE', '/api/account', { password: hub.password, confirmation: 'DELETE' }],
   ];
-  const state = () => ['accounts', 'sessions', 'api_tokens', 'invitations', 'password_links'].map((table) =>
-    JSON.stringify(hub.db.prepare<[], object>('t', `SELECT * FROM ${table}`).all().map((row) => ({ ...row, seen_at: 0 }))));
+  await ask('GET', '/api/account'); // whose time is noted once in ten minutes
+  const state = () => rowsOf(hub, 'accounts', 'sessions', 'api_tokens', 'invitations', 'password_links');
   const before = state();
 
   for (const [method, path, value] of refused) {

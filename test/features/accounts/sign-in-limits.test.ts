@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { signInNetworks } from '../../../src/features/accounts/credential-store.ts';
 import { passwords } from '../../../src/features/accounts/passwords.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import { sendJson } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 const PROXY = { TRUSTED_PROXIES: '127.0.0.1' };
 
@@ -95,9 +97,10 @@ test('the hub remembers the 20 addresses of an account where it signed in last',
     assert.equal(await signIn('bob', hub.password, `203.0.113.${n}`), 200);
     hub.passTime(1000);
   }
-  const rows = hub.db.prepare<[], { network: string }>('t', 'SELECT network FROM sign_in_networks ORDER BY seen_at').all();
-  assert.deepEqual(rows.map(({ network }) => network), Array.from({ length: 20 }, (_, n) => `203.0.113.${n + 5}`));
-  assert.ok(accounts(hub.handle).findByName('bob'));
+  const bob = accounts(hub.handle).findByName('bob');
+  const networks = signInNetworks(hub.handle).listOf(bob?.id ?? 0).map(({ network }) => network);
+  assert.deepEqual(networks, Array.from({ length: 20 }, (_, n) => `203.0.113.${n + 5}`));
+  assert.equal(countRows(hub, 'sign_in_networks'), 20);
 });
 
 test('one account that has its password checked all the time keeps nobody out, and whoever is told to wait has not guessed', async (t) => {

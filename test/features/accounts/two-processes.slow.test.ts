@@ -4,16 +4,24 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { invitations as invitationsOf } from '../../../src/features/accounts/account-store.ts';
+import { accounts, invitations as invitationsOf } from '../../../src/features/accounts/account-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { syncState } from '../../../src/features/sources/sync-state-store.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
-import { readMigrations } from '../../../src/platform/db/migration-files.ts';
+import { pendingMigrations } from '../../../src/platform/db/migrate.ts';
 import { openDatabase, type Db } from '../../../src/platform/db/open-database.ts';
+import type { JobRow } from '../../../src/platform/jobs/job-records.ts';
+import { addFeed } from '../../support/accounts.ts';
 import { createClient, type Answer, type Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHubProcess, temporaryDataDir, type HubProcess } from '../../support/hub-process.ts';
-import { number } from '../../support/migrated-database.ts';
+import { MIGRATIONS } from '../../support/migrated-database.ts';
 import { startOrigin, startRawOrigin } from '../../support/origin.ts';
-import { PROJECT_ROOT } from '../../support/run-program.ts';
+import { assertCountsAreTrue } from '../../support/queue.ts';
+import { addAccount } from '../../support/stored-accounts.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
+import { addFeedDueAt } from '../../support/stored-sources.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -26,10 +34,6 @@ function connect(t: TestContext, dataDir: string): Db {
   const db = openDatabase(join(dataDir, 'hub.db'));
   t.after(() => db.close());
   return db;
-}
-
-function rows<Row>(db: Db, sql: string): Row[] {
-  return db.prepare<[], Row>('rows', sql).all();
 }
 
 function newInvitation(db: Db): string {
@@ -46,8 +50,6 @@ async function joinAs(address: string, db: Db, username: string): Promise<Client
 }
 
 test('web and worker that start at the same moment on a new folder both come up, every time', async (t) => {
-  const versions = readMigrations(join(PROJECT_ROOT, 'migrations')).map(({ version }) => ({ version }));
-
   for (let round = 0; round < 10; round++) {
     const dataDir = temporaryDataDir(t);
     const [web, worker] = [startHubProcess(t, 'web', dataDir), startHubProcess(t, 'worker', dataDir)];
@@ -56,7 +58,8 @@ test('web and worker that start at the same moment on a new folder both come up,
 
     assert.doesNotMatch(web.stderr() + worker.stderr(), LOCK_TROUBLE);
     const db = openDatabase(join(dataDir, 'hub.db'));
-    assert.deepEqual(rows(db, 'SELECT version FROM schema_migrations'), versions);
+    assert.equal(countRows({ db }, 'schema_migrations'), MIGRATIONS.length);
+    assert.deepEqual(pendingMigrations(db, MIGRATIONS), []);
     assert.equal(db.pragma('integrity_check'), 'ok');
     db.close();
   }
@@ -95,17 +98,6 @@ async function writeOnWeb(address: string, client: Client, done: () => boolean):
   return answers;
 }
 
-function assertCountsTrue(db: Db): void {
-  for (const [metric, sql] of [
-    ['sources', `SELECT kind || ',' || state AS label, count(*) AS value FROM sources GROUP BY 1`],
-    ['jobs', `SELECT kind || ',' || state AS label, count(*) AS value FROM jobs GROUP BY 1`],
-    ['public_posts', `SELECT '' AS label, count(*) AS value FROM posts WHERE is_public = 1`],
-  ]) {
-    const kept = rows(db, `SELECT label, value FROM counts WHERE metric = '${metric}' AND value <> 0 ORDER BY label`);
-    assert.deepEqual(kept, rows(db, `${sql} ORDER BY label`), metric);
-  }
-}
-
 test('web and two workers write together under load without a lock in the way, and all counts stay true', async (t) => {
   const dataDir = temporaryDataDir(t);
   const { urls, served } = await startFeeds(t);
@@ -115,17 +107,19 @@ test('web and two workers write together under load without a lock in the way, a
   await Promise.all(workers.map((worker) => worker.logged('working')));
   const db = connect(t, dataDir);
   const ada = await joinAs(address, db, 'ada');
-  for (const url of urls) assert.equal((await ada.post('/api/sources', { kind: 'feed', url })).status, 201);
+  const feeds: number[] = [];
+  for (const url of urls) feeds.push(await addFeed(ada, url));
 
   const goal = served() + 4 * urls.length;
-  const due = `UPDATE sources SET next_sync_at = 0 WHERE kind = 'feed' AND next_sync_at > 0`;
-  const makeDue = setInterval(() => db.exec(due), 300);
+  const stores = { db, clock: Date.now };
+  const allDue = (): void => feeds.forEach((id) => syncState(stores).planNext(id, 0));
+  const makeDue = setInterval(() => db.write('all are due', allDue), 300);
   t.after(() => clearInterval(makeDue));
   const answers = await writeOnWeb(address, ada, () => served() >= goal);
   clearInterval(makeDue);
-  await waitUntil('nothing is left to do', () => number(db, `
-    SELECT (SELECT count(*) FROM jobs WHERE state NOT IN ('done', 'discarded'))
-         + (SELECT count(*) FROM sources WHERE next_sync_at = 0)`) === 0);
+  const hasEnded = ({ state }: JobRow): boolean => state === 'done' || state === 'discarded';
+  const isDue = (id: number): boolean => sources(stores).find(id)?.nextSyncAt === 0;
+  await waitUntil('nothing is left to do', () => !feeds.some(isDue) && storedJobs({ db }).every(hasEnded));
   const health = (await ada.get('/api/health')).json<{ ok: boolean; failedJobs: number; worker: { ok: boolean } }>();
   assert.deepEqual(await Promise.all([web, ...workers].map((one) => one.end('SIGTERM'))), [0, 0, 0]);
 
@@ -133,9 +127,9 @@ test('web and two workers write together under load without a lock in the way, a
   assert.deepEqual(Object.keys(answers).sort(), ['add 201', 'change 200', 'fail 401', 'sign in 200']);
   for (const one of [web, ...workers]) assert.doesNotMatch(one.stderr(), LOCK_TROUBLE);
   assert.deepEqual([health.ok, health.failedJobs, health.worker.ok], [true, 0, true]);
-  assertCountsTrue(db);
-  assert.equal(number(db, 'SELECT count(*) FROM posts'), served(), 'each sync found one more post, none twice');
-  assert.equal(number(db, 'SELECT count(*) FROM jobs WHERE attempts > 1'), 0);
+  assertCountsAreTrue(db);
+  assert.equal(countRows({ db }, 'posts'), served(), 'each sync found one more post, none twice');
+  assert.deepEqual(storedJobs({ db }).filter(({ attempts }) => attempts > 1), []);
   assert.equal(db.pragma('integrity_check'), 'ok');
 });
 
@@ -174,7 +168,7 @@ test('SIGTERM lets web finish the request in hand, and then it ends', async (t) 
   assert.equal(await web.ended, 0);
 
   assert.ok(performance.now() - start < SHUTDOWN);
-  assert.equal(number(db, `SELECT count(*) FROM accounts WHERE username = 'ada'`), 1);
+  assert.equal(accounts({ db, clock: Date.now }).findByName('ada')?.id, 1);
 });
 
 test('SIGTERM cuts a request that never ends, and web still ends in time', async (t) => {
@@ -194,14 +188,13 @@ test('SIGTERM cuts a request that never ends, and web still ends in time', async
 /** A feed that nobody answers for, due at once. */
 async function addSilentFeed(t: TestContext, db: Db): Promise<{ connections(): number }> {
   const origin = await startRawOrigin(t, () => {});
-  db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
-    INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
-      VALUES (1, 1, 'feed', 'Silent', 0, 0, 0);
-    INSERT INTO feeds (source_id, url, host) VALUES (1, '${origin.url}/feed', '127.0.0.1');
-  `);
+  addAccount({ db }, 'ada', 'admin');
+  addFeedDueAt({ db }, 0, `${origin.url}/feed`);
   return origin;
+}
+
+function jobsOf(db: Db): Pick<JobRow, 'state' | 'attempts'>[] {
+  return storedJobs({ db }).map(({ state, attempts }) => ({ state, attempts }));
 }
 
 test('SIGTERM makes the worker give back a sync that hangs, the attempt not counted, and end', async (t) => {
@@ -211,13 +204,13 @@ test('SIGTERM makes the worker give back a sync that hangs, the attempt not coun
   const db = connect(t, dataDir);
   const { connections } = await addSilentFeed(t, db);
   await waitUntil('the sync hangs', () => connections() === 1);
-  assert.deepEqual(rows(db, 'SELECT state, attempts FROM jobs'), [{ state: 'running', attempts: 1 }]);
+  assert.deepEqual(jobsOf(db), [{ state: 'running', attempts: 1 }]);
 
   const start = performance.now();
   assert.equal(await worker.end('SIGTERM'), 0);
 
   assert.ok(performance.now() - start < SHUTDOWN);
-  assert.deepEqual(rows(db, 'SELECT state, attempts FROM jobs'), [{ state: 'queued', attempts: 0 }]);
+  assert.deepEqual(jobsOf(db), [{ state: 'queued', attempts: 0 }]);
   assert.equal(worker.lines('job released').length, 1);
 });
 
@@ -238,5 +231,5 @@ test('when the supervisor is killed, web and worker stop by themselves and give 
 
   assert.ok(performance.now() - start < SHUTDOWN);
   assert.deepEqual(hub.lines('stopped').map(({ program }) => program).sort(), ['web', 'worker']);
-  assert.deepEqual(rows(db, 'SELECT state, attempts FROM jobs'), [{ state: 'queued', attempts: 0 }]);
+  assert.deepEqual(jobsOf(db), [{ state: 'queued', attempts: 0 }]);
 });

@@ -5,13 +5,16 @@ import { noteError } from '../../../src/features/errors/error-store.ts';
 import { audit, type AuditEvent } from '../../../src/features/audit/audit.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
+import { syncState } from '../../../src/features/sources/sync-state-store.ts';
 import { test, type TestContext } from 'node:test';
 import { HOUR } from '../../../src/platform/clock.ts';
-import { addNotes, itemsAt, numberIn } from '../../support/accounts.ts';
+import { addNotes, itemsAt } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { raise } from '../../support/receiver.ts';
+import { addFailedJob, putJob } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 type Job = { id: number; state: string; kind: string; subject: string | null; attempts: number; lastError: string | null };
 
@@ -23,11 +26,8 @@ async function hubWithFailedJob(t: TestContext) {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
-  jobs(hub.handle).enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
-  const [job] = workerQueue(hub.handle).claim('sync-source', 1);
-  assert.ok(job);
-  workerQueue(hub.handle).fail(job, new Error('it answered <b>500</b>'));
-  return { hub, ada, bob, jobId: job.id };
+  const jobId = addFailedJob(workerQueue(hub.handle), '1', 'it answered <b>500</b>');
+  return { hub, ada, bob, jobId };
 }
 
 test('everything under admin is for administrators: others learn nothing, not even what exists', async (t) => {
@@ -45,7 +45,7 @@ test('everything under admin is for administrators: others learn nothing, not ev
   }
   assert.equal((await bob.form('/admin/invitations', { role: 'admin', hours: '1', currentPassword: hub.password })).status, 403);
   assert.equal(jobs(hub.handle).find(jobId)?.state, 'failed');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM invitations'), 0);
+  assert.equal(countRows(hub, 'invitations'), 0);
 });
 
 test('each list stands at its own address, under the name by which the navigation leads to it', async (t) => {
@@ -67,8 +67,7 @@ test('of each list all that the page is about can be taken along, one JSON objec
     await ada.post('/api/invitations', { hours: 24, currentPassword: hub.password });
     noteError(hub.handle, new Error(`odd ${'!'.repeat(n)}`));
     raise(hub, n === 0 ? 'sync-failed' : 'space-low', 'a subject');
-    hub.db.exec(`INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at)
-      VALUES ('sync-source', '{}', 'failed', 0, 5, 0), ('sync-source', '{}', 'discarded', 0, 5, 0)`);
+    for (const state of ['failed', 'discarded'] as const) putJob(hub, { kind: 'sync-source', state });
   }
   await hub.work();
 
@@ -224,8 +223,8 @@ test('the overview tells in sentences why sources fail', async (t) => {
   const ada = await hub.person('ada');
   const reasons = ['could not connect to owls.test (ECONNREFUSED)', 'owls.test answered 404', 'This is no feed.'];
   for (const [n, reason] of reasons.entries()) {
-    hub.db.prepare('test', `UPDATE sources SET state = 'failing', state_since = ?, state_reason = ? WHERE id = ?`)
-      .run(n + 1, reason, await addNotes(ada, `Notes ${n}`));
+    hub.passTime(1);
+    syncState(hub.handle).recordFailure(await addNotes(ada, `Notes ${n}`), reason, { isFinal: true, timedOut: false });
   }
 
   const said = (await ada.page('/admin')).text.matchAll(/<span class="bad">Since [^]*?<span dir="auto">([^<]*)/g);

@@ -5,6 +5,7 @@ import { BURST } from '../../../src/features/health/conditions.ts';
 import { findings, problemsOf, type Finding } from '../../../src/features/health/findings.ts';
 import { FINE, history } from '../../../src/features/history/history-store.ts';
 import { heartbeats, jobs, type Hub } from '../../../src/features/hub/hub.ts';
+import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub } from '../../support/hub.ts';
@@ -76,7 +77,7 @@ test('a job that has waited for more than an hour is told since when, and those 
   assert.deepEqual(troubleOf(handle, 'Queue'), {
     level: 'bad', problem: 'A job has waited for 1 h.', since: dueAt, href: '/admin/jobs',
   });
-  handle.db.exec(`UPDATE jobs SET state = 'failed', finished_at = ${hub.now()}`);
+  for (const job of workerQueue(handle).claim('scan-upload', 1)) workerQueue(handle).fail(job, new Error('no scanner'));
   assert.deepEqual(troubleOf(handle, 'Queue'), {
     level: 'warn', problem: 'One job has failed for good.', since: hub.now(), href: '/admin/jobs?state=failed',
   });

@@ -10,6 +10,7 @@ import { reply } from '../../support/origin.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { hubWithReceiver } from '../../support/receiver.ts';
 import { CLEAN, INFECTED, startScanner } from '../../support/scanner.ts';
+import { removeRows } from '../../support/stored-rows.ts';
 import { addFiles, writePost, writer } from '../../support/uploads.ts';
 
 const FILE = { filename: 'a report.txt', data: 'Nothing but words.' };
@@ -109,7 +110,7 @@ test('an upload that is scanned again ends it too; a hub that does not require t
   assert.deepEqual(lenient.told(), []);
   await lenient.ada.client.delete(`/api/posts/${lenient.post}`);
   await lenient.passMinutes(1);
-  lenient.hub.db.exec('DELETE FROM uploads');
+  removeRows(lenient.hub, 'uploads');
   assert.equal(scannerOf(lenient.hub)?.level, 'good', 'nothing waits for it');
 });
 

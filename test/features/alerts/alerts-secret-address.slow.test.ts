@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { alertDeliveries, alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { ALERT_WORDS } from '../../../src/features/health/watch-conditions.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { hubctlProcess } from '../../support/hubctl.ts';
@@ -68,12 +69,11 @@ test('with deliveries failing in every way, no output, log, page, metric, title 
   const db = openDatabase(join(dataDir, 'hub.db'));
   t.after(() => db.close());
   for (const event of Object.keys(FAULTS)) {
-    db.prepare<[string]>('raise', `
-      INSERT INTO alert_events (event, is_open, untold, subjects, raised_at) VALUES (?, 1, 1, '["something"]', 0)
-      ON CONFLICT DO UPDATE SET untold = 1`).run(event);
+    const raised = { isOpen: 1, isTold: 0, untold: 1, raisedAt: 0, toldAt: null, overToldAt: null };
+    alertEvents({ db, clock: Date.now }).put({ event, subjects: ['something'], ...raised });
   }
-  const attempted = (): number =>
-    db.prepare<[], { n: number }>('attempted', 'SELECT count(*) AS n FROM alert_deliveries WHERE last_error IS NOT NULL').get()?.n ?? 0;
+  const deliveries = alertDeliveries({ db, clock: Date.now });
+  const attempted = (): number => deliveries.list({ limit: 999 }).filter(({ lastError }) => lastError !== null).length;
   assert.deepEqual(Object.keys(FAULTS).sort(), [...ALERT_WORDS.keys()].sort());
   const kinds = Object.keys(FAULTS).length;
   await waitUntil('each kind has been tried in vain', () => attempted() >= kinds, 60_000);

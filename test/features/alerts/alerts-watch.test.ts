@@ -19,6 +19,9 @@ import { hubEnvironment, startHubProcess, temporaryDataDir } from '../../support
 import { hubctl } from '../../support/hubctl.ts';
 import { putDatabase } from '../../support/migrated-database.ts';
 import { hubWithReceiver, passTime, raise, startReceiver } from '../../support/receiver.ts';
+import { addAccount } from '../../support/stored-accounts.ts';
+import { setCount } from '../../support/stored-rows.ts';
+import { addFeedDueAt } from '../../support/stored-sources.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** Web's watch over the worker, with looks made by hand, and a worker that beats or does not. */
@@ -149,13 +152,10 @@ test('a backup that lacks what the hub has lost is told as such, and a damaged o
 test('too little space on the disk is told, and so is that there is enough again', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   const { bavail, bsize } = statfsSync(hub.dataDir);
-  const setUploads = (bytes: number): void => hub.db.exec(
-    `INSERT INTO counts (metric, value) VALUES ('uploads_bytes', ${bytes}) ON CONFLICT DO UPDATE SET value = excluded.value`,
-  );
   await passTime(hub, 2 * MINUTE, MINUTE);
-  setUploads(2 * bavail * bsize); // the next backup would not fit
+  setCount(hub, 'uploads_bytes', 2 * bavail * bsize); // the next backup would not fit
   await passTime(hub, 2 * MINUTE, MINUTE);
-  setUploads(0);
+  setCount(hub, 'uploads_bytes', 0);
   await passTime(hub, 2 * MINUTE, MINUTE);
 
   assert.deepEqual(receiver.alerts().map(({ event, severity }) => `${event} ${severity}`),
@@ -183,12 +183,8 @@ test('a real worker tells a real receiver of a feed that cannot be reached', asy
   const env = { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', SYNC_MAX_ATTEMPTS: '1' };
   const db = openHubDatabase(loadConfig(hubEnvironment(dataDir)));
   t.after(() => db.close());
-  db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
-    INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
-      VALUES (1, 1, 'feed', 'Owls', 0, 0, 0);
-    INSERT INTO feeds (source_id, url, host) VALUES (1, 'http://127.0.0.1:1/', '127.0.0.1:1')`);
+  addAccount({ db }, 'ada', 'admin');
+  addFeedDueAt({ db }, 0, 'http://127.0.0.1:1/');
   const worker = startHubProcess(t, 'worker', dataDir, env);
   await waitUntil('the alert has come', () => receiver.alerts().length > 0, 40_000);
 

@@ -4,9 +4,11 @@ import { test } from 'node:test';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { raiseAlert } from '../../../src/features/alerts/raise-alerts.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
 import { hubWithReceiver, passTime, raise, startReceiver, watch } from '../../support/receiver.ts';
+import { putJob } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithWebhook, metric, publish } from '../../support/webhooks.ts';
 
 const FAILING = 10_000;
@@ -46,7 +48,7 @@ test('without a receiver nothing is stored, and the log tells', async (t) => {
   watch(hub, 'space-low', 'nothing is left');
   await passTime(hub, MINUTE, 5 * SECOND);
 
-  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM alert_events') + number(hub.db, 'SELECT COUNT(*) FROM alert_deliveries'), 0);
+  assert.equal(countRows(hub, 'alert_events') + countRows(hub, 'alert_deliveries'), 0);
   assert.deepEqual(hub.logged().filter(({ event }) => event === 'trouble').map(({ trouble }) => trouble),
     ['sync-failed', 'space-low']);
 });
@@ -56,9 +58,11 @@ test('10,000 synchronisations that fail for good make one message, which names a
   await hub.person('ada');
   addFailingFeeds(hub, FAILING);
   hub.db.pragma('synchronous = OFF'); // 10,000 transactions, and no power to be cut
-  hub.db.exec(`
-    INSERT INTO jobs (kind, payload, dedupe_key, state, run_at, attempts, max_attempts, created_at, lease_token, lease_expires_at)
-      SELECT 'sync-source', json_object('sourceId', id), id, 'running', 0, 5, 5, 0, 'of a dead worker', 1 FROM sources`);
+  hub.db.write('jobs', () => {
+    for (let id = 1; id <= FAILING; id++) {
+      putJob(hub, { kind: 'sync-source', payload: { sourceId: id }, dedupeKey: String(id), state: 'running' });
+    }
+  });
 
   await hub.work();
   assert.equal(jobs(hub.handle).failedCount('sync-source'), FAILING);
@@ -73,14 +77,14 @@ test('10,000 synchronisations that fail for good make one message, which names a
 });
 
 /** Feeds on as many hosts, none of which listens. */
-function addFailingFeeds(hub: Hub, feeds: number, nextSyncAt: number | null = null): void {
-  const ids = JSON.stringify(Array.from({ length: feeds }, (_, index) => index + 1));
-  hub.db.exec(`
-    INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
-      SELECT value, 1, 'feed', 'Feed ' || value, ${nextSyncAt}, 0, 0 FROM json_each('${ids}');
-    INSERT INTO feeds (source_id, url, host)
-      SELECT id, 'http://' || host || '/', host FROM
-        (SELECT id, '127.' || (id >> 8 & 255) || '.' || (id & 255) || '.9:1' AS host FROM sources)`);
+function addFailingFeeds(hub: Hub, feeds: number, nextSyncAt = hub.now() + DAY): void {
+  const source = { ownerId: 1, kind: 'feed', titleIsOwn: false, visibility: 'public' } as const;
+  hub.db.write('feeds', () => {
+    for (let id = 1; id <= feeds; id++) {
+      const feed = { url: `http://127.${id >> 8}.${id & 255}.9:1/`, nextSyncAt };
+      sources(hub.handle).create({ ...source, title: `Feed ${id}` }, feed);
+    }
+  });
 }
 
 test('a kind of trouble is told of once an hour; what was held back is told when the hour is over', async (t) => {

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { utcTime } from '../../../src/platform/in-words.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
+import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -29,14 +30,12 @@ test('when a real worker is killed, health says so, a real web tells it after fi
   const address = await web.address();
   const db = openDatabase(join(dataDir, 'hub.db'));
   t.after(() => db.close());
-  const seenAt = (): number | undefined =>
-    db.prepare<[], { at: number }>('seen', `SELECT seen_at AS at FROM heartbeats WHERE program = 'worker'`).get()?.at;
-  const setSeen = db.prepare<[number]>('set seen', `UPDATE heartbeats SET seen_at = ? WHERE program = 'worker'`);
+  const seenAt = (): number | null => createHeartbeats(db, Date.now).lastSeen('worker');
   const health = async (): Promise<Health> => (await fetch(`${address}/api/health`)).json() as Promise<Health>;
   const told = (): string[] => receiver.alerts().map(({ event, severity }) => `${event} ${severity}`);
 
   const worker = startHubProcess(t, 'worker', dataDir, env);
-  await waitUntil('the worker beats', () => seenAt() !== undefined);
+  await waitUntil('the worker beats', () => seenAt() !== null);
   const first = seenAt();
   await waitUntil('it beats again', () => seenAt() !== first);
   assert.deepEqual(told(), []);
@@ -44,7 +43,7 @@ test('when a real worker is killed, health says so, a real web tells it after fi
   worker.child.kill('SIGKILL');
   await worker.ended;
   const lastSeen = started - HOUR;
-  setSeen.run(lastSeen);
+  createHeartbeats(db, () => lastSeen).beat('worker');
   const { ok, worker: seen } = await health();
   assert.deepEqual([ok, seen.ok], [true, false]);
   assert.ok(seen.lastSeenSeconds >= 3_600, 'at once');

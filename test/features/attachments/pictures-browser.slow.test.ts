@@ -6,6 +6,8 @@ import { hubWithFeed, image } from '../../support/remote-files.ts';
 import type { OriginHandler } from '../../support/origin.ts';
 import { ico, png } from '../../support/sample-files.ts';
 import { requireTool } from '../../support/tools.ts';
+import { sourceIcons } from '../../../src/features/attachments/icon-store.ts';
+import { counts } from '../../../src/features/hub/hub.ts';
 
 /** After the page was painted. */
 const late = (content: Buffer): OriginHandler => (_request, response) => void setTimeout(() => response.end(content), 400);
@@ -38,7 +40,7 @@ test('nothing on the page of a post moves when its images come, known or not, st
   for (const round of ['unknown', 'known']) {
     await browser.goto(`${hub.address}/posts/${posts[0]?.id}`);
     assert.equal(await browser.run<number>(SHIFT), 0, round);
-    hub.db.exec(`UPDATE counts SET value = value + 1 WHERE metric = 'content_version'`);
+    counts(hub.handle).add('content_version', '', 1);
   }
   const boxes = `return [...document.querySelectorAll('.prose img')].map((image) => image.className || image.width / image.height)`;
   assert.deepEqual(await browser.run(boxes), [3, 200 / 700, 640 / 480]);
@@ -50,7 +52,7 @@ test('a source shows its icon, 18 pixels wide, or a letter of enough contrast; t
   const icon = ico([{ width: 16, height: 16 }, { width: 48, height: 48 }]);
   const { hub, ada, publisher, sourceId } = await hubWithFeed(t, {}, () => []);
   publisher.routes['/i.ico'] = image(icon);
-  hub.db.exec(`UPDATE source_icons SET named_url = '${publisher.url}/i.ico'`);
+  sourceIcons(hub.handle).noteNamed(sourceId, `${publisher.url}/i.ico`);
   await hub.findIcons();
   const asked = publisher.requests.length;
   const browser = await openBrowser(t);

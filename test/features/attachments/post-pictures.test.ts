@@ -1,15 +1,17 @@
 // Protects pictures beside posts in lists, and the boxes of those in posts: small, known, and never fetched for a list.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { attachments } from '../../../src/features/attachments/attachment-store.ts';
+import { attachments, uploads } from '../../../src/features/attachments/attachment-store.ts';
 import { thumbnails } from '../../../src/features/attachments/post-pictures.ts';
+import { counts } from '../../../src/features/hub/hub.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
 import type { OriginHandler } from '../../support/origin.ts';
 import type { Hub } from '../../support/hub.ts';
 import { getFile, hubWithOwnPosts, type ShownPost } from '../../support/own-posts.ts';
 import { hubWithFeed, image } from '../../support/remote-files.ts';
 import { gif, png, pngChunk, webp } from '../../support/sample-files.ts';
-import { writePost } from '../../support/uploads.ts';
+import { removeRows } from '../../support/stored-rows.ts';
+import { uploadRows, writePost } from '../../support/uploads.ts';
 
 const LARGE_ENOUGH = { width: 96, height: 64 };
 const PICTURE = png(LARGE_ENOUGH);
@@ -50,7 +52,7 @@ test('a post has a thumbnail once a reader has loaded its picture; no list asks 
   const served = await getFile(hub, path);
   assert.deepEqual([served.status, served.headers.get('content-type'), served.body], [200, 'image/png', PICTURE]);
 
-  hub.db.exec('DELETE FROM cached_files');
+  removeRows(hub, 'cached_files');
   assert.equal(thumbnail(hub, post), undefined);
   assert.equal((await getFile(hub, path)).status, 404, 'an older page may still show it');
   assert.equal(publisher.requests.length, 1);
@@ -77,7 +79,7 @@ test('one query answers for a page of posts, of whichever kind', async (t) => {
   assert.deepEqual([...found.keys()], [written[0]?.id]);
   const path = found.get(written[0]?.id ?? 0) ?? '';
   assert.deepEqual((await getFile(hub, path)).body, PICTURE);
-  hub.db.exec(`UPDATE uploads SET scan = 'infected'`);
+  for (const { sha256 } of uploadRows(hub.db)) uploads(hub.handle).setScan(sha256, 'infected');
   assert.equal(thumbnails(hub.handle, written).size, 0);
 });
 
@@ -97,7 +99,7 @@ test('a picture beside a post that cannot be had is only listed', async (t) => {
   const { hub, post, read } = await hubWithRead(t, {}, '<enclosure url="URL/gone.png" type="image/png"/>');
   assert.equal(shownAt(await pageOf(hub, post)).length, 1);
   await read();
-  hub.db.exec(`UPDATE counts SET value = value + 1 WHERE metric = 'content_version'`);
+  counts(hub.handle).add('content_version', '', 1);
   const page = await pageOf(hub, post);
   assert.equal(shownAt(page).length, 0);
   assert.match(page, />gone\.png<\/a>/);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { attachments } from '../../../src/features/attachments/attachment-store.ts';
 import { tidyCache } from '../../../src/features/attachments/remote-cache.ts';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
 import { startHubProcess } from '../../support/hub-process.ts';
@@ -11,6 +12,7 @@ import {
   assertInStep, cachedSizes, cacheNumbers, cachePath, hubWithFeed, hubWithFiles, image, isCached,
 } from '../../support/remote-files.ts';
 import { png, pngChunk } from '../../support/sample-files.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const SIZE = { width: 3, height: 2 };
@@ -80,7 +82,7 @@ test('a smaller limit after a new start removes what is too much, and forgotten 
   const { hub, at } = await hubWithFiles(t, { ...fiveFiles(), '/no.png': image(Buffer.from('no')) });
   for (const name of NAMES) await getFile(hub, at(name));
   await getFile(hub, at('/no.png'));
-  const rows = () => hub.db.prepare<[], { n: number }>('t', 'SELECT count(*) AS n FROM cached_files').get()?.n;
+  const rows = () => countRows(hub, 'cached_files');
   assert.equal(rows(), 6);
 
   hub.passTime(2 * HOUR);
@@ -150,9 +152,9 @@ test('with a limit of 0 nothing is fetched or kept, and posts link to their publ
   assert.ok(post?.contentHtml.includes(`href="${publisher.url}/i.png"`));
   assert.deepEqual(post?.attachments.map(({ url }) => url), [`${publisher.url}/e.png`]);
   assert.doesNotMatch((await hub.anybody.page('/posts/1')).text, /<img|\/attachments\//);
-  const rows = hub.db.prepare<[], { id: number; key: string }>('files', 'SELECT id, url_key AS key FROM attachments').all();
-  assert.equal(rows.length, 2);
-  for (const { id, key } of rows) assert.equal((await getFile(hub, `/attachments/${id}-${key}/i.png`)).status, 404);
+  const paths = attachments(hub.handle).ofPosts([1]).map(({ id, urlKey }) => `/attachments/${id}-${urlKey}/i.png`);
+  assert.equal(paths.length, 2);
+  for (const path of paths) assert.equal((await getFile(hub, path)).status, 404);
   assert.deepEqual(publisher.requests, []);
   assert.equal((await cacheNumbers(hub))['max_bytes'], 0);
 });

@@ -5,10 +5,10 @@ import { test, type TestContext } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addNotes } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
 import { reply } from '../../support/origin.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from '../../support/scanner.ts';
 import { sha256 } from '../../support/sha256.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
 import { addFiles, filesIn, uploadPath, uploadRows, writePost, writer, type PostAnswer } from '../../support/uploads.ts';
 
 const FILE = { filename: 'report.txt', data: 'Words of which nobody knows yet.' };
@@ -150,7 +150,7 @@ test('a file that is cut off on the disk gets its verdict when it is whole again
 test('the same file in the hands of two people has one job and one verdict', async (t) => {
   const { hub, scanner, ada } = await hubWithUnscanned(t);
   const second = await writePost(hub, ada, [FILE]);
-  assert.equal(number(hub.db, `SELECT COUNT(*) FROM jobs WHERE kind = 'scan-upload'`), 1);
+  assert.equal(storedJobs(hub, 'scan-upload').length, 1);
   scanner.answers = CLEAN;
   const before = scanner.requests.length;
   hub.passTime(HOUR);
@@ -181,7 +181,7 @@ test('a file that was deleted meanwhile is not scanned for ever', async (t) => {
   hub.passTime(25 * HOUR);
   await hub.work();
   assert.equal(scanner.requests.length, before);
-  assert.equal(number(hub.db, `SELECT COUNT(*) FROM jobs WHERE kind = 'scan-upload' AND state <> 'done'`), 0);
+  assert.ok(storedJobs(hub, 'scan-upload').every(({ state }) => state === 'done'));
 });
 
 test('files from before there was a scanner are scanned once there is one, all of them', async (t) => {

@@ -6,6 +6,7 @@ import { sweepUploads, uploadFiles } from '../../../src/features/attachments/upl
 import { HOUR } from '../../../src/platform/clock.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { sha256 } from '../../support/sha256.ts';
+import { failWrites } from '../../support/stored-rows.ts';
 import {
   addFiles, assertFilesMatchRows, filesIn, uploadPath, uploadRows, writePost, writer,
 } from '../../support/uploads.ts';
@@ -101,10 +102,10 @@ test('an upload that is refused late takes no file from another one that was jus
 
 test('a sweep that cannot write removes no file whose row stays named', async (t) => {
   const { hub, ada, id, sweep } = await hubWithUnnamed(t);
-  hub.db.exec(`CREATE TRIGGER broken BEFORE DELETE ON uploads BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  const mend = failWrites(hub, 'DELETE', 'uploads');
   await assert.rejects(sweep());
   assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256(FILE.data)]);
-  hub.db.exec('DROP TRIGGER broken');
+  mend();
   assert.equal((await addFiles(hub, ada.client, id, [FILE])).status, 201);
   assertFilesMatchRows(hub);
 });

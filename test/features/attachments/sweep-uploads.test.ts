@@ -8,8 +8,8 @@ import { backupLock, takeFileLock } from '../../../src/features/hub/data-locks.t
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addNotes, leave } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
 import { sha256 } from '../../support/sha256.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { assertFilesMatchRows, filesIn, uploadPath, uploadRows, writePost, writer } from '../../support/uploads.ts';
 
 const DAY_AND_HOUR = 25 * HOUR;
@@ -80,7 +80,7 @@ test('of an account that is deleted no file is left, and of its place for files 
   await daysPass(hub, 3);
   assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256('shared')]);
   assertFilesMatchRows(hub);
-  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM upload_usage'), 1);
+  assert.equal(countRows(hub, 'upload_usage'), 1);
 });
 
 test('a file stays for 24 hours after it was found unnamed, also across a restart', async (t) => {

@@ -6,24 +6,23 @@ import { test } from 'node:test';
 import { uploadFiles } from '../../../src/features/attachments/upload-files.ts';
 import { startHub } from '../../support/hub.ts';
 import { pdf } from '../../support/sample-files.ts';
-import { formWith, sendForm, writer } from '../../support/uploads.ts';
+import { countRows, rowsOf } from '../../support/stored-rows.ts';
+import { formWith, sendForm, uploadRows, writer } from '../../support/uploads.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
 
 test('a file is on the disk before it has its name, its name before the row, the row before the answer', async (t) => {
   const hub = await startHub(t);
   const { client, sourceId } = await writer(hub, 'ada');
   const uploads = join(hub.dataDir, 'uploads');
-  const rows = hub.db.prepare<[], { n: number }>('rows', 'SELECT COUNT(*) AS n FROM uploads');
-  const files = hub.db.prepare<[], { sha256: string }>('files', 'SELECT sha256 FROM uploads');
-  const steps: { place: string; bytes: number; rows: number | undefined }[] = [];
+  const steps: { place: string; bytes: number; rows: number }[] = [];
   await watchSyncs(t, (path) => void steps.push(
-    { place: path.replace(hub.dataDir, ''), bytes: statSync(path).size, rows: rows.get()?.n }));
+    { place: path.replace(hub.dataDir, ''), bytes: statSync(path).size, rows: countRows(hub, 'uploads') }));
 
   const form = formWith({ sourceId: String(sourceId), title: 'One' }, [{ filename: 'a.pdf', data: pdf() }]);
   const answer = await sendForm(hub, client, '/api/posts', form);
   assert.equal(answer.status, 201, answer.text);
 
-  const { sha256 = '' } = files.get() ?? {};
+  const { sha256 = '' } = uploadRows(hub.db)[0] ?? {};
   const folder = `/uploads/${sha256.slice(0, 2)}`;
   const places = steps.map(({ place }) => place);
   const written = places.findLastIndex((place) => place.startsWith('/tmp/upload-'));
@@ -48,9 +47,7 @@ test('a file that the disk does not confirm is refused, and nothing of it stays'
     const form = formWith({ sourceId: String(sourceId), title: 'One' }, [{ filename: 'a.pdf', data: pdf() }]);
     const answer = await sendForm(hub, client, '/api/posts', form);
     assert.equal(answer.status, 500, `${failing}: ${answer.text}`);
-    const left = hub.db.prepare<[], { n: number }>('left', `
-      SELECT (SELECT COUNT(*) FROM uploads) + (SELECT COUNT(*) FROM attachments) + (SELECT COUNT(*) FROM posts) AS n`);
-    assert.equal(left.get()?.n, 0, failing);
+    assert.deepEqual(rowsOf(hub, 'uploads', 'attachments', 'posts'), [[], [], []], failing);
     assert.deepEqual(await filesOf(uploadFiles(hub.handle).list()), [], failing);
   }
 });

@@ -7,6 +7,7 @@ import { addNotes } from '../../support/accounts.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { copyDatabase, fillDisk, startOnSmallDisk } from '../../support/small-disk.ts';
 import { startHub } from '../../support/hub.ts';
+import { failWrites } from '../../support/stored-rows.ts';
 import {
   addFiles, assertFilesMatchRows, assertNothingKept, filesIn, uploadPath, uploadRows, writePost, writer,
 } from '../../support/uploads.ts';
@@ -73,10 +74,10 @@ test('when the database cannot grow, an upload is refused with 503 and its file 
   const hub = await startHub(t);
   const ada = await writer(hub, 'ada');
   const { id } = await writePost(hub, ada);
-  hub.db.exec(`CREATE TRIGGER full_disk BEFORE INSERT ON attachments BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  const mend = failWrites(hub, 'INSERT', 'attachments');
   assert.equal((await addFiles(hub, ada.client, id, [{ filename: 'a.txt', data: 'a' }])).status, 500);
   assertNothingKept(hub, 1);
-  hub.db.exec('DROP TRIGGER full_disk');
+  mend();
 
   hub.db.pragma(`max_page_count = ${Number(hub.db.pragma('page_count'))}`);
   let refusals = 0;

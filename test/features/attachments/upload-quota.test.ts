@@ -3,13 +3,16 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { uploads } from '../../../src/features/attachments/attachment-store.ts';
 import { bytesInFlight, openShare } from '../../../src/features/attachments/receive-upload.ts';
 import { addNotes } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { cookieOf } from '../../support/client.ts';
-import { number } from '../../support/migrated-database.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { countRows } from '../../support/stored-rows.ts';
+import { assertUsageIsRight, setUsage } from '../../support/stored-uploads.ts';
 import {
   addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, sendForm, writePost, writer,
 } from '../../support/uploads.ts';
@@ -22,17 +25,8 @@ function text(filename: string, bytes: number) {
   return { filename, data: filename.slice(0, 1).repeat(bytes) };
 }
 
-function usage({ db }: Hub, username: string): number {
-  return number(db, `SELECT COALESCE(SUM(bytes), 0) FROM upload_usage WHERE account_id =
-    (SELECT id FROM accounts WHERE username = '${username}')`);
-}
-
-/** The usage that is kept is the sum of what the rows say. */
-function assertUsageIsRight({ db }: Hub): void {
-  const wrong = `SELECT COUNT(*) FROM accounts a WHERE
-    COALESCE((SELECT bytes FROM upload_usage WHERE account_id = a.id), 0) <>
-    COALESCE((SELECT SUM(bytes) FROM attachments WHERE owner_id = a.id), 0)`;
-  assert.equal(number(db, wrong), 0);
+function usage({ handle }: Hub, username: string): number {
+  return uploads(handle).usageOf(accounts(handle).findByName(username)?.id ?? NaN);
 }
 
 function assertOverQuota(answer: Answer, bytesLeft: number): void {
@@ -175,7 +169,7 @@ test('a post has a hundred files at most', async (t) => {
 
   const refused = await addFiles(hub, ada.client, id, [text('x.txt', 1)]);
   assert.deepEqual([refused.status, refused.json<{ detail: string }>().detail], [422, 'A post may have at most 100 files.']);
-  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM attachments'), 100);
+  assert.equal(countRows(hub, 'attachments'), 100);
   assertFilesMatchRows(hub);
 });
 
@@ -198,7 +192,7 @@ test('who is over the quota, since it was lowered, goes on writing without files
   const hub = await startHub(t, hubWithQuota);
   const ada = await writer(hub, 'ada');
   const { id } = await writePost(hub, ada, [text('a.txt', 5_000)]);
-  hub.db.exec('UPDATE upload_usage SET bytes = 200000');
+  setUsage(hub, 200_000);
 
   assert.equal((await ada.client.patch(`/api/posts/${id}`, { title: 'Changed' })).status, 200);
   assert.equal((await ada.client.post('/api/posts', { sourceId: ada.sourceId, title: 'T', content: 'c' })).status, 201);

@@ -4,10 +4,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { addNotes } from '../../support/accounts.ts';
 import { startHub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
 import { withoutKeys } from '../../support/own-posts.ts';
 import { gif, jpeg, pdf, png, webp, avif } from '../../support/sample-files.ts';
 import { sha256 } from '../../support/sha256.ts';
+import { storedActs } from '../../support/stored-accounts.ts';
 import {
   addFiles, assertFilesMatchRows, filesIn, formWith, openFilesIn, sendForm, uploadPath, uploadRows, writePost,
   writer, type Attachment, type PostAnswer,
@@ -68,9 +68,8 @@ test('files are added to a post and taken off again, the others keep their place
   assert.equal((await client.delete(`/api/attachments/${items[0]?.id}`)).status, 404);
   assert.equal((await hub.anybody.get(new URL(items[0]?.url ?? '').pathname)).status, 404);
   assert.deepEqual((await shown()).map(({ filename }) => filename), ['a.txt', 'c.txt']);
-  const acts = ['post.files-added', 'attachment.deleted'].map((act) =>
-    number(hub.db, `SELECT COUNT(*) FROM audit_records WHERE act = '${act}'`));
-  assert.deepEqual(acts, [1, 1]);
+  const acts = ['post.files-added', 'attachment.deleted'];
+  assert.deepEqual(storedActs(hub).map(({ act }) => act).filter((act) => acts.includes(act)), acts);
 });
 
 test('only owner and administrator add and remove files', async (t) => {

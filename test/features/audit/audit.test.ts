@@ -1,12 +1,17 @@
 // Protects the audit: every act that matters is on record, together with the act, without secrets, and can be found.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import { audit, AUDIT_EVENTS } from '../../../src/features/audit/audit.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { addNotes, addPost, itemsAt, numberIn } from '../../support/accounts.ts';
+import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
+import { plansOf } from '../../support/query-plans.ts';
+import { addAccount, storedActs } from '../../support/stored-accounts.ts';
+import { countRows, failWrites, rowsOf } from '../../support/stored-rows.ts';
 
 type Audited = {
   id: number;
@@ -85,9 +90,7 @@ test('every act that changes rights, sources, accounts, invitations, tokens, pas
 
 test('no record holds a secret', async (t) => {
   const { hub, secrets } = await busyHub(t);
-  const all = hub.db.prepare<[], { text: string }>('all', `
-    SELECT act || ' ' || actor_name || ' ' || COALESCE(target_name, '') || ' ' || detail AS text FROM audit_records`).all();
-  const text = all.map((row) => row.text).join('\n');
+  const text = JSON.stringify(storedActs(hub));
 
   assert.ok(secrets.length >= 7);
   for (const secret of secrets) assert.ok(!text.includes(secret), `${secret.slice(0, 8)}…`);
@@ -97,17 +100,15 @@ test('no record holds a secret', async (t) => {
 test('an act and its record are written together or not at all', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON audit_records BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  failWrites(hub, 'INSERT', 'audit_records');
 
   assert.equal((await ada.post('/api/tokens', { name: 'phone', currentPassword: hub.password })).status, 500);
   assert.equal((await ada.post('/api/invitations', { currentPassword: hub.password })).status, 500);
   assert.equal((await ada.post('/api/sources', { kind: 'native', title: 'Notes' })).status, 500);
   assert.equal((await ada.patch('/api/account', { displayName: 'Eve' })).status, 500);
 
-  for (const table of ['api_tokens', 'invitations', 'sources']) {
-    assert.equal(numberIn(hub, `SELECT COUNT(*) FROM ${table}`), 0, table);
-  }
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM accounts WHERE display_name = 'Eve'`), 0);
+  assert.deepEqual(rowsOf(hub, 'api_tokens', 'invitations', 'sources'), [[], [], []]);
+  assert.equal(accounts(hub.handle).find(1)?.displayName, 'ada');
 });
 
 /** A hub with records of two people on three days. */
@@ -115,8 +116,7 @@ async function hubWithRecords(t: TestContext) {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
   const record = audit.bind(null, hub.handle);
-  hub.db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-    VALUES (2, 'second', '', 'member', '', 0, 0), (3, 'third', '', 'member', '', 0, 0)`);
+  for (const username of ['second', 'third']) addAccount(hub, username);
   for (let n = 0; n < 12; n++) {
     const actor = { id: n % 2 === 0 ? 2 : 3, name: n % 2 === 0 ? 'bob' : 'carol', address: '192.0.2.1' };
     record(n % 3 === 0 ? 'source.paused' : 'post.created', actor, { kind: n % 3 === 0 ? 'source' : 'post', id: n, name: `“${n}”, a=b` });
@@ -149,7 +149,7 @@ test('records are narrowed down by act, actor, target and time, each and togethe
 test('records come page by page, those of one moment too, and new ones do not move the pages', async (t) => {
   const { hub, ada } = await hubWithRecords(t);
   for (let n = 0; n < 5; n++) audit(hub.handle, 'retention.applied', { id: null, name: 'hub', address: null });
-  const total = numberIn(hub, 'SELECT COUNT(*) FROM audit_records');
+  const total = countRows(hub, 'audit_records');
   const seen: number[] = [];
   for (let path: string | null = '/api/admin/audit?limit=3'; path;) {
     const answer = await ada.get(path);
@@ -237,12 +237,9 @@ test('its page narrows down by a form without scripts and leads to the downloads
 
 test('old records are found by indexes, whatever they are narrowed down by', async (t) => {
   const { hub } = await hubWithRecords(t);
-  const plan = (where: string): string => hub.db.prepare<[], { detail: string }>('plan',
-    `EXPLAIN QUERY PLAN SELECT id FROM audit_records WHERE ${where} AND (at, id) < (9, 9) ORDER BY at DESC, id DESC`)
-    .all().map(({ detail }) => detail).join('; ');
-
-  for (const where of [`act = 'x'`, `actor_name = 'x' COLLATE NOCASE`, `target_kind = 'x' AND target_id = 1`, 'at >= 1']) {
-    assert.match(plan(where), /USING (COVERING )?INDEX/, where);
-    assert.doesNotMatch(plan(where), /SCAN|TEMP B-TREE/, where);
+  for (const filter of [{ act: 'x' }, { actor: 'x' }, { targetKind: 'x', targetId: 1 }, { from: 1 }]) {
+    const plan = plansOf(hub.db, (db) => auditRecords({ db, clock: hub.now }).list(filter, { at: 9, id: 9 }, 9));
+    assert.match(plan, /USING (COVERING )?INDEX/, JSON.stringify(filter));
+    assert.doesNotMatch(plan, /SCAN|TEMP B-TREE/, JSON.stringify(filter));
   }
 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openUpload } from '../../../src/features/backups/upload-archive.ts';
 import { backupHub, verify, type BackupHub } from '../../support/backup-hub.ts';
+import { removeRows } from '../../support/stored-rows.ts';
 
 function members(backup: string): string[] {
   return execFileSync('tar', ['-tzf', join(backup, 'uploads.tar.gz')]).toString().trim().split('\n');
@@ -134,7 +135,7 @@ test('case 30: a file whose row was deleted after the snapshot is still in the b
   const hub = backupHub(t);
   const { sha256 } = hub.upload();
   const onStep = (what: string): void => {
-    if (what.startsWith('archiving')) hub.db.exec('DELETE FROM attachments; DELETE FROM uploads');
+    if (what.startsWith('archiving')) removeRows(hub, 'attachments', 'uploads');
   };
 
   const { path, verification } = await hub.backup({ onStep });

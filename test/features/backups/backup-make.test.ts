@@ -6,12 +6,16 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { requireSpace, reserveIn } from '../../../src/features/backups/backup-folder.ts';
 import { BackupBusy } from '../../../src/features/backups/backup-name.ts';
 import { backupLock, takeFileLock } from '../../../src/features/hub/data-locks.ts';
 import { makeBackup } from '../../../src/features/backups/make-backup.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { addPost, assertNoBackup, backupHub, optionsFor, verify } from '../../support/backup-hub.ts';
+import { losePost } from '../../support/stored-posts.ts';
+import { countRows } from '../../support/stored-rows.ts';
+import { setUploadBytes } from '../../support/stored-uploads.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
 
 const AT = Date.UTC(2030, 0, 15, 3, 15);
@@ -30,7 +34,7 @@ test('a backup has exactly three files, private ones, which sha256sum, tar and S
   const members = execFileSync('tar', ['-tzf', 'uploads.tar.gz'], { cwd: path, stdio: 'pipe' }).toString();
   assert.equal(members, `uploads/\nuploads/${sha256.slice(0, 2)}/${sha256}\n`);
   const copy = openDatabase(join(path, 'hub.db'), { readonly: true });
-  assert.deepEqual(copy.prepare<[], object>('names', 'SELECT username FROM accounts').all(), [{ username: 'ada' }]);
+  assert.deepEqual(accounts({ db: copy, clock: Date.now }).list(0, 9).map(({ username }) => username), ['ada']);
   copy.close();
 });
 
@@ -72,9 +76,9 @@ test('case 24: the copy needs no write-ahead log, and nothing lies beside it, be
 test('case 28: what had been deleted before is not in the copy, not even in its free pages', async (t) => {
   const hub = backupHub(t);
   const secret = 'ada@erased.example'.repeat(20);
-  hub.db.exec(`UPDATE accounts SET display_name = '${secret}'; UPDATE accounts SET display_name = 'Ada'`);
+  for (const name of [secret, 'Ada']) accounts({ db: hub.db, clock: Date.now }).setDisplayName(1, name);
   addPost(hub.db, 2, `erased ${secret}`);
-  hub.db.exec('DELETE FROM posts WHERE id = 2');
+  losePost(hub, 2);
 
   const { path } = await hub.backup();
 
@@ -104,7 +108,7 @@ test('case 5: a reader who holds an old state open does not hinder a backup', as
   const reader = openDatabase(hub.databasePath, { readonly: true });
   t.after(() => reader.close());
   reader.exec('BEGIN');
-  reader.prepare<[], object>('read', 'SELECT id FROM posts').all();
+  countRows({ db: reader }, 'posts');
   addPost(hub.db, 2, 'Later than the reader.');
 
   const { verification } = await hub.backup();
@@ -222,8 +226,7 @@ test('case 15: too little space is found before anything is copied', async (t) =
   const hub = backupHub(t);
   await assert.rejects(requireSpace(hub.dataDir, 2 ** 60), /not enough disk space: a backup may need 1073741824\.00 GiB/);
 
-  const bytes = hub.upload().sha256;
-  hub.db.exec(`UPDATE uploads SET bytes = ${2 ** 52} WHERE sha256 = '${bytes}'`);
+  setUploadBytes(hub, hub.upload().sha256, 2 ** 52);
   await assertNoBackup(hub, /not enough disk space/);
 });
 

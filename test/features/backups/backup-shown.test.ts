@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { type Kind, readBackupStatus, type RunResult } from '../../../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
@@ -127,8 +128,8 @@ test('a name in the future is not the newest backup, for health, metrics, the pa
   assert.deepEqual(alone.health, { lastBackup: null, lastVerifiedBackup: null });
   assert.equal(alone.page.here?.level, 'bad');
   assert.match(alone.page.verdict, new RegExp(`${stray} does not count: its name lies in the future`));
-  const stale = (): string => hub.db.prepare<[], { subjects: string }>('stale',
-    `SELECT subjects FROM alert_events WHERE event = 'backup-stale' AND is_open = 1`).get()?.subjects ?? '';
+  const stale = (): string => alertEvents(hub.handle).all()
+    .flatMap(({ event, isOpen, subjects }) => (event === 'backup-stale' && isOpen ? subjects : [])).join();
   watchConditions(hub.handle);
   assert.match(stale(), new RegExp(`No verified backup .*\\. ${stray} does not count: its name lies in the future`));
 

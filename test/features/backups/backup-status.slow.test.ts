@@ -7,6 +7,7 @@ import type { RunResult } from '../../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
 import { timeOfBackup } from '../../../src/features/backups/backup-name.ts';
 import { backupHub, statusOf, type BackupHub } from '../../support/backup-hub.ts';
+import { dropTable } from '../../support/stored-rows.ts';
 
 const NOTHING = {
   lastBackup: null, lastVerification: null, lastSuccessAt: null, lastVerifiedAt: null, lastBackupFailed: false,
@@ -48,7 +49,7 @@ test('case 105: a failed backup is known, and the last good one with it', async 
   const hub = backupHub(t);
   const { name } = await made(hub);
   const good = statusOf(hub.dataDir);
-  hub.db.exec('DROP TABLE jobs');
+  dropTable(hub, 'jobs');
 
   assert.equal((await hub.hubctl('backup')).status, 1);
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { addPost, backupHub, type BackupHub } from '../../support/backup-hub.ts';
-import { number } from '../../support/migrated-database.ts';
+import { moneyIn } from '../../support/stored-posts.ts';
+import { newestId, type Stored } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** A process that changes the hub all the time; gives what it said. */
@@ -24,26 +25,25 @@ async function keepBusy(t: TestContext, hub: BackupHub): Promise<() => string> {
   return () => said;
 }
 
-const MONEY = 'SELECT SUM(updated_at) FROM posts';
-const MOVES = 'SELECT MAX(id) FROM attachments';
+const movesIn = (hub: Stored): number => newestId(hub, 'attachments');
 
 test('case 1, 2, 3, 29: while a process writes all the time, every backup is whole, in time, and of one moment', async (t) => {
   const hub = backupHub(t);
   for (let id = 2; id <= 2_000; id++) addPost(hub.db, id, 'Owls hunt at night. '.repeat(200));
   for (let n = 0; n < 20; n++) hub.upload(`${n}`);
-  const sum = number(hub.db, MONEY);
+  const sum = moneyIn(hub);
   const said = await keepBusy(t, hub);
 
   for (let round = 0; round < 5; round++) {
-    const before = number(hub.db, MOVES);
+    const before = movesIn(hub);
     const began = performance.now();
     const { path, verification } = await hub.backup();
 
     assert.ok(performance.now() - began < 60_000);
     assert.deepEqual([verification.verdict, verification.problem], ['verified', null]);
     const copy = openDatabase(join(path, 'hub.db'), { readonly: true });
-    assert.equal(number(copy, MONEY), sum);
-    assert.ok(number(copy, MOVES) >= before && number(copy, MOVES) <= number(hub.db, MOVES));
+    assert.equal(moneyIn({ db: copy }), sum);
+    assert.ok(movesIn({ db: copy }) >= before && movesIn({ db: copy }) <= movesIn(hub));
     copy.close();
   }
 
@@ -56,16 +56,16 @@ test('case 6: what was committed before a process was killed, and lies in the lo
   for (let id = 2; id <= 20; id++) addPost(hub.db, id, 'text');
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../support/writing-to-backup.ts'), hub.dataDir]);
   const ended = new Promise((resolve) => child.once('close', resolve));
-  const start = number(hub.db, MOVES);
-  await waitUntil('some writes', () => number(hub.db, MOVES) > start + 50);
+  const start = movesIn(hub);
+  await waitUntil('some writes', () => movesIn(hub) > start + 50);
   child.kill('SIGKILL');
   await ended;
-  const committed = number(hub.db, MOVES);
+  const committed = movesIn(hub);
 
   const { path, verification } = await hub.backup();
 
   assert.equal(verification.verdict, 'verified');
   const copy = openDatabase(join(path, 'hub.db'), { readonly: true });
-  assert.equal(number(copy, MOVES), committed);
+  assert.equal(movesIn({ db: copy }), committed);
   copy.close();
 });

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { attachments } from '../../../src/features/attachments/attachment-store.ts';
 import { swapRestored } from '../../../src/features/backups/restore-steps.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { addNotes } from '../../support/accounts.ts';
@@ -11,6 +13,8 @@ import type { Client } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { begin, query, restorableHub, restore } from '../../support/restore-hub.ts';
+import { addEmptyPosts, losePost } from '../../support/stored-posts.ts';
+import { removeRows } from '../../support/stored-rows.ts';
 import { addFiles, writePost, writer, type Attachment } from '../../support/uploads.ts';
 
 const START_OF_2026 = Date.UTC(2026, 0);
@@ -61,7 +65,7 @@ test('accounts, tokens and invitations have new ids after a deletion as well', a
   assert.ok((again[0] ?? 0) > token && (again[1] ?? 0) > invitation, `${again}`);
 
   const idOf = (name: string): number | undefined =>
-    hub.db.prepare<[string], { id: number }>('account', 'SELECT id FROM accounts WHERE username = ?').get(name)?.id;
+    accounts(hub.handle).findByName(name)?.id;
   const bob = await hub.person('bob');
   const before = idOf('bob') ?? NaN;
   const left = await bob.send('DELETE', '/api/account', {
@@ -75,10 +79,7 @@ test('accounts, tokens and invitations have new ids after a deletion as well', a
 
 /** The id that the next post gets. */
 function nextPost(db: Db): number {
-  return db.prepare<[], { id: number }>('next post', `
-    INSERT INTO posts (source_id, guid, is_public, owner_id, title, content_html, summary, content_hash, published_at,
-                       updated_at, created_at)
-    VALUES (1, 'next', 1, 1, 'A post', '', '', 'h', 1, 1, 1) RETURNING id`).get()?.id ?? NaN;
+  return addEmptyPosts({ db }, 1, 1);
 }
 
 test('after a restore of an older backup ids go on above all that were given since, deleted ones too', async (t) => {
@@ -86,16 +87,17 @@ test('after a restore of an older backup ids go on above all that were given sin
   const high = 5_000_000_000;
   query(hub.dataDir, (db) => {
     addPost(db, high, 'The newest one');
-    db.exec(`DELETE FROM posts WHERE id = ${high}; DELETE FROM attachments;
-      UPDATE sqlite_sequence SET seq = ${high + 7} WHERE name = 'attachments'`);
+    losePost({ db }, high);
+    removeRows({ db }, 'attachments');
+    db.exec(`UPDATE sqlite_sequence SET seq = ${high + 7} WHERE name = 'attachments'`);
   });
   await restore(hub.dataDir, hub.backup);
 
   query(hub.dataDir, (db) => {
     assert.equal(nextPost(db), high + 1);
-    const attachment = db.prepare<[], { id: number }>('next attachment', `
-      INSERT INTO attachments (post_id, kind, position, filename, created_at) VALUES (1, 'remote', 1, 'a', 1) RETURNING id`);
-    assert.equal(attachment.get()?.id, high + 8);
+    const file = { sha256: 'a', bytes: 1, mediaType: 'text/plain', width: null, height: null, filename: 'a' };
+    const { attach } = attachments({ db, clock: Date.now });
+    assert.deepEqual(attach(1, 1, [{ ...file, scan: 'clean' }]), [high + 8]);
   });
 });
 

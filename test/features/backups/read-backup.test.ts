@@ -10,6 +10,7 @@ import { addPost, backupHub, changeDatabase, copyOf, renewHashes } from '../../s
 import { hubctl } from '../../support/hubctl.ts';
 import { hubEnvironment } from '../../support/hub-process.ts';
 import { PROJECT_ROOT } from '../../support/run-program.ts';
+import { setTitle } from '../../support/stored-posts.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
 
 const PICTURE = randomBytes(700_000);
@@ -18,11 +19,9 @@ const PICTURE = randomBytes(700_000);
 async function savedHub(t: TestContext) {
   const hub = backupHub(t);
   addPost(hub.db, 2, '<p>Their “faces”\n are discs.</p>');
-  hub.db.exec(`UPDATE posts SET title = 'Owls' || char(27) || '[2J of the night' WHERE id = 2`);
-  const picture = hub.upload(PICTURE);
-  const [first, second] = [hub.upload('first notes'), hub.upload('second notes')];
-  hub.db.exec(`UPDATE attachments SET filename = 'Barn owl.jpg', post_id = 2 WHERE sha256 = '${picture.sha256}'`);
-  hub.db.exec(`UPDATE attachments SET filename = 'notes.txt' WHERE sha256 <> '${picture.sha256}'`);
+  setTitle(hub, 2, 'Owls\x1b[2J of the night');
+  const picture = hub.upload(PICTURE, 'Barn owl.jpg', 2);
+  const [first, second] = [hub.upload('first notes', 'notes.txt'), hub.upload('second notes', 'notes.txt')];
   const { name, path } = await hub.backup();
   const run = (args: string[], cwd = PROJECT_ROOT) => {
     const launch = [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', 'backup', ...args];
@@ -93,7 +92,7 @@ test('what is not there, was lost before, or is damaged is said, and nothing of 
   assert.match(await said(['extract', damaged, 'upload', picture]), /holds uploads\/.* with other content/);
 
   const forged = copyOf(path, 'forged');
-  changeDatabase(forged, (db) => db.exec(`UPDATE posts SET title = 'Forged'`));
+  changeDatabase(forged, (db) => setTitle({ db }, 2, 'Forged'));
   cpSync(join(path, 'SHA256SUMS'), join(forged, 'SHA256SUMS'));
   assert.match(await said(['extract', forged, 'post', '2']), /hub\.db does not match SHA256SUMS/);
 

@@ -8,9 +8,11 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { passwordLinks, sessions } from '../../../src/features/accounts/credential-store.ts';
 import { openPlainFile } from '../../../src/features/backups/manifest.ts';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../../../src/features/backups/restore-steps.ts';
+import { offers } from '../../../src/features/manage-sources/offer-store.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { changeDatabase, copyOf, optionsFor, rewriteSums, verify } from '../../support/backup-hub.ts';
 import { MIGRATIONS } from '../../support/migrated-database.ts';
@@ -19,7 +21,12 @@ import {
   begin, keptIn, leftovers, postsIn, query, restorableHub, restore, stateOf, uploadsIn, worldIn,
 } from '../../support/restore-hub.ts';
 import { makeBackup } from '../../../src/features/backups/make-backup.ts';
+import { type JobState } from '../../../src/platform/jobs/job-records.ts';
+import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import { sha256Of } from '../../support/sha256.ts';
+import { storedActs } from '../../support/stored-accounts.ts';
+import { putJob, storedJobs } from '../../support/stored-jobs.ts';
+import { addLaterMigration, countRows, removeRows, rowsOf } from '../../support/stored-rows.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -101,8 +108,7 @@ test('case 59: the log of a hub that crashed does not bring later rows into the 
     statSync(join(hub.dataDir, 'hub.db-wal')).size > 100_000);
   await crashing.end('SIGKILL');
   const logged = statSync(join(hub.dataDir, 'hub.db-wal')).size;
-  const limits = (folder: string): number => query(folder, (db) =>
-    db.prepare<[], { n: number }>('limits', 'SELECT COUNT(*) AS n FROM rate_limits').get()?.n ?? NaN);
+  const limits = (folder: string): number => query(folder, (db) => countRows({ db }, 'rate_limits'));
 
   const { kept } = await restore(hub.dataDir, hub.backup);
 
@@ -117,7 +123,7 @@ test('case 60: while a process has the database open nothing is moved, and after
   const hub = await restorableHub(t);
   await begin(hub.dataDir, hub.backup);
   const idle = openDatabase(join(hub.dataDir, 'hub.db'));
-  idle.prepare<[], object>('read', 'SELECT 1 FROM posts').get();
+  countRows({ db: idle }, 'posts');
 
   await assert.rejects(swapRestored(hub.dataDir, 100), /another process still has the database open/);
   assert.equal(readRestoreState(hub.dataDir)?.phase, 'staged');
@@ -127,7 +133,7 @@ test('case 60: while a process has the database open nothing is moved, and after
   await swapRestored(hub.dataDir, 100);
   await openRestored(hub.dataDir);
   const trial = openDatabase(join(hub.dataDir, 'hub.db'));
-  trial.prepare<[], object>('read', 'SELECT 1 FROM posts').get();
+  countRows({ db: trial }, 'posts');
   await assert.rejects(undoRestore(hub.dataDir, 100), /still has the database open/);
   assert.ok(isRestoreUnderWay(hub.dataDir), 'a hub that failed its trial does not start again');
   trial.close();
@@ -172,8 +178,7 @@ test('case 68: on the first install there is nothing to keep, and a roll back le
 
 test('case 71: the same backup twice gives the same data, and both old ones are kept', async (t) => {
   const hub = await restorableHub(t);
-  const dump = (): unknown => query(hub.dataDir, (db) =>
-    db.prepare<[], object>('posts', 'SELECT * FROM posts ORDER BY id').all());
+  const dump = (): unknown => query(hub.dataDir, (db) => rowsOf({ db }, 'posts'));
   await restore(hub.dataDir, hub.backup);
   const first = dump();
   await restore(hub.dataDir, hub.backup);
@@ -182,7 +187,7 @@ test('case 71: the same backup twice gives the same data, and both old ones are 
   assert.equal(readdirSync(hub.dataDir).filter((name) => name.startsWith('pre-restore-')).length, 2);
 });
 
-const JOBS: [kind: string, state: string, becomes: string][] = [
+const JOBS: [kind: string, state: JobState, becomes: JobState][] = [
   ['deliver-alert', 'queued', 'discarded'], ['deliver-alert', 'retrying', 'discarded'], ['deliver-alert', 'running', 'discarded'],
   ['deliver-alert', 'failed', 'failed'], ['deliver-alert', 'done', 'done'], ['made-later', 'queued', 'discarded'],
   ['sync-source', 'queued', 'queued'], ['sync-source', 'running', 'queued'], ['sync-source', 'retrying', 'retrying'],
@@ -194,16 +199,12 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, open 
   const hub = await restorableHub(t);
   changeDatabase(hub.backup, (db) => {
     for (const [index, [kind, state]] of JOBS.entries()) {
-      const lease = state === 'running' ? `'token', 9e12` : 'NULL, NULL';
-      db.exec(`INSERT INTO jobs (kind, payload, lane, state, run_at, max_attempts, lease_token, lease_expires_at, created_at)
-        VALUES ('${kind}', '{}', 'lane ${index}', '${state}', 5, 3, ${lease}, 1)`);
+      putJob({ db }, { kind, state, lane: `lane ${index}`, leaseExpiresAt: 9e12 });
     }
-    db.exec(`INSERT INTO sessions (account_id, token_hash, created_at, seen_at, expires_at)
-        VALUES (1, 'a', 1, 1, 9e12), (1, 'b', 1, 1, 9e12);
-      INSERT INTO password_links (account_id, token_hash, expires_at) VALUES (1, 'c', 9e12);
-      INSERT INTO source_offers (source_id, sender_id, receiver_id, to_follower, offered_at, expires_at)
-        VALUES (1, 1, 1, 0, 1, 9e12);
-      INSERT OR REPLACE INTO heartbeats (program, started_at, seen_at) VALUES ('worker', 1, 1)`);
+    for (let n = 0; n < 2; n++) sessions({ db, clock: Date.now }).start(1);
+    passwordLinks({ db, clock: Date.now }).create(1);
+    createHeartbeats(db, Date.now).beat('worker');
+    offers({ db, clock: Date.now }).add({ sourceId: 1, senderId: 1, receiverId: 1, toFollower: 0 });
   });
   const said = await hub.hubctlWith({ CONFIRM_RESTORE: 'YES' }, 'restore', 'begin', hub.backup);
   assert.equal(said.status, 0, said.stderr);
@@ -211,14 +212,10 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, open 
   await swapRestored(hub.dataDir);
 
   query(hub.dataDir, (db) => {
-    const jobs = db.prepare<[], { state: string }>('jobs', 'SELECT state FROM jobs ORDER BY id').all();
-    assert.deepEqual(jobs.map(({ state }) => state), JOBS.map(([, , becomes]) => becomes));
-    const count = (table: string): number | undefined =>
-      db.prepare<[], { n: number }>('count', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n;
-    assert.deepEqual(['sessions', 'password_links', 'heartbeats', 'source_offers'].map(count), [0, 0, 0, 1]);
-    const records = db.prepare<[], { act: string; actor_name: string; target_name: string; detail: string }>('records',
-      `SELECT act, actor_name, target_name, detail FROM audit_records`).all();
-    assert.deepEqual(records.map(({ act, target_name, detail }) => [act, target_name, JSON.parse(detail)]),
+    assert.deepEqual(storedJobs({ db }).map(({ state }) => state), JOBS.map(([, , becomes]) => becomes));
+    assert.deepEqual(rowsOf({ db }, 'sessions', 'password_links', 'heartbeats'), [[], [], []]);
+    assert.equal(countRows({ db }, 'source_offers'), 1);
+    assert.deepEqual(storedActs({ db }).map(({ act, targetName, detail }) => [act, targetName, JSON.parse(detail)]),
       [['backup.restored', hub.name, { sessions: 2, jobs: 4 }]]);
   });
 });
@@ -231,7 +228,7 @@ test('case 58: whatever is wrong with a backup, nothing is touched', async (t) =
     'no hashes': (backup) => rmSync(join(backup, 'SHA256SUMS')),
     'no archive': (backup) => rmSync(join(backup, 'uploads.tar.gz')),
     'a log beside the database': (backup) => writeFileSync(join(backup, 'hub.db-wal'), ''),
-    'an emptied hub with hashes that fit': (backup) => changeDatabase(backup, (db) => db.exec('DELETE FROM posts')),
+    'an emptied hub with hashes that fit': (backup) => changeDatabase(backup, (db) => removeRows({ db }, 'posts')),
     'nothing at all': (backup) => rmSync(backup, { recursive: true }),
   };
   const before = stateOf(hub.dataDir);
@@ -279,7 +276,7 @@ function flip(path: string, at: number): void {
 test('case 55: a backup of a newer or of another program is refused, and nothing is touched', async (t) => {
   const hub = await restorableHub(t);
   const newer = copyOf(hub.backup, 'newer');
-  changeDatabase(newer, (db) => db.exec(`INSERT INTO schema_migrations VALUES (99, 1, 'later', 'x')`));
+  changeDatabase(newer, (db) => addLaterMigration({ db }, 99));
   rewriteSums(newer, (text) => text.replace(/^# schema .*$/m, '# schema 99'));
   const before = stateOf(hub.dataDir);
   await assert.rejects(begin(hub.dataDir, newer), /made by another version of the hub, or by another program/);
@@ -301,13 +298,13 @@ test('case 55: an older backup is brought up to date before the hub is stopped, 
   const { migrated } = await begin(hub.dataDir, hub.backup, { migrations: more('CREATE TABLE added (id)', true) });
   assert.equal(migrated, 1);
   await swapRestored(hub.dataDir);
-  query(hub.dataDir, (db) => assert.equal(db.prepare<[], { n: number }>('added', 'SELECT COUNT(*) AS n FROM added').get()?.n, 0));
+  query(hub.dataDir, (db) => assert.equal(countRows({ db }, 'added'), 0));
   assert.equal((await verify(hub.backup)).schema, 'same', 'the backup itself is as it was');
 });
 
 /** When the backup changes, by what the restore says it does next. */
 const MOMENTS: [step: string, what: string, harm: (backup: string) => void, said: RegExp][] = [
-  ['copying the database', 'another database', (backup) => changeDatabase(backup, (db) => db.exec('DELETE FROM attachments')),
+  ['copying the database', 'another database', (backup) => changeDatabase(backup, (db) => removeRows({ db }, 'posts')),
     /hub\.db changed while it was being copied/],
   ['copying the database', 'no database', (backup) => rmSync(join(backup, 'hub.db')), /ENOENT/],
   ['unpacking', 'a damaged archive', (backup) => flip(join(backup, 'uploads.tar.gz'), 60), /uploads\.tar\.gz /],

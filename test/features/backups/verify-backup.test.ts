@@ -8,6 +8,7 @@ import {
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { type PackedMember, packTar } from '../../../src/platform/archive/tar-file.ts';
 import { requireAnotherUser } from '../../support/another-user.ts';
 import {
@@ -17,6 +18,8 @@ import { hubctl } from '../../support/hubctl.ts';
 import { hubEnvironment } from '../../support/hub-process.ts';
 import { migratedDatabase, MIGRATIONS } from '../../support/migrated-database.ts';
 import { PROJECT_ROOT } from '../../support/run-program.ts';
+import { losePost } from '../../support/stored-posts.ts';
+import { addLaterMigration, removeRows } from '../../support/stored-rows.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT } from '../../support/temporary-project.ts';
 import { requireRoot } from '../../support/tools.ts';
 import { migrate, schemaGaps } from '../../../src/platform/db/migrate.ts';
@@ -177,8 +180,7 @@ test('case 47: whatever else lies in the folder is refused', async (t) => {
 test('case 48: a sound but emptied database is refused, with and without recorded counts', async (t) => {
   const { copy } = await madeBackup(t);
   const folder = copy();
-  changeDatabase(folder, (db) => db.exec(`
-    DELETE FROM attachments; DELETE FROM posts; DELETE FROM sources; DELETE FROM accounts; DELETE FROM uploads`));
+  changeDatabase(folder, (db) => removeRows({ db }, 'attachments', 'posts', 'sources', 'accounts', 'uploads'));
   await assertFailed(folder, /hub\.db has 0 accounts where 1 were recorded/);
 
   const sums = join(folder, 'SHA256SUMS');
@@ -188,16 +190,17 @@ test('case 48: a sound but emptied database is refused, with and without recorde
 
 test('case 48: a database that lost one post, or its administrator, is refused', async (t) => {
   const { copy } = await madeBackup(t);
-  for (const sql of ['DELETE FROM posts WHERE id = 7', `UPDATE accounts SET role = 'member'`]) {
+  const demote = (db: Db): void => accounts({ db, clock: Date.now }).setState(1, 'member', null);
+  for (const lose of [(db: Db) => losePost({ db }, 7), demote]) {
     const folder = copy();
-    changeDatabase(folder, (db) => db.exec(sql));
+    changeDatabase(folder, lose);
     await assertFailed(folder, /hub\.db has \d+ (posts|admins) where/);
   }
 });
 
 test('a backup of a hub that nobody has joined yet is a backup', async (t) => {
   const hub = backupHub(t);
-  hub.db.exec('DELETE FROM posts; DELETE FROM sources; DELETE FROM accounts');
+  removeRows(hub, 'posts', 'sources', 'accounts');
   assert.equal((await hub.backup()).verification.verdict, 'verified');
 });
 
@@ -288,7 +291,7 @@ test('case 46: a hub\'s database without its triggers, indices or identity, or w
     [(db) => dropAll(db, 'index'), /it lacks the index jobs_due, .* and \d+ more$/],
     [(db) => db.exec('DROP TRIGGER sources_content_version'), /it lacks the trigger sources_content_version$/],
     [(db) => db.exec('DROP INDEX jobs_live; CREATE INDEX jobs_live ON jobs (kind)'), /it lacks the right index jobs_live$/],
-    [(db) => db.exec('DELETE FROM hub'), /it lacks the row of the table hub$/],
+    [(db) => removeRows({ db }, 'hub'), /it lacks the row of the table hub$/],
     [(db) => db.exec('ALTER TABLE follows DROP COLUMN created_at'), /it lacks the right table follows$/],
   ];
   for (const [change, message] of harms) {
@@ -503,7 +506,7 @@ test('case 53: what is no backup is said to be none', async (t) => {
 test('case 55: a backup of a newer program is verified with a note; an older one needs none', async (t) => {
   const { copy } = await madeBackup(t);
   const newer = copy();
-  changeDatabase(newer, (db) => db.exec(`INSERT INTO schema_migrations VALUES (99, 1, 'later', 'x')`));
+  changeDatabase(newer, (db) => addLaterMigration({ db }, 99));
   rewriteSums(newer, (text) => text.replace(/^# schema .*$/m, '# schema 99'));
   const outcome = await verify(newer);
   assert.deepEqual([outcome.verdict, outcome.schema, outcome.schemaVersion], ['verified', 'newer', 99]);

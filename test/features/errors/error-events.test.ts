@@ -4,16 +4,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fingerprintOf, noteError } from '../../../src/features/errors/error-store.ts';
+import { type ErrorEvent, errorEvents, fingerprintOf, noteError } from '../../../src/features/errors/error-store.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { startHub } from '../../support/hub.ts';
+import { dropTable, type Stored } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-type ErrorRow = { program: string; message: string; stack: string; count: number; firstAt: number; lastAt: number };
-
-function errorRows(hub: Hub): ErrorRow[] {
-  return hub.db.prepare<[], ErrorRow>('t',
-    'SELECT program, message, stack, count, first_at AS firstAt, last_at AS lastAt FROM error_events').all();
+function errorRows({ db }: Stored): ErrorEvent[] {
+  return errorEvents({ db, clock: Date.now }).list(undefined, 10);
 }
 
 function fail(id: number): Error {
@@ -50,11 +48,11 @@ test('errors of another place, name, message or process are others; ids and name
 
 test('a handler that fails answers 500 without saying why, and the failure is noted', async (t) => {
   const hub = await startHub(t);
-  hub.db.exec('ALTER TABLE sources RENAME COLUMN title TO name');
+  dropTable(hub, 'posts');
 
   const answer = await hub.anybody.get('/api/posts');
   assert.equal(answer.status, 500);
-  assert.doesNotMatch(answer.text, /column|SQL|at file/);
+  assert.doesNotMatch(answer.text, /table|SQL|at file/);
   assert.equal(errorRows(hub)[0]?.count, 1);
   assert.equal((await hub.anybody.get('/api/health?probe=live')).status, 200);
 });
@@ -64,7 +62,7 @@ test('an error that cannot be stored is logged, and noting it throws nothing', a
   const lines: string[] = [];
   const log = { ...console, flush() {}, error: (event: string) => void lines.push(event) };
   const broken = { ...hub.handle, log };
-  hub.db.exec('DROP TABLE error_events');
+  dropTable(hub, 'error_events');
 
   for (const thrown of [fail(1), 'thrown text', undefined]) noteError(broken, thrown);
   assert.deepEqual(lines, ['error event not stored', 'error event not stored', 'error event not stored']);

@@ -5,13 +5,15 @@ import { planDueSyncs } from '../../../src/features/feeds/sync-source.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { addFeed, notificationTitles, numberIn } from '../../support/accounts.ts';
+import { addFeed, notificationTitles } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { tileOf } from '../../support/overview.ts';
 import type { Client } from '../../support/client.ts';
+import { loseLeasesAt } from '../../support/stored-jobs.ts';
+import { countLimited, countRows } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 /** A port to each: hosts of their own, which never answer. */
@@ -59,8 +61,7 @@ test('one member waits with 25 new feeds, and others wait beside them', async (t
   const all = Array.from({ length: 29 }, (_, n) => add(ada, n));
   await waitUntil('two are opened, 25 wait, others are refused', () => ends.length === 2);
   all.push(add(bob, 1));
-  const turns = () => numberIn(hub, `SELECT COUNT(*) FROM rate_limits WHERE key LIKE 'add-source:%'`);
-  await waitUntil('bob has asked', () => turns() === 2);
+  await waitUntil('bob has asked', () => countLimited(hub, 'add-source') === 2);
   resolve();
   await Promise.all(all);
   assert.deepEqual(ends.toSorted(), [...Array.from({ length: 28 }, () => 422), 503, 503]);
@@ -166,19 +167,17 @@ test('a worker that lost a large feed stores no more of it, and the next one goe
   const { hub, feed, id } = await followedFeed(t, []);
   const content = `<p>${'word '.repeat(600)}</p>`;
   feed.handler = serving(() => rss('Owls', Array.from({ length: 400 }, (_, n) => ({ guid: `${n}`, content }))));
-  const stored = () => hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
-  hub.db.exec(`CREATE TRIGGER lose AFTER INSERT ON posts WHEN NEW.guid = '300' BEGIN
-    UPDATE jobs SET lease_token = 'another' WHERE state = 'running'; END`);
+  const mend = loseLeasesAt(hub, '300');
   hub.passTime(DAY);
   await hub.work();
-  const before = stored();
+  const before = countRows(hub, 'posts');
   assert.ok(before > 0 && before < 200, `${before} stored, where the 100th was the last of this worker’s`);
   assert.equal(shown(hub, id)?.lastSuccessAt, hub.now() - DAY, 'it has not ended well');
 
-  hub.db.exec('DROP TRIGGER lose');
+  mend();
   hub.passTime(DAY);
   await hub.work();
-  assert.equal(stored(), 400);
+  assert.equal(countRows(hub, 'posts'), 400);
 });
 
 test('small feeds do not wait for large ones, however many of these hang', async (t) => {
@@ -204,5 +203,5 @@ test('small feeds do not wait for large ones, however many of these hang', async
 
   await hub.work();
   assert.equal(began.length, 4);
-  assert.equal(hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM posts').get()?.n, 241);
+  assert.equal(countRows(hub, 'posts'), 241);
 });

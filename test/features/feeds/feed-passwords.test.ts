@@ -124,8 +124,7 @@ test('no other origin gets the password: neither by a redirect, nor by a page, n
 
   assert.ok(elsewhere.requests.length >= 3);
   assert.ok(elsewhere.requests.every(({ headers }) => headers.authorization === undefined));
-  const move = hub.db.prepare<[string, number]>('t', 'UPDATE feeds SET url = ? WHERE source_id = ?');
-  move.run(`${elsewhere.url}/feed`, id);
+  assert.ok(syncState(hub.handle).move(id, `${elsewhere.url}/feed`));
   hub.passTime(DAY);
   await hub.work();
   assert.ok(elsewhere.requests.every(({ headers }) => headers.authorization === undefined), 'whatever moved it there');

@@ -8,6 +8,8 @@ import { assertNoBackup, backupHub } from '../../support/backup-hub.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { listen } from '../../support/ports.ts';
 import { PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
+import { setTitle } from '../../support/stored-posts.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 test('the health check gives up on a hub that accepts and never answers', async (t) => {
   const port = await listen(t, createServer(() => undefined));
@@ -30,14 +32,14 @@ test('a lock that another process holds too long ends hubctl with 75, and nothin
   assert.deepEqual(await hubctl(dataDir, 'invite'), busy);
 
   other.exec('ROLLBACK');
-  assert.equal(db.prepare<[], object>('invitations', 'SELECT id FROM invitations').all().length, 0);
+  assert.equal(countRows({ db }, 'invitations'), 0);
   assert.equal((await hubctl(dataDir, 'invite')).status, 0);
 });
 
 test('case 4: a database that another program keeps to itself cannot be backed up, and that is said', async (t) => {
   const hub = backupHub(t);
   hub.db.pragma('locking_mode = EXCLUSIVE');
-  hub.db.exec('UPDATE posts SET updated_at = 2'); // takes the lock
+  setTitle(hub, 1, 'Owls'); // takes the lock
 
   await assertNoBackup(hub, /holds a lock on the database/);
 });

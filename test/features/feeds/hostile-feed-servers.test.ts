@@ -7,6 +7,7 @@ import { DAY } from '../../../src/platform/clock.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { rawReply, reply, startOrigin, startRawOrigin, type OriginHandler } from '../../support/origin.ts';
+import { rowsOf } from '../../support/stored-rows.ts';
 
 const BOMB = brotliCompressSync(Buffer.alloc(50 * 1024 * 1024), { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
 const LIMITS = { totalMs: 1_500, headerMs: 400, idleMs: 300 };
@@ -54,7 +55,7 @@ for (const [name, { answer, reason }] of Object.entries(SERVERS)) {
     assert.match(source.stateReason, reason);
     assert.doesNotMatch(source.stateReason, /undefined|\[object|Error:/);
     assert.equal((await hub.anybody.get('/api/posts')).json<{ items: unknown[] }>().items.length, 1);
-    assert.deepEqual(hub.db.prepare<[], object>('t', 'SELECT * FROM error_events').all(), [], 'other people’s faults are not ours');
+    assert.deepEqual(rowsOf(hub, 'error_events'), [[]], 'other people’s faults are not ours');
   });
 }
 

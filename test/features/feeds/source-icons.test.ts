@@ -2,17 +2,21 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
+import { sourceIcons } from '../../../src/features/attachments/icon-store.ts';
 import { sourceIcon } from '../../../src/features/attachments/icon-views.ts';
 import { findIconLinks } from '../../../src/features/feeds/fetch-icon.ts';
+import { counts } from '../../../src/features/hub/hub.ts';
+import { syncState } from '../../../src/features/sources/sync-state-store.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import type { OutboundOptions } from '../../../src/platform/net/outbound-fetch.ts';
-import { numberIn } from '../../support/accounts.ts';
 import { serving } from '../../support/feeds.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
 import { growthOf, repeated } from '../../support/growth.ts';
 import { getFile } from '../../support/own-posts.ts';
 import { gif, ico, jpeg, png, pngChunk, webp } from '../../support/sample-files.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 type Settings = { feed?: string; env?: Record<string, string>; limits?: Partial<OutboundOptions>; visibility?: string };
@@ -97,7 +101,7 @@ test('else the icon that the site\'s page names, else the first page there, else
   hub.passTime(7 * DAY);
   assert.deepEqual(await ask(), ['/blog/', '/blog.png', '/', '/root.png', '/favicon.ico']);
   assert.deepEqual(await contentOf(hub, id), ico([{ width: 16, height: 16 }]));
-  assert.equal(numberIn(hub, 'SELECT count(*) FROM icons'), 1, 'those of before are gone');
+  assert.equal(countRows(hub, 'icons'), 1, 'those of before are gone');
 });
 
 test('of several links those come first that suit a list; SVG is never asked for; an icon may stand in the page', async (t) => {
@@ -169,7 +173,7 @@ for (const [what, content] of REFUSED) {
     const { hub, id, ask } = await hubWithSite(t, { '/favicon.ico': at(content) });
     assert.deepEqual(await ask(), ['/blog/', '/', '/favicon.ico']);
     assert.equal(await iconOf(hub, id), null);
-    assert.equal(numberIn(hub, `SELECT count(*) FROM jobs WHERE state IN ('failed', 'retrying')`), 0, 'that is no failure');
+    assert.ok(storedJobs(hub).every(({ state }) => state !== 'failed' && state !== 'retrying'), 'that is no failure');
   });
 }
 
@@ -241,9 +245,10 @@ test('a site that hangs takes one place, and is asked once: other icons and all 
   hub.passTime(MINUTE);
   for (const source of [id, id + 1, id + 2]) await ada.post(`/api/sources/${source}/sync`);
   const working = hub.work();
-  const synced = () => numberIn(hub, `SELECT count(*) FROM sources WHERE last_success_at = ${hub.now()}`);
-  await waitUntil('feeds and the other icon are there', async () => synced() === 3 && await iconOf(hub, id) !== null);
-  assert.equal(numberIn(hub, `SELECT count(*) FROM jobs WHERE kind = 'fetch-icon' AND state = 'running'`), 1);
+  const { find } = syncState(hub.handle);
+  const areSynced = () => [id, id + 1, id + 2].every((source) => find(source)?.lastSuccessAt === hub.now());
+  await waitUntil('feeds and the other icon are there', async () => areSynced() && await iconOf(hub, id) !== null);
+  assert.equal(storedJobs(hub, 'fetch-icon').filter(({ state }) => state === 'running').length, 1);
   assert.deepEqual(slow.requests.map(({ path }) => path), ['/a.png']);
   await Promise.all([looking, working]);
   assert.deepEqual(slow.requests.map(({ path }) => path), ['/a.png', '/b.png'], 'and for none of its pages');
@@ -293,7 +298,7 @@ test('the owner clears an icon, by form or API, and it stays cleared until the o
     assert.deepEqual(await ask(), []);
   }
   assert.equal(await iconOf(hub, id), null);
-  assert.equal(numberIn(hub, 'SELECT count(*) FROM icons'), 0);
+  assert.equal(countRows(hub, 'icons'), 0);
   const shown = (await ada.page(`/sources/${id}`)).text;
   assert.match(shown, /<svg class="favicon tint1"[^>]*>.*<text x="10" y="14.3">O<\/text>/s);
   assert.match((await ada.page(`/sources/${id}/settings`)).text, /action="\/sources\/1\/icon\/find"/);
@@ -339,7 +344,7 @@ test('an icon that comes after it was cleared is not kept', async (t) => {
   await ada.delete(`/api/sources/${id}/icon`);
   gate.resolve();
   await looking;
-  assert.equal(numberIn(hub, 'SELECT count(*) FROM icons'), 0);
+  assert.equal(countRows(hub, 'icons'), 0);
 });
 
 test('sources share one copy of an icon, which goes with the last of them', async (t) => {
@@ -347,23 +352,23 @@ test('sources share one copy of an icon, which goes with the last of them', asyn
   routes['/second'] = routes['/feed'] ?? assert.fail();
   const second = (await ada.post('/api/sources', { kind: 'feed', url: `${site.url}/second` })).json<{ id: number }>().id;
   await ask();
-  assert.equal(numberIn(hub, 'SELECT count(*) FROM source_icons WHERE sha256 IS NOT NULL'), 2);
-  assert.equal(numberIn(hub, 'SELECT count(*) FROM icons'), 1);
+  assert.equal(sourceIcons(hub.handle).hashesOf([id, second]).size, 2);
+  assert.equal(countRows(hub, 'icons'), 1);
   const path = await iconOf(hub, id) ?? assert.fail('no icon');
   await ada.delete(`/api/sources/${id}`);
   assert.equal((await ada.get(path)).status, 404);
   assert.deepEqual(await contentOf(hub, second), ICON);
   await ada.delete(`/api/sources/${second}`);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT count(*) FROM icons'), 0);
-  assert.equal(numberIn(hub, 'SELECT count(*) FROM source_icons'), 0);
+  assert.equal(countRows(hub, 'icons'), 0);
+  assert.equal(countRows(hub, 'source_icons'), 0);
 });
 
 test('pages that everybody reads show a new icon at once', async (t) => {
   const { hub, id, ask } = await hubWithSite(t, { '/favicon.ico': at(ICON) });
   const shown = async () => (await hub.anybody.page(`/sources/${id}`)).text.includes('<img class="favicon"');
   assert.equal(await shown(), false);
-  const version = () => numberIn(hub, `SELECT value FROM counts WHERE metric = 'content_version'`);
+  const version = () => counts(hub.handle).value('content_version');
   const before = version();
   await ask();
   assert.equal(await shown(), true);

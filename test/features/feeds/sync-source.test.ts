@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { planDueSyncs } from '../../../src/features/feeds/sync-source.ts';
+import { counts } from '../../../src/features/hub/hub.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, publicTitles } from '../../support/accounts.ts';
@@ -10,6 +11,8 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
+import { addEmptyPosts, failPost } from '../../support/stored-posts.ts';
+import { countRows, rowsOf } from '../../support/stored-rows.ts';
 
 type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
 
@@ -69,14 +72,13 @@ test('an unchanged feed is asked for conditionally, and its 304 writes no post',
   await hub.work();
   feed.handler = reply(304, {});
   hub.passTime(DAY);
-  const version = hub.db.prepare<[], { value: number }>('t', `SELECT value FROM counts WHERE metric = 'content_version'`);
-  const before = version.get();
+  const before = counts(hub.handle).value('content_version');
 
   await hub.work();
   const asked = origin.requests.at(-1);
   assert.equal(asked?.headers['if-none-match'], '"v1"');
   assert.equal(asked?.headers['if-modified-since'], 'Tue, 15 Jan 2030 10:00:00 GMT');
-  assert.deepEqual(version.get(), before);
+  assert.equal(counts(hub.handle).value('content_version'), before);
 });
 
 test('a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever', async (t) => {
@@ -198,12 +200,12 @@ test('a sync that cannot store one post stores none, and is tried again', async 
   const items: Item[] = [{ guid: 'a' }];
   const { hub } = await followedFeed(t, items);
   items.push({ guid: 'b' }, { guid: 'bad' });
-  hub.db.exec(`CREATE TRIGGER refuse BEFORE INSERT ON posts WHEN NEW.guid = 'bad' BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  const mend = failPost(hub, 'bad');
   hub.passTime(DAY);
   await hub.work();
   assert.deepEqual(await publicTitles(hub), ['Post a']);
 
-  hub.db.exec('DROP TRIGGER refuse');
+  mend();
   hub.passTime(HOUR);
   await hub.work();
   assert.equal((await publicTitles(hub)).length, 3);
@@ -380,17 +382,14 @@ test('what a publisher makes very long is cut: titles, authors, addresses, conte
 
 test('a source with many posts is gone at once for readers, and its rows go in steps that let others write', async (t) => {
   const { hub, ada, id } = await followedFeed(t);
-  hub.db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-    INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at, updated_at, created_at)
-    SELECT ${id}, 1, 'x' || i, 1, '', '', '', '', i, i, i FROM n`);
-  const count = (table: string) => hub.db.prepare<[], { n: number }>('t', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n;
+  addEmptyPosts(hub, id, 2_000);
 
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
   assert.equal((await ada.get(`/api/sources/${id}`)).status, 404);
   assert.deepEqual(await publicTitles(hub), []);
-  assert.ok((count('posts') ?? 0) > 1000, 'the request itself removed only a part');
+  assert.ok(countRows(hub, 'posts') > 1000, 'the request itself removed only a part');
   await hub.work();
-  assert.deepEqual([count('posts'), count('sources'), count('feeds'), count('posts_search')], [0, 0, 0, 0]);
+  assert.deepEqual(rowsOf(hub, 'posts', 'sources', 'feeds', 'posts_search'), [[], [], [], []]);
 });
 
 test('numbers and dates that no publisher can mean do no harm', async (t) => {

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { addFeed, addNotes, addPost, notificationTitles, numberIn, sendJson } from '../../support/accounts.ts';
+import { addFeed, addNotes, addPost, notificationTitles, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
+import { countRows, failWrites } from '../../support/stored-rows.ts';
 
 function follow(client: Client, sourceId: number) {
   return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, { notify: true });
@@ -129,17 +130,17 @@ test('posts written here one after another are told of together, and their autho
 test('posts and their notification are stored together or not at all', async (t) => {
   const { hub, bob, posts, sourceId } = await hubWithFeed(t);
   await follow(bob, sourceId);
-  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON notifications BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  const mend = failWrites(hub, 'INSERT', 'notifications');
 
   posts.count = 5;
   hub.passTime(DAY);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 2);
-  hub.db.exec('DROP TRIGGER fault');
+  assert.equal(countRows(hub, 'posts'), 2);
+  mend();
   hub.passTime(HOUR);
   await hub.work();
 
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 5);
+  assert.equal(countRows(hub, 'posts'), 5);
   assert.deepEqual(await notificationTitles(bob), ['3 new posts in “Owls”']);
 });
 
@@ -197,16 +198,16 @@ test('notifications that lead to a source go with it, however many there are, an
   const [gone, other] = [await addNotes(ada, 'Gone'), await addNotes(ada, 'Other')];
   for (const sourceId of [gone, other]) await follow(bob, sourceId);
   for (const sourceId of [gone, other]) await addPost(ada, sourceId);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
-      INSERT INTO notifications (account_id, kind, title, path, created_at)
-      SELECT 1, 'source.failing', 'x', '/sources/${gone}', i FROM n`);
+  const old = { accountId: 1, kind: 'source.failing', title: 'x', path: `/sources/${gone}` };
+  hub.db.write('old ones', () => {
+    for (let n = 0; n < 500; n++) notifications(hub.handle).add(old);
+  });
 
   await ada.delete(`/api/sources/${gone}`);
   await hub.work();
 
   const told = await notificationTitles(bob);
   assert.deepEqual(told, ['“Gone” was deleted and is no longer in your list', '1 new post in “Other”']);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM notifications'), 2);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM sources WHERE id = ${gone}`), 0);
+  assert.equal(countRows(hub, 'notifications'), 2);
+  assert.equal(countRows(hub, 'sources'), 1, 'only the other one');
 });

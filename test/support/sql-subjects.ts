@@ -1,0 +1,20 @@
+/** SQL in a test. */
+export const SQL =
+  /\b(?:SELECT\b[^]{0,300}\bFROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE TRIGGER|(?:ALTER|DROP) TABLE)\b/;
+
+/** The tests whose subject is SQL or the schema. */
+const SUBJECTS: [test: RegExp, subject: string][] = [
+  [/^platform\/db\//, 'the database, migrations, and how writes share it'],
+  [/^features\/backups\/(backup-make|verify-backup)\./, 'databases that are damaged on purpose'],
+  [/^features\/backups\/restore-steps\./, 'migrations that a restore applies'],
+  [/^features\/backups\/ids\./, 'how tables number their rows'],
+  [/^app\/processes\/permission-flags\./, 'whether a confined process may use SQLite'],
+  [/^house\/(architecture|long-lists|open-stores)\./, 'the SQL of the sources'],
+  // Yet to be moved to helpers:
+  [/^(platform|scripts)\//, 'as before'],
+  [/^features\/(health|history|hub|leaving|manage-sources|notifications|posts|reading|retention|webhooks|writing)\//, 'as before'],
+];
+
+export function isAboutSql(test: string): boolean {
+  return SUBJECTS.some(([pattern]) => pattern.test(test));
+}

@@ -1,0 +1,14 @@
+import { accounts, type Role } from '../../src/features/accounts/account-store.ts';
+import { type AuditRecord, auditRecords } from '../../src/features/audit/audit-store.ts';
+import type { Stored } from './stored-rows.ts';
+
+/** Adds somebody who cannot sign in. Returns the id. */
+export function addAccount({ db }: Stored, username: string, role: Role = 'member'): number {
+  const person = { username, displayName: username, role, passwordHash: '' };
+  return accounts({ db, clock: Date.now }).create(person)?.id ?? NaN;
+}
+
+/** Every audit record, oldest first. */
+export function storedActs({ db }: Stored): AuditRecord[] {
+  return auditRecords({ db, clock: Date.now }).list({}, undefined, 100_000).sort((a, b) => a.id - b.id);
+}

@@ -1,0 +1,72 @@
+// What tests ask of whole tables, and how they harm one on purpose. What rows mean is asked of the hub's own stores and
+// of the other stored-*.ts: a test names tables, never columns.
+import { type Db, openDatabase } from '../../src/platform/db/open-database.ts';
+import { createCounters } from '../../src/platform/metrics/counters.ts';
+
+/** A hub, or another holder of a database. */
+export type Stored = { readonly db: Db };
+
+export function countRows({ db }: Stored, table: string): number {
+  return db.prepare<[], { n: number }>('count rows', `SELECT COUNT(*) AS n FROM "${table}"`).get()?.n ?? NaN;
+}
+
+/** The highest id in the table. */
+export function newestId({ db }: Stored, table: string): number {
+  return db.prepare<[], { id: number }>('newest id', `SELECT MAX(id) AS id FROM "${table}"`).get()?.id ?? NaN;
+}
+
+/** Everything in these tables, to be compared or searched through. */
+export function rowsOf({ db }: Stored, ...tables: string[]): object[][] {
+  return tables.map((table) => db.prepare<[], object>('rows', `SELECT * FROM "${table}"`).all());
+}
+
+/** Names of all tables or indexes. */
+export function namesOf({ db }: Stored, type: 'table' | 'index'): string[] {
+  const select = db.prepare<[string], { name: string }>('names', 'SELECT name FROM sqlite_schema WHERE type = ?');
+  return select.all(type).map(({ name }) => name);
+}
+
+/** Empties tables, as no code of the hub would. */
+export function removeRows({ db }: Stored, ...tables: string[]): void {
+  for (const table of tables) db.exec(`DELETE FROM "${table}"`);
+}
+
+/** Takes a table away, with all that reads it failing from then on. */
+export function dropTable({ db }: Stored, table: string): void {
+  db.exec(`DROP TABLE "${table}"`);
+}
+
+/** Lets every such write to the table fail, until the function that it returns is called. */
+export function failWrites({ db }: Stored, write: 'INSERT' | 'DELETE', table: string): () => void {
+  const name = `fail_${write}_${table}`;
+  db.exec(`CREATE TRIGGER ${name} BEFORE ${write} ON "${table}" BEGIN SELECT RAISE(ABORT, 'made to fail'); END`);
+  return () => db.exec(`DROP TRIGGER ${name}`);
+}
+
+/** Records a migration that only a later version of the hub knows. */
+export function addLaterMigration({ db }: Stored, version: number): void {
+  db.exec(`INSERT INTO schema_migrations VALUES (${version}, 1, 'later', 'x')`);
+}
+
+/** A database as 0.1.0 left it: nothing of it is read but its history. */
+export function writeDatabaseOf010(path: string): void {
+  const db = openDatabase(path);
+  db.exec(`CREATE TABLE schema_migrations (
+      version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT;
+    INSERT INTO schema_migrations VALUES
+      (1, 1, 'platform', 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082'),
+      (2, 1, 'accounts', 'a87d06a20774dee7be3fd3990186e6f5c62f3b6d878e099038045a94bad57ef0');
+    CREATE TABLE accounts (id INTEGER PRIMARY KEY, username TEXT NOT NULL) STRICT`);
+  db.close();
+}
+
+/** How many clients or accounts have met that rate limit. */
+export function countLimited({ db }: Stored, limit: string): number {
+  return db.prepare<[string], object>('limited', 'SELECT 1 FROM rate_limits WHERE key LIKE ?').all(`${limit}:%`).length;
+}
+
+/** Sets a number that is kept as data changes. */
+export function setCount({ db }: Stored, metric: string, value: number): void {
+  const counters = createCounters(db);
+  counters.add(metric, '', value - counters.value(metric));
+}
