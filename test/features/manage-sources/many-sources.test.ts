@@ -1,11 +1,15 @@
 // Protects the page of all sources: filter, order, several at once, folders, and what others follow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sessions } from '../../../src/features/accounts/credential-store.ts';
+import { follows } from '../../../src/features/follows/follow-store.ts';
 import { posts } from '../../../src/features/posts/post-store.ts';
-import { addFeed, addNotes, addPost, itemsAt, notificationTitles, numberIn } from '../../support/accounts.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { addFeed, addNotes, addPost, itemsAt, notificationTitles } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
@@ -125,7 +129,7 @@ test('a folder is renamed, joined with another and deleted; its sources stay', a
   assert.deepEqual(await foldersOf(ada), [['Ships', ['One', 'Two']]]);
   await ada.form('/sources/folders', { folder: 'Ships', act: 'delete' });
   assert.deepEqual(await foldersOf(ada), [[null, ['One', 'Two']]]);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM folders'), 0);
+  assert.equal(countRows(hub, 'folders'), 0);
 });
 
 test('folder, bell and title are set on a page of their own, and the bell in the list too', async (t) => {
@@ -220,12 +224,16 @@ test('what several sources are asked for ends with the session that asked', asyn
   const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
   const ids = [await addNotes(ada, 'One'), await addNotes(ada, 'Two'), await addNotes(ada, 'Three')];
   for (const id of ids) await bob.form(`/sources/${id}/follow`);
-  hub.db.exec(`CREATE TRIGGER ends AFTER DELETE ON follows BEGIN DELETE FROM sessions WHERE account_id = 2; END`);
+  const { unfollow } = follows(hub.handle);
+  t.mock.method(follows(hub.handle), 'unfollow', (accountId: number, sourceId: number) => {
+    unfollow(accountId, sourceId);
+    sessions(hub.handle).endOthers(accountId, 0);
+  });
 
   const fields = new URLSearchParams(`act=unfollow&${ids.map((id) => `source=${id}`).join('&')}`);
   const answer = await bob.send('POST', '/sources/several', { body: fields });
   assert.equal(answer.status, 401, answer.text);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM follows WHERE account_id = 2'), 2);
+  assert.equal(follows(hub.handle).listOf(2, 0, 10).length, 2);
 });
 
 test('the files of a source are counted once, however many followers are asked to take it over', async (t) => {
@@ -237,13 +245,12 @@ test('the files of a source are counted once, however many followers are asked t
     await addNotes(follower, 'Own');
     await follower.form(`/sources/${id}/follow`);
   }
-  hub.db.exec('UPDATE follows SET created_at = account_id WHERE source_id = 1');
   const last = await hub.person('last');
   await last.form(`/sources/${id}/follow`);
 
   const counted = t.mock.method(posts(hub.handle), 'fileBytes');
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM follows WHERE source_id = ${id}`), 7);
+  assert.equal(follows(hub.handle).others(id, 0).length, 7);
   assert.equal((await ada.form(`/sources/${id}/hand-over`)).status, 303);
   assert.equal(counted.mock.callCount(), 1);
-  assert.equal(numberIn(hub, `SELECT owner_id FROM sources WHERE id = ${id}`), 7, 'the only one with room for it');
+  assert.equal(sources(hub.handle).find(id)?.ownerId, 7, 'the only one with room for it');
 });

@@ -1,9 +1,13 @@
 // Protects the transfer of a source to another owner, with its posts, files, quota and rights.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, addPost, itemsAt, numberIn } from '../../support/accounts.ts';
+import { uploads } from '../../../src/features/attachments/attachment-store.ts';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
+import { breakTable } from '../../support/kept-rows.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { writePost } from '../../support/uploads.ts';
 import { makeWebhook } from '../../support/webhooks.ts';
@@ -46,8 +50,8 @@ test('files of its posts count for the new owner', async (t) => {
 
   await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' });
 
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 2'), 0);
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 12);
+  assert.equal(uploads(hub.handle).usageOf(2), 0);
+  assert.equal(uploads(hub.handle).usageOf(1), 12);
 });
 
 test('who has too little space left for its files cannot be given a source, and only administrators are told how much is missing', async (t) => {
@@ -72,13 +76,13 @@ test('who has too little space left for its files cannot be given a source, and 
   const page = await bob.form(`/sources/${his}/transfer`, { username: 'ada' });
   assert.equal(page.status, 422);
   assert.match(page.text, /too little space/);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 2);
+  assert.equal(sources(hub.handle).countOwned([2]).get(2), 2);
   assert.deepEqual([await told(ada), await told(bob)], [[], []]);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
+  assert.deepEqual(auditRecords(hub.handle).list({ act: 'source.transferred' }, undefined, 1), []);
 
   assert.equal((await give(bob, other, 'ada')).status, 200, 'this one fits');
   assert.equal((await give(ada, his, 'ada')).json()['bytesMissing'], 12);
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 22);
+  assert.equal(uploads(hub.handle).usageOf(1), 22);
 });
 
 test('a source without files can be given to whoever has no space left', async (t) => {
@@ -87,7 +91,7 @@ test('a source without files can be given to whoever has no space left', async (
   const bob = await hub.person('bob');
   const hers = await addNotes(ada);
   await writePost(hub, { client: ada, sourceId: hers }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
-  hub.db.exec('UPDATE attachments SET bytes = 20; UPDATE upload_usage SET bytes = 20'); // as after a smaller quota
+  hub.handle.config = { ...hub.config, uploadQuotaBytes: 5 }; // as after a restart with a smaller one
 
   assert.equal((await bob.post(`/api/sources/${await addNotes(bob)}/transfer`, { username: 'ada' })).status, 200);
 });
@@ -135,7 +139,7 @@ test('only the owner and administrators may give a source away, and only to some
   const refused = await give(bob, his?.json<{ id: number }>().id ?? 0, 'carol');
   assert.deepEqual([refused.status, refused.json()['detail']], [422,
     'This account already has the feed, too little space, or the maximum number of sources.'], 'hers is private');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 4);
+  assert.equal(sources(hub.handle).countOwned([2]).get(2), 4);
   assert.equal((await give(ada, hidden, 'carol')).status, 200, 'an administrator may');
 });
 
@@ -144,12 +148,11 @@ test('a transfer that fails half-way changes nothing and tells nobody', async (t
   await hub.person('ada');
   const bob = await hub.person('bob');
   const sourceId = await addNotes(bob);
-  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON notifications WHEN NEW.account_id = 1
-    BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  breakTable(hub, 'INSERT', 'notifications');
 
   assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' })).status, 500);
 
-  assert.equal(numberIn(hub, `SELECT owner_id FROM sources WHERE id = ${sourceId}`), 2);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
+  assert.equal(sources(hub.handle).find(sourceId)?.ownerId, 2);
+  assert.deepEqual(auditRecords(hub.handle).list({ act: 'source.transferred' }, undefined, 1), []);
   assert.deepEqual(await told(bob), []);
 });
