@@ -1,4 +1,4 @@
-import { searchIndex } from '../../src/features/posts/search-index-store.ts';
+import { searchIndex, type Indexable } from '../../src/features/posts/search-index-store.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { number } from './migrated-database.ts';
 
@@ -6,7 +6,7 @@ type NewPost = {
   guid: string; title: string; content: string; publishedAt: number; createdAt: number; leftAt: number | null;
 };
 
-type StoredPost = NewPost & { id: number; sourceId: number; isPublic: number };
+type StoredPost = NewPost & { id: number; sourceId: number; ownerId: number; isPublic: number };
 
 /**
  * Adds so many posts to a source past the hub, and returns their ids. They were published 1, 2, 3 … ms after the
@@ -33,17 +33,16 @@ export function addPosts(
 /** All posts, in the order of their ids. */
 export function storedPosts({ db }: { db: Db }): StoredPost[] {
   return db.prepare<[], StoredPost>('stored posts', `
-    SELECT id, source_id AS sourceId, guid, is_public AS isPublic, title, content_html AS content,
-           published_at AS publishedAt, created_at AS createdAt, left_at AS leftAt FROM posts ORDER BY id`).all();
+    SELECT id, source_id AS sourceId, owner_id AS ownerId, guid, is_public AS isPublic, title,
+           content_html AS content, published_at AS publishedAt, created_at AS createdAt, left_at AS leftAt FROM posts ORDER BY id`).all();
 }
 
-/** Puts the titles of all public posts into the search index. */
-export function indexTitles(hub: { db: Db; clock: () => number }): void {
-  hub.db.write('index titles', () => {
-    for (const { id, sourceId, publishedAt, title } of storedPosts(hub)) {
-      searchIndex(hub).put({ id, sourceId, publishedAt, searchKey: null, isPublic: 1, ownerId: 1, searchTitle: title, searchText: '' });
-    }
-  });
+/** Puts the posts that are not in the search index there, with their titles and this text. */
+export function indexPosts(hub: { db: Db; clock: () => number }, searchText = ''): void {
+  const rows = hub.db.prepare<[], Omit<Indexable, 'searchText'>>('posts without words', `
+    SELECT id, source_id AS sourceId, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic,
+           owner_id AS ownerId, title AS searchTitle FROM posts WHERE search_key IS NULL`).all();
+  hub.db.write('index posts', () => rows.forEach((row) => searchIndex(hub).put({ ...row, searchText })));
 }
 
 /** How many posts each word of the search index leads to. */
