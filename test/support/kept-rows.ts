@@ -16,9 +16,14 @@ function tablesOf(db: Db): string[] {
     AND name NOT LIKE 'sqlite_%' ORDER BY name`).all().map(({ name }) => name);
 }
 
-/** Changes with every commit of another connection and every row that this one changes. */
-export function writesSo({ db }: { db: Db }): string {
-  return `${String(db.pragma('data_version'))} ${number(db, 'SELECT total_changes()')}`;
+/** How many rows this connection has changed since it was opened. */
+export function changesMade({ db }: { db: Db }): number {
+  return number(db, 'SELECT total_changes()');
+}
+
+/** Another text after every commit of another connection and every row that this one changes. */
+export function writesSo(hub: { db: Db }): string {
+  return `${String(hub.db.pragma('data_version'))} ${changesMade(hub)}`;
 }
 
 /** Lets such changes of a table fail, or only that of the row with this id, until the returned function is called. */
