@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { webhooks } from '../../src/features/webhooks/webhook-store.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
@@ -185,7 +186,8 @@ test('no byte of a backup, and no line of a log, holds a secret that the hub was
 function storedSecret(dataDir: string): string | undefined {
   const db = openDatabase(join(dataDir, 'hub.db'), { readonly: true });
   try {
-    return db.prepare<[], { secret: string }>('secret', 'SELECT secret FROM webhooks').get()?.secret;
+    const store = webhooks({ db, clock: Date.now });
+    return store.secrets(store.list(0, 1)[0]?.sourceId ?? 0)?.secret;
   } finally {
     db.close();
   }

@@ -7,8 +7,11 @@ import {
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { accounts } from '../../src/features/accounts/account-store.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { addNotes } from '../support/accounts.ts';
+import { addJob } from '../support/kept-jobs.ts';
+import { countRows } from '../support/kept-rows.ts';
 import { freePort } from '../support/ports.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { bootSystem } from '../support/booted-system.ts';
@@ -375,7 +378,7 @@ function removeKept(walk: Walk): void {
 function postsIn(walk: Walk): number {
   const db = openDatabase(walk.place(`${walk.folder}/data/hub.db`), { readonly: true });
   try {
-    return db.prepare<[], { n: number }>('posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? NaN;
+    return countRows({ db }, 'posts');
   } finally {
     db.close();
   }
@@ -417,12 +420,8 @@ async function scanUploads(t: TestContext, walk: Walk): Promise<void> {
 /** What stands in the first table, in every form that its options allow, and what stands within sentences. */
 async function runEveryCommand(walk: Walk): Promise<void> {
   const db = openDatabase(walk.place('hub/data/hub.db'));
-  db.exec(`INSERT INTO accounts (username, display_name, role, password_hash, created_at, updated_at)
-    VALUES ('bob', 'Bob', 'member', '', 0, 0)`);
-  for (const id of [9001, 9002]) {
-    db.exec(`INSERT INTO jobs (id, kind, payload, state, run_at, max_attempts, created_at)
-      VALUES (${id}, 'sync-source', '{"sourceId":0}', 'failed', 0, 1, 0)`);
-  }
+  accounts({ db, clock: Date.now }).create({ username: 'bob', displayName: 'Bob', role: 'member', passwordHash: '' });
+  for (const id of [9001, 9002]) addJob({ db }, { id, payload: { sourceId: 0 }, state: 'failed' });
   db.close();
   const { sha256 } = walk.file;
   const lost = uploadPath(walk.place('hub/data'), sha256);

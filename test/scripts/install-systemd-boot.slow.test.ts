@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { createHeartbeats } from '../../src/platform/jobs/scheduler.ts';
 import { AT, installedHub, type InstalledHub } from '../support/booted-system.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -18,7 +19,7 @@ async function assertHealthy(hub: InstalledHub): Promise<void> {
 /** The worker was last seen a minute ago, without a minute's waiting. */
 function silenceWorker({ project }: InstalledHub): void {
   const db = openDatabase(join(project, 'data/hub.db'));
-  db.exec('UPDATE heartbeats SET seen_at = seen_at - 60000');
+  createHeartbeats(db, () => Date.now() - 60_000).beat('worker');
   db.close();
 }
 

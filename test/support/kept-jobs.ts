@@ -2,20 +2,21 @@ import type { Db } from '../../src/platform/db/open-database.ts';
 import type { JobRow } from '../../src/platform/jobs/job-records.ts';
 import { createJobQueue } from '../../src/platform/jobs/job-queue.ts';
 
-type NewJob = Pick<JobRow, 'kind' | 'payload' | 'state' | 'runAt' | 'dedupeKey' | 'lane' | 'lastError'>;
+type NewJob = Pick<JobRow, 'id' | 'kind' | 'payload' | 'state' | 'runAt' | 'dedupeKey' | 'lane' | 'lastError'>;
 
 /** A job in any state but `running`, as if the hub had brought it there. Returns its id. */
 export function addJob({ db }: { db: Db }, job: Partial<NewJob> = {}): number {
-  const row = { kind: 'sync-source', state: 'queued', runAt: 0, dedupeKey: null, lane: null, lastError: null, ...job };
+  const row = { id: null, kind: 'sync-source', state: 'queued', runAt: 0, dedupeKey: null, lane: null, lastError: null, ...job };
   return db.prepare<[object]>('add job', `
-    INSERT INTO jobs (kind, payload, state, run_at, dedupe_key, lane, last_error, max_attempts, created_at)
-    VALUES (@kind, @payload, @state, @runAt, @dedupeKey, @lane, @lastError, 5, 0)`)
+    INSERT INTO jobs (id, kind, payload, state, run_at, dedupe_key, lane, last_error, max_attempts, created_at)
+    VALUES (@id, @kind, @payload, @state, @runAt, @dedupeKey, @lane, @lastError, 5, 0)`)
     .run({ ...row, payload: JSON.stringify(job.payload ?? {}) }).lastInsertRowid;
 }
 
-/** All jobs of that kind, the oldest first. */
-export function storedJobs({ db }: { db: Db }, kind: string): JobRow[] {
-  return createJobQueue(db, Date.now).list({ limit: 100_000 }).filter((job) => job.kind === kind).reverse();
+/** All jobs, or those of that kind, the oldest first. */
+export function storedJobs({ db }: { db: Db }, kind?: string): JobRow[] {
+  const all = createJobQueue(db, Date.now).list({ limit: 100_000 }).reverse();
+  return kind === undefined ? all : all.filter((job) => job.kind === kind);
 }
 
 /** All jobs of that kind have failed for good. */

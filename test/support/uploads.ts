@@ -6,6 +6,7 @@ import { addNotes } from './accounts.ts';
 import type { Answer, Client } from './client.ts';
 import { cookieOf } from './client.ts';
 import type { Hub } from './hub.ts';
+import { countRows } from './kept-rows.ts';
 import { number } from './migrated-database.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, writeForm } from './multipart.ts';
 import { sha256Of } from './sha256.ts';
@@ -116,8 +117,7 @@ export function assertNothingKept({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>, 
   assert.deepEqual(filesIn(dataDir), { uploads: [], tmp: [] });
   assert.deepEqual(openFilesIn(dataDir), []);
   assert.deepEqual(uploadRows(db), []);
-  assert.equal(number(db, 'SELECT COUNT(*) FROM attachments'), 0);
-  assert.equal(number(db, 'SELECT COUNT(*) FROM posts'), posts);
+  assert.deepEqual([countRows({ db }, 'attachments'), countRows({ db }, 'posts')], [0, posts]);
   assert.equal(number(db, 'SELECT COALESCE(SUM(bytes), 0) FROM upload_usage'), 0);
 }
 

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import type { RunResult } from '../../src/features/backups/backup-status.ts';
 import { noteOffsite, noteRun, noteVerdict } from '../../src/features/backups/note-run.ts';
-import { heartbeats } from '../../src/features/hub/hub.ts';
+import { counts, heartbeats } from '../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE } from '../../src/platform/clock.ts';
 import { addFeed, addNotes } from './accounts.ts';
 import type { Client } from './client.ts';
@@ -36,10 +36,8 @@ export async function wellHub(t: TestContext): Promise<{ hub: Hub; ada: Client }
   await hub.work();
   await tell();
   hub.passTime(12 * DAY);
-  for (const [name, bytes] of [['uploads_bytes', BYTES], ['attachment_cache_bytes', BYTES / 3]]) {
-    hub.db.exec(`INSERT INTO counts (metric, label, value) VALUES ('${name}', '', ${bytes})
-      ON CONFLICT DO UPDATE SET value = excluded.value`);
-  }
+  counts(hub.handle).add('uploads_bytes', '', BYTES);
+  counts(hub.handle).add('attachment_cache_bytes', '', BYTES / 3);
   makeUpHistory(hub.handle, 60, 'well');
   const hook = await makeWebhook(ada, 'Deployments');
   await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', { id: 'd1', title: 'Build 1013' }));

@@ -6,7 +6,7 @@ import tls from 'node:tls';
 import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { findings } from '../../../src/features/health/findings.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
-import { certificates } from '../../../src/features/history/certificate-store.ts';
+import { certificates, seenCertificate } from '../../../src/features/history/certificate-store.ts';
 import { lookAtCertificate } from '../../../src/features/history/watch-certificate.ts';
 import type { Hub } from '../../../src/features/hub/hub.ts';
 import { DAY } from '../../../src/platform/clock.ts';
@@ -51,8 +51,7 @@ test('an address that the hub cannot reach is no fault, and what was seen before
   await lookAtCertificate(hub);
   const away: Hub = { ...hub, config: { ...hub.config, baseUrl: 'https://127.0.0.1:9' } };
   assert.deepEqual(await told(away), { level: 'off', state: 'not seen', problem: null });
-  const { origin } = new URL(hub.config.baseUrl);
-  certificates(hub).note(origin, certificates(hub).find(origin)?.expiresAt ?? null, 'not seen');
+  certificates(hub).note(new URL(hub.config.baseUrl).origin, seenCertificate(hub)?.expiresAt ?? null, 'not seen');
   assert.equal(findings(hub).find(({ subject }) => subject === 'Certificate')?.state, '61 days left');
 });
 

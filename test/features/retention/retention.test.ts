@@ -10,7 +10,7 @@ import { posts } from '../../../src/features/posts/post-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { previewRetention, removeOldRows, removeOldRowsNow } from '../../../src/features/retention/remove-old-rows.ts';
 import { readingHistory } from '../../../src/features/reading/reading-history-store.ts';
-import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
+import { audit, COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { breakTable, countRows } from '../../support/kept-rows.ts';
@@ -26,9 +26,7 @@ async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string
     const past = { db: hub.db, clock: () => at };
     notify(hub, 1, at);
     readingHistory(past).note(1, postId);
-    auditRecords(past).insert({
-      at, act: 'test.done', actorId: null, actorName: 'x', targetKind: null, targetId: null, targetName: null, address: null, detail: '{}',
-    });
+    audit(past, 'account.exported', COMMAND_LINE);
     errorEvents(past).add({ fingerprint: `${index}`, program: 'web', message: 'x', stack: '' });
   }
   return { hub, ada };
@@ -47,7 +45,7 @@ function rows(hub: Hub) {
   return {
     notifications: countRows(hub, 'notifications'),
     history: countRows(hub, 'reading_history'),
-    audit: auditRecords(hub.handle).list({ act: 'test.done' }, undefined, 100).length,
+    audit: auditRecords(hub.handle).list({ act: 'account.exported' }, undefined, 100).length,
     errors: countRows(hub, 'error_events'),
   };
 }
