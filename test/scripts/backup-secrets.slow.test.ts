@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { webhooks } from '../../src/features/webhooks/webhook-store.ts';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir, type HubProcess } from '../support/hub-process.ts';
 import { reply, startOrigin } from '../support/origin.ts';
+import { query } from '../support/restore-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { CLEAN } from '../support/scanner.ts';
 import { standardEvent } from '../support/signed-events.ts';
@@ -184,13 +184,7 @@ test('no byte of a backup, and no line of a log, holds a secret that the hub was
 });
 
 function storedSecret(dataDir: string): string | undefined {
-  const db = openDatabase(join(dataDir, 'hub.db'), { readonly: true });
-  try {
-    const store = webhooks({ db, clock: Date.now });
-    return store.secrets(store.list(0, 1)[0]?.sourceId ?? 0)?.secret;
-  } finally {
-    db.close();
-  }
+  return query(dataDir, (db) => webhooks({ db, clock: Date.now }).secretsBeginningWith('', 1)[0]?.secret);
 }
 
 function newestBackup(dataDir: string): string {

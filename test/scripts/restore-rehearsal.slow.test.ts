@@ -5,7 +5,6 @@ import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sources } from '../../src/features/sources/source-store.ts';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
@@ -68,10 +67,8 @@ test('case 77: known data, a backup, everything destroyed, a restore, and all of
   await writePost({ address: running.url }, { client, sourceId }, [{ filename: 'later.txt', data: 'written later' }]);
   assert.equal((await client.delete(`/api/posts/${written.id}`)).status, 204);
   assert.equal((await client.patch('/api/account', { currentPassword: 'correct horse battery', newPassword: 'another one entirely' })).status, 200);
-  const past = openDatabase(join(dataDir, 'hub.db'));
-  retitlePosts({ db: past }, 'changed');
-  sources({ db: past, clock: Date.now }).setTitle(sourceId, 'changed');
-  past.close();
+  query(dataDir, (db) => retitlePosts({ db }, 'changed'));
+  query(dataDir, (db) => sources({ db, clock: Date.now }).setTitle(sourceId, 'changed'));
   rmSync(join(dataDir, 'uploads'), { recursive: true });
 
   const { status, stderr } = await runRestore(dataDir, port, [backup]);
