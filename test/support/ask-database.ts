@@ -3,13 +3,11 @@ import { sourcePosts } from '../../src/features/posts/source-posts-store.ts';
 import { searchDrift } from '../../src/features/posts/saved-posts-store.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { endLeases } from './kept-jobs.ts';
-import { countRows } from './kept-rows.ts';
 
 const [path = '', question = '', sourceId] = process.argv.slice(2);
 const db = openDatabase(path);
 const answers: Record<string, () => unknown> = {
   posts: () => sourcePosts({ db, clock: Date.now }).count(Number(sourceId), Number.MAX_SAFE_INTEGER),
-  errors: () => countRows({ db }, 'error_events'),
   soundness: () => ({
     file: db.pragma('integrity_check'), orphan: db.pragma('foreign_key_check') ?? null, search: searchDrift({ db }),
   }),

@@ -2,11 +2,9 @@ import { searchIndex, type Indexable } from '../../src/features/posts/search-ind
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { number } from './migrated-database.ts';
 
-type NewPost = {
-  guid: string; title: string; content: string; publishedAt: number; createdAt: number; leftAt: number | null;
-};
+type NewPost = { title: string; content: string; publishedAt: number; createdAt: number; leftAt: number | null };
 
-type StoredPost = NewPost & { id: number; sourceId: number; ownerId: number; isPublic: number };
+type StoredPost = NewPost & { id: number; sourceId: number; ownerId: number; guid: string; isPublic: number };
 
 /**
  * Adds so many posts to a source past the hub, and returns their ids. They were published 1, 2, 3 … ms after the
@@ -18,14 +16,13 @@ export function addPosts(
   const insert = db.prepare<[NewPost & { sourceId: number }], { id: number }>('add post', `
     INSERT INTO posts (source_id, owner_id, is_public, guid, title, content_html, summary, content_hash, published_at,
                        updated_at, created_at, left_at)
-    SELECT id, owner_id, visibility = 'public', @guid, @title, @content, '', '', @publishedAt, @createdAt, @createdAt,
-           @leftAt FROM sources WHERE id = @sourceId RETURNING id`);
-  const first = number(db, 'SELECT COALESCE(MAX(id), 0) + 1 FROM posts');
+    SELECT id, owner_id, visibility = 'public', lower(hex(randomblob(8))), @title, @content, '', '', @publishedAt,
+           @createdAt, @createdAt, @leftAt FROM sources WHERE id = @sourceId RETURNING id`);
   const add = (n: number): number => {
     const given = fields(n);
     const { publishedAt = n } = given;
-    const usual = { guid: `added ${first + n}`, title: 'x', content: 'x', publishedAt, createdAt: publishedAt, leftAt: null };
-    return insert.get({ ...usual, ...given, sourceId })?.id ?? NaN;
+    const row = { sourceId, title: 'x', content: 'x', publishedAt, createdAt: publishedAt, leftAt: null, ...given };
+    return insert.get(row)?.id ?? NaN;
   };
   return db.write('add posts', () => Array.from({ length: count }, (_, index) => add(index + 1)));
 }
@@ -34,7 +31,8 @@ export function addPosts(
 export function storedPosts({ db }: { db: Db }): StoredPost[] {
   return db.prepare<[], StoredPost>('stored posts', `
     SELECT id, source_id AS sourceId, owner_id AS ownerId, guid, is_public AS isPublic, title,
-           content_html AS content, published_at AS publishedAt, created_at AS createdAt, left_at AS leftAt FROM posts ORDER BY id`).all();
+           content_html AS content, published_at AS publishedAt, created_at AS createdAt, left_at AS leftAt
+      FROM posts ORDER BY id`).all();
 }
 
 /** Puts the posts that are not in the search index there, with their titles and this text. */

@@ -22,7 +22,7 @@ export function changesMade({ db }: { db: Db }): number {
 }
 
 /** Another text after every commit of another connection and every row that this one changes. */
-export function writesSo(hub: { db: Db }): string {
+export function writesSoFar(hub: { db: Db }): string {
   return `${String(hub.db.pragma('data_version'))} ${changesMade(hub)}`;
 }
 

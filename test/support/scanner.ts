@@ -1,4 +1,5 @@
 import type { TestContext } from 'node:test';
+import { auditRecords } from '../../src/features/audit/audit-store.ts';
 import type { Hub } from './hub.ts';
 import { reply, startOrigin, type Origin, type OriginHandler } from './origin.ts';
 
@@ -24,9 +25,7 @@ export async function scanCounts(hub: Hub): Promise<Record<string, number>> {
 type Act = { act: string; actor: string; name: string; detail: Record<string, unknown> };
 
 /** Audit records about files. */
-export function fileActs({ db }: Hub): Act[] {
-  const rows = db.prepare<[], { act: string; actor: string; name: string; detail: string }>('acts', `
-    SELECT act, actor_name AS actor, target_name AS name, detail FROM audit_records
-     WHERE act IN ('attachment.refused', 'attachment.quarantined') ORDER BY id`).all();
-  return rows.map(({ detail, ...row }) => ({ ...row, detail: JSON.parse(detail) }));
+export function fileActs({ handle }: Hub): Act[] {
+  const acts = auditRecords(handle).list({}, undefined, 1_000).filter(({ act }) => /^attachment\.(refused|quarantined)$/.test(act));
+  return acts.reverse().map(({ act, actorName: actor, targetName, detail }) => ({ act, actor, name: targetName ?? '', detail: JSON.parse(detail) }));
 }

@@ -5,7 +5,7 @@ import { counts } from '../../../src/features/hub/hub.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
-import { countRows, writesSo } from '../../support/kept-rows.ts';
+import { countRows, writesSoFar } from '../../support/kept-rows.ts';
 import { hubWithReader } from '../../support/own-posts.ts';
 
 type Read = { postId: number; title: string; readAt: string };
@@ -20,10 +20,10 @@ test('opening a post’s page marks it read for its reader alone, once', async (
   const firstRead = (await itemsAt<Read>(bob, '/api/history'))[0]?.readAt;
   hub.passTime(DAY);
   await bob.page('/sources'); // renews the session
-  const before = writesSo(hub);
+  const before = writesSoFar(hub);
   for (let time = 0; time < 3; time++) await bob.page(`/posts/${id}`);
 
-  assert.equal(writesSo(hub), before, 'nothing was written again');
+  assert.equal(writesSoFar(hub), before, 'nothing was written again');
   const read = (await itemsAt<Read>(bob, '/api/history')).map(({ postId, readAt }) => [postId, readAt]);
   assert.deepEqual(read, [[id, firstRead]]);
   assert.deepEqual(await itemsAt(ada, '/api/history'), []);
@@ -61,11 +61,11 @@ test('anonymous reading stays cached and writes nothing, however much members re
   const version = counts(hub.handle).value('content_version');
 
   for (const id of posts) await bob.page(`/posts/${id}`);
-  const before = writesSo(hub);
+  const before = writesSoFar(hub);
   const second = await hub.anybody.page(path);
 
   assert.equal(counts(hub.handle).value('content_version'), version);
-  assert.equal(writesSo(hub), before);
+  assert.equal(writesSoFar(hub), before);
   assert.equal(second.headers.get('etag'), first.headers.get('etag'));
   assert.doesNotMatch(second.text, /class="tag">read/);
 });

@@ -5,7 +5,7 @@ import { MINUTE } from '../../../src/platform/clock.ts';
 import { createRateLimitStore, type Limit } from '../../../src/platform/db/rate-limit-store.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { countRows, writesSo } from '../../support/kept-rows.ts';
+import { countRows, writesSoFar } from '../../support/kept-rows.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
 
@@ -190,7 +190,7 @@ test('reading writes nothing, for anybody and for who is signed in, but that a m
   const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();
   await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` }); // the last use is noted now and then
   await ada.get('/posts/1'); // noted once, in the reading history
-  const before = writesSo(hub);
+  const before = writesSoFar(hub);
 
   const paths = [
     '/', '/posts/1', '/sources', '/sources/1', '/api/posts', '/api/posts/1', '/api/sources', '/api/account',
@@ -202,5 +202,5 @@ test('reading writes nothing, for anybody and for who is signed in, but that a m
     await ada.get(path);
     await hub.anybody.get(path, { authorization: `Bearer ${token}` });
   }
-  assert.equal(writesSo(hub), before);
+  assert.equal(writesSoFar(hub), before);
 });

@@ -166,8 +166,7 @@ test('a commit of another process is seen by the very next request, also by its 
   const script = `import { openDatabase } from './src/platform/db/open-database.ts';
     import { retitlePosts } from './test/support/kept-posts.ts';
     retitlePosts({ db: openDatabase(process.argv[1]) }, 'From elsewhere');`;
-  const started = ['--input-type=module', '-e', script, hub.config.databasePath];
-  const run = spawnSync(process.execPath, started, { cwd: hub.config.projectRoot });
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', script, hub.config.databasePath], { cwd: hub.config.projectRoot });
   assert.equal(run.status, 0, String(run.stderr));
   const answer = await hub.anybody.get('/api/posts', { 'if-none-match': etag });
   assert.equal(answer.status, 200);
