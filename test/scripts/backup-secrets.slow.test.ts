@@ -5,11 +5,12 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { webhooks } from '../../src/features/webhooks/webhook-store.ts';
 import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir, type HubProcess } from '../support/hub-process.ts';
 import { reply, startOrigin } from '../support/origin.ts';
+import { query } from '../support/restore-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { CLEAN } from '../support/scanner.ts';
 import { standardEvent } from '../support/signed-events.ts';
@@ -183,12 +184,7 @@ test('no byte of a backup, and no line of a log, holds a secret that the hub was
 });
 
 function storedSecret(dataDir: string): string | undefined {
-  const db = openDatabase(join(dataDir, 'hub.db'), { readonly: true });
-  try {
-    return db.prepare<[], { secret: string }>('secret', 'SELECT secret FROM webhooks').get()?.secret;
-  } finally {
-    db.close();
-  }
+  return query(dataDir, (db) => webhooks({ db, clock: Date.now }).secretsBeginningWith('', 1)[0]?.secret);
 }
 
 function newestBackup(dataDir: string): string {

@@ -7,8 +7,10 @@ import {
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { accounts } from '../../src/features/accounts/account-store.ts';
 import { addNotes } from '../support/accounts.ts';
+import { addJob } from '../support/kept-jobs.ts';
+import { countRows } from '../support/kept-rows.ts';
 import { freePort } from '../support/ports.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { bootSystem } from '../support/booted-system.ts';
@@ -18,6 +20,7 @@ import { readHandbook, variantsOf, type Block } from '../support/handbook.ts';
 import { startHub } from '../support/hub.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
 import { ADAS_PASSWORD, operator, readVersion, type InForeground, type Operator } from '../support/operator.ts';
+import { query } from '../support/restore-hub.ts';
 import { PROJECT_ROOT, type Outcome } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 import { requireTool } from '../support/tools.ts';
@@ -373,12 +376,7 @@ function removeKept(walk: Walk): void {
 }
 
 function postsIn(walk: Walk): number {
-  const db = openDatabase(walk.place(`${walk.folder}/data/hub.db`), { readonly: true });
-  try {
-    return db.prepare<[], { n: number }>('posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? NaN;
-  } finally {
-    db.close();
-  }
+  return query(walk.place(`${walk.folder}/data`), (db) => countRows({ db }, 'posts'));
 }
 
 function textOf(blocks: Block[] | undefined): string {
@@ -416,14 +414,10 @@ async function scanUploads(t: TestContext, walk: Walk): Promise<void> {
 
 /** What stands in the first table, in every form that its options allow, and what stands within sentences. */
 async function runEveryCommand(walk: Walk): Promise<void> {
-  const db = openDatabase(walk.place('hub/data/hub.db'));
-  db.exec(`INSERT INTO accounts (username, display_name, role, password_hash, created_at, updated_at)
-    VALUES ('bob', 'Bob', 'member', '', 0, 0)`);
-  for (const id of [9001, 9002]) {
-    db.exec(`INSERT INTO jobs (id, kind, payload, state, run_at, max_attempts, created_at)
-      VALUES (${id}, 'sync-source', '{"sourceId":0}', 'failed', 0, 1, 0)`);
-  }
-  db.close();
+  query(walk.place('hub/data'), (db) => {
+    accounts({ db, clock: Date.now }).create({ username: 'bob', displayName: 'Bob', role: 'member', passwordHash: '' });
+    for (const id of [9001, 9002]) addJob({ db }, { id, payload: { sourceId: 0 }, state: 'failed' });
+  });
   const { sha256 } = walk.file;
   const lost = uploadPath(walk.place('hub/data'), sha256);
   walk.env['LOST'] = `${sha256.slice(0, 2)}/${sha256}`;

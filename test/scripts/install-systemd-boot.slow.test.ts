@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { createHeartbeats } from '../../src/platform/jobs/scheduler.ts';
 import { AT, installedHub, type InstalledHub } from '../support/booted-system.ts';
+import { query } from '../support/restore-hub.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -17,9 +18,7 @@ async function assertHealthy(hub: InstalledHub): Promise<void> {
 
 /** The worker was last seen a minute ago, without a minute's waiting. */
 function silenceWorker({ project }: InstalledHub): void {
-  const db = openDatabase(join(project, 'data/hub.db'));
-  db.exec('UPDATE heartbeats SET seen_at = seen_at - 60000');
-  db.close();
+  query(join(project, 'data'), (db) => createHeartbeats(db, () => Date.now() - 60_000).beat('worker'));
 }
 
 test('under systemd the confined hub becomes healthy, comes back when killed and stops within its grace', async (t) => {

@@ -9,6 +9,7 @@ import { watchConditions } from '../../src/features/health/watch-conditions.ts';
 import { alertEvents } from '../../src/features/alerts/alert-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { startHub } from '../support/hub.ts';
+import { retitlePosts } from '../support/kept-posts.ts';
 import { flipBit, packsOf, resticHub, type ResticHub } from '../support/restic.ts';
 
 const DAMAGED = /the repository: DAMAGED: .* see "A damaged restic repository" in scripts\/README\.md/;
@@ -177,7 +178,7 @@ test('by the words of the handbook a damaged repository is repaired in its place
   execFileSync('sh', ['-c', script], { env: hub.env });
   assert.deepEqual(readFileSync(join(hub.folder, 'bad'), 'utf8').split('\n').filter(Boolean).sort(), bad.map((path) => basename(path)).sort());
   assert.ok(bad.every((path) => !existsSync(path)));
-  hub.db.exec(`UPDATE posts SET title = 'changed since'`);
+  retitlePosts(hub, 'changed since');
   const third = await hub.verified(Date.now() + 2_000);
   const stored = await hub.send(third);
   assert.deepEqual([stored.status, /storing the file again/.test(stored.stderr)], [1, true], stored.stderr);

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
 import { addPost, backupHub } from '../support/backup-hub.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
+import { storedPosts } from '../support/kept-posts.ts';
 import { freePort } from '../support/ports.ts';
+import { query } from '../support/restore-hub.ts';
 import { restoreEnvironment } from '../support/restore-script.ts';
 import { NOT_COMPILED, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 
@@ -36,9 +37,7 @@ test('a backup with a copy elsewhere is made, verified and restored', async (t) 
   hub.db.close();
   const restored = await run('restore.sh', join(far, name));
   assert.equal(restored.status, 0, restored.stderr);
-  const db = openDatabase(join(hub.dataDir, 'hub.db'), { readonly: true });
-  t.after(() => db.close());
-  assert.deepEqual(db.prepare<[], { id: number }>('posts', 'SELECT id FROM posts').all(), [{ id: 1 }]);
+  assert.deepEqual(query(hub.dataDir, (db) => storedPosts({ db }).map(({ id }) => id)), [1]);
   assert.ok(readdirSync(join(hub.dataDir, 'uploads', sha256.slice(0, 2))).includes(sha256));
 });
 

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { backupHub, verify } from '../support/backup-hub.ts';
+import { migrateAnew } from '../support/migrated-database.ts';
 import { contents } from '../support/off-site.ts';
 import { resticHub, type ResticHub } from '../support/restic.ts';
 import { requireTool } from '../support/tools.ts';
@@ -106,11 +107,11 @@ test('what a killed fetch leaves in DATA_DIR goes with the next run or the next 
 
 test('two hubs in one repository keep apart: each has its own, and a name that both have asks for the hub', async (t) => {
   const sent = await sentHub(t);
+  migrateAnew(); // another id
   const other = backupHub(t);
   if (!sent) return;
   const { hub, name } = sent;
   other.upload('of the other hub');
-  other.db.exec(`UPDATE hub SET id_seed = 'another seed'`);
   const { name: its } = await other.backup({ clock: () => Date.parse(name.replace(/(....)(..)(..)-(..)(..)(..)/, '$1-$2-$3T$4:$5:$6Z')) });
   assert.equal(its, name);
   const its2 = { DATA_DIR: other.dataDir };

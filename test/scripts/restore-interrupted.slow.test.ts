@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { isRestoreUnderWay, readRestoreState, statePath } from '../../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { retitlePosts } from '../support/kept-posts.ts';
 import {
   assertOldIsSomewhere, begin, copyData, keptIn, leftovers, restorableHub, worldIn, type RestorableHub,
 } from '../support/restore-hub.ts';
@@ -102,7 +103,7 @@ test('case 62, 67: a database too damaged to be opened comes back with its log a
 /** The log of a database like the backup's, such as a crash leaves it: one that SQLite would believe. */
 function logOf({ dataDir }: RestorableHub): string {
   const db = openDatabase(join(dataDir, 'hub.db'));
-  db.exec(`UPDATE posts SET title = 'of the log'`);
+  retitlePosts({ db }, 'of the log');
   const log = readFileSync(join(dataDir, 'hub.db-wal'), 'latin1');
   db.close();
   assert.ok(log.includes('of the log'));

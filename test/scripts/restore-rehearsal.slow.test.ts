@@ -4,10 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { sources } from '../../src/features/sources/source-store.ts';
 import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
+import { retitlePosts } from '../support/kept-posts.ts';
+import { rowsOf } from '../support/kept-rows.ts';
 import { freePort } from '../support/ports.ts';
 import { query, uploadsIn } from '../support/restore-hub.ts';
 import { restoreEnvironment, runRestore, startHub } from '../support/restore-script.ts';
@@ -23,12 +25,10 @@ const CHANGED = new Set(['sessions', 'audit_records', 'jobs', 'heartbeats', 'cou
 /** Every row of every table that a restore has to bring back as it was, but for what signing in afterwards changes. */
 function dumpOf(dataDir: string): Record<string, unknown[]> {
   return query(dataDir, (db) => {
-    const tables = db.prepare<[], { name: string }>('tables', `SELECT name FROM sqlite_schema WHERE type = 'table'
-      AND name NOT LIKE 'sqlite_%' ORDER BY name`).all().filter(({ name }) => !CHANGED.has(name));
+    const tables = Object.entries(rowsOf({ db })).filter(([name]) => !CHANGED.has(name));
     const shown = (name: string, row: object): string =>
       JSON.stringify(name === 'sign_in_networks' ? { ...row, seen_at: 'when signing in' } : row);
-    return Object.fromEntries(tables.map(({ name }) =>
-      [name, db.prepare<[], object>('dump', `SELECT * FROM "${name}"`).all().map((row) => shown(name, row)).sort()]));
+    return Object.fromEntries(tables.map(([name, rows]) => [name, rows.map((row) => shown(name, row)).sort()]));
   });
 }
 
@@ -67,9 +67,8 @@ test('case 77: known data, a backup, everything destroyed, a restore, and all of
   await writePost({ address: running.url }, { client, sourceId }, [{ filename: 'later.txt', data: 'written later' }]);
   assert.equal((await client.delete(`/api/posts/${written.id}`)).status, 204);
   assert.equal((await client.patch('/api/account', { currentPassword: 'correct horse battery', newPassword: 'another one entirely' })).status, 200);
-  const past = openDatabase(join(dataDir, 'hub.db'));
-  past.exec(`UPDATE posts SET title = 'changed'; UPDATE sources SET title = 'changed'`);
-  past.close();
+  query(dataDir, (db) => retitlePosts({ db }, 'changed'));
+  query(dataDir, (db) => sources({ db, clock: Date.now }).setTitle(sourceId, 'changed'));
   rmSync(join(dataDir, 'uploads'), { recursive: true });
 
   const { status, stderr } = await runRestore(dataDir, port, [backup]);

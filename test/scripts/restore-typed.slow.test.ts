@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { changeDatabase, harmUnseen } from '../support/backup-hub.ts';
+import { lengthenPosts } from '../support/kept-posts.ts';
 import { makeKey, sealBackup } from '../support/off-site.ts';
 import { freePort } from '../support/ports.ts';
 import { leftovers, postsIn, restorableHub, stateOf, uploadsIn, worldIn } from '../support/restore-hub.ts';
@@ -26,7 +27,7 @@ async function copiedHub(t: TestContext) {
   const key = makeKey(folder);
   const config = join(folder, 'rclone.conf');
   writeFileSync(config, `[box]\ntype = alias\nremote = ${join(folder, 'box')}\n`);
-  changeDatabase(hub.backup, (db) => db.exec('UPDATE posts SET content_html = hex(randomblob(200000))'));
+  changeDatabase(hub.backup, (db) => lengthenPosts({ db }));
   cpSync(hub.backup, join(folder, 'box/plain', hub.name), { recursive: true });
   const sealed = sealBackup(hub.backup, key.recipient, folder);
   sealBackup(hub.backup, key.recipient, join(folder, 'box/sealed'));

@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { changeDatabase, copyOf, harmUnseen } from '../support/backup-hub.ts';
+import { lengthenPosts } from '../support/kept-posts.ts';
 import { makeKey, sealBackup } from '../support/off-site.ts';
 import { restorableHub, stateOf } from '../support/restore-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
@@ -88,7 +89,7 @@ async function sealedHub(t: TestContext) {
   const folder = temporaryFolder(t);
   const key = makeKey(folder);
   // Longer than two of the chunks that age encrypts by themselves.
-  changeDatabase(hub.backup, (db) => db.exec('UPDATE posts SET content_html = hex(randomblob(200000))'));
+  changeDatabase(hub.backup, (db) => lengthenPosts({ db }));
   return { ...hub, folder, key, sealed: sealBackup(hub.backup, key.recipient, folder) };
 }
 

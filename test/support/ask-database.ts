@@ -1,8 +1,17 @@
-// Runs one statement on the database named in its arguments, and prints the rows as JSON: for another mount space.
+// Answers a question about the database named in its arguments, as JSON: for another mount space.
+import { sourcePosts } from '../../src/features/posts/source-posts-store.ts';
+import { searchDrift } from '../../src/features/posts/saved-posts-store.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { endLeases } from './kept-jobs.ts';
 
-const [path = '', sql = ''] = process.argv.slice(2);
+const [path = '', question = '', sourceId] = process.argv.slice(2);
 const db = openDatabase(path);
-const statement = db.prepare('asked by a test', sql);
-process.stdout.write(JSON.stringify(/^(SELECT|PRAGMA)/.test(sql) ? statement.all() : statement.run()));
+const answers: Record<string, () => unknown> = {
+  posts: () => sourcePosts({ db, clock: Date.now }).count(Number(sourceId), Number.MAX_SAFE_INTEGER),
+  soundness: () => ({
+    file: db.pragma('integrity_check'), orphan: db.pragma('foreign_key_check') ?? null, search: searchDrift({ db }),
+  }),
+  'end leases': () => endLeases({ db }),
+};
+process.stdout.write(JSON.stringify(answers[question]?.() ?? null));
 db.close();

@@ -71,6 +71,8 @@ function hubIn(t: Lifetime, dataDir: string) {
       upload(db, dataDir, Buffer.from(content), filename, postId),
     uploadMany: (contents: string[]): void =>
       db.transaction('test uploads', () => contents.forEach((text) => upload(db, dataDir, Buffer.from(text))))(),
+    /** Takes all files out of the database; they stay on the disk. */
+    forgetUploads: (): void => db.exec('DELETE FROM attachments; DELETE FROM uploads'),
     /** Names of what is in DATA_DIR/backups. */
     backups: (): string[] => readdirSync(join(dataDir, 'backups')).sort(),
     hubctl: (...args: string[]): Promise<Outcome> => hubctlProcess(dataDir, args),

@@ -1,6 +1,6 @@
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../src/platform/db/migration-files.ts';
-import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 
 const MIGRATIONS = `${import.meta.dirname}/../../migrations`;
 const READERS = 1_000;
@@ -43,4 +43,16 @@ export function fillWithOldEvents(path: string, events: number): void {
       SELECT 1, 'msg_' || hex(randomblob(12)), 1000000000000 + i FROM n`);
   db.pragma('wal_checkpoint(TRUNCATE)');
   db.close();
+}
+
+/** Has the database note what each transaction of a removal took; gives the rows of each so far. */
+export function watchRemovals(db: Db): () => number[] {
+  db.exec(`
+    CREATE TABLE steps (id INTEGER PRIMARY KEY, removed INTEGER NOT NULL) STRICT;
+    CREATE TRIGGER note_step AFTER UPDATE OF removed ON retention_runs BEGIN
+      INSERT INTO steps (removed) VALUES (json_extract(NEW.removed, '$.readingHistory')
+                                          - COALESCE(json_extract(OLD.removed, '$.readingHistory'), 0));
+    END`);
+  const select = db.prepare<[], { removed: number }>('steps', 'SELECT removed FROM steps ORDER BY id');
+  return () => select.all().map(({ removed }) => removed);
 }

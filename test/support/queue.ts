@@ -4,6 +4,7 @@ import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Job } from '../../src/platform/jobs/claim-jobs.ts';
 import { createWorkerQueue, type WorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import type { NewJob } from '../../src/platform/jobs/job-queue.ts';
+import { jobEffects } from './job-effects.ts';
 import { migratedDatabase } from './migrated-database.ts';
 
 export const START = Date.UTC(2025, 0, 1);
@@ -14,16 +15,14 @@ export function startQueue(t: TestContext) {
   let now = START;
   const clock = () => now;
   const queue = createWorkerQueue(db, clock, () => 0.5);
-  db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL) STRICT');
-  const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
-  const readEffects = db.prepare<[], { id: number }>('effects', 'SELECT job_id AS id FROM effects');
+  const effects = jobEffects(db);
   return {
     db,
     queue,
     passTime: (milliseconds: number) => void (now += milliseconds),
     anotherQueue: () => createWorkerQueue(connect(), clock, () => 0.5),
-    effect: (job: Job) => () => void insertEffect.run(job.id),
-    effects: () => readEffects.all().map(({ id }) => id),
+    effect: (job: Job) => () => effects.leave(job.id),
+    effects: effects.ids,
   };
 }
 

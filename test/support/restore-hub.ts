@@ -7,6 +7,7 @@ import { beginRestore, finishRestore, openRestored, swapRestored } from '../../s
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { addPost, backupHub } from './backup-hub.ts';
 import { hubctlProcess } from './hubctl.ts';
+import { countRows } from './kept-rows.ts';
 import { MIGRATIONS } from './migrated-database.ts';
 import type { Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT } from './temporary-project.ts';
@@ -38,7 +39,7 @@ async function makeRestorable() {
   const inBackup = hub.upload('of the backup');
   const { name } = await hub.backup();
   addPost(hub.db, 2, MARK);
-  hub.db.exec('DELETE FROM attachments; DELETE FROM uploads');
+  hub.forgetUploads();
   rmSync(inBackup.path);
   const since = hub.upload('uploaded after the backup');
   hub.db.close();
@@ -78,7 +79,7 @@ export function uploadsIn(dataDir: string): string[] {
 export function postsIn(dataDir: string): number {
   return query(dataDir, (db) => {
     assert.equal(db.pragma('integrity_check'), 'ok');
-    return db.prepare<[], { n: number }>('posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? NaN;
+    return countRows({ db }, 'posts');
   });
 }
 

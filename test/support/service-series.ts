@@ -52,8 +52,12 @@ export function addSource(db: Db, fields: SourceFields = {}): number {
     .lastInsertRowid;
 }
 
-export function addJob(db: Db, { kind = 'sync-source', state = 'queued', runAt = NOW } = {}): void {
-  db.prepare<[string, string, number]>('add a job', `
-    INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at) VALUES (?, '{}', ?, ?, 5, 0)`)
-    .run(kind, state, runAt);
+/** Feeds, public posts and due jobs, so many of each. */
+export function addMany(db: Db, count: number): void {
+  db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+    INSERT INTO sources (owner_id, kind, title, created_at, updated_at) SELECT 1, 'feed', i, i, i FROM n;
+    INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
+    updated_at, created_at) SELECT id, 1, id, 1, '', '', '', '', id, id, id FROM sources;
+    INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at)
+    SELECT 'sync-source', '{}', CASE id % 2 WHEN 0 THEN 'queued' ELSE 'retrying' END, id, 5, id FROM sources`);
 }

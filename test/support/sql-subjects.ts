@@ -10,9 +10,6 @@ const SUBJECTS: [test: RegExp, subject: string][] = [
   [/^features\/backups\/ids\./, 'how tables number their rows'],
   [/^app\/processes\/permission-flags\./, 'whether a confined process may use SQLite'],
   [/^house\/(architecture|long-lists|open-stores)\./, 'the SQL of the sources'],
-  // Yet to be moved to helpers:
-  [/^(platform|scripts)\//, 'as before'],
-  [/^features\/(health|history|hub|leaving|manage-sources|notifications|posts|reading|retention|webhooks|writing)\//, 'as before'],
 ];
 
 export function isAboutSql(test: string): boolean {

@@ -11,6 +11,7 @@ import { documentedApi, type ApiDocument, type ApiRequest, type DocumentedApi } 
 import { createClient, type Answer, type Client } from './client.ts';
 import { rss, serving } from './feeds.ts';
 import { startHub, type Hub } from './hub.ts';
+import { addJob } from './kept-jobs.ts';
 import { startOrigin } from './origin.ts';
 import { raise } from './receiver.ts';
 import { standardEvent } from './signed-events.ts';
@@ -202,8 +203,7 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   noteError(hub.handle, new Error('something odd'));
   raise(hub, 'space-low', 'A few bytes');
   await hub.work();
-  hub.db.exec(`INSERT INTO jobs (kind, payload, dedupe_key, lane, state, run_at, max_attempts, created_at, last_error)
-    VALUES ('sync-source', '{"sourceId":1}', '77', 'lane', 'failed', 0, 5, 0, 'odd')`);
+  addJob(hub, { payload: { sourceId: 1 }, dedupeKey: '77', lane: 'lane', state: 'failed', lastError: 'odd' });
   const [job] = (await call(ada, 'GET /api/admin/jobs', { query: 'state=failed&limit=1' })).made.items;
   for (const list of ['accounts', 'alerts', 'audit', 'errors', 'jobs', 'webhooks']) {
     const { items } = (await call(ada, `GET /api/admin/${list}`)).made;

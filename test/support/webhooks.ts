@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import type { TestContext } from 'node:test';
+import { accounts } from '../../src/features/accounts/account-store.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
+import { sources } from '../../src/features/sources/source-store.ts';
+import { webhooks } from '../../src/features/webhooks/webhook-store.ts';
 import { sealSecret } from '../../src/platform/secrets.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Client } from './client.ts';
@@ -33,12 +36,10 @@ export async function makeWebhook(client: Client, title = 'Hook', visibility = '
 /** The database of a hub that is yet to be started, with webhook 1 of that secret. */
 export function openWithWebhook(dataDir: string, secret: string): Db {
   const db = openHubDatabase(loadConfig(hubEnvironment(dataDir)));
-  db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0);
-    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at) VALUES (1, 1, 'webhook', 'Hook', 0, 0);
-    INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at)
-      VALUES (1, '${sealSecret(secret, null, '')}', 0, 0)`);
+  const hub = { db, clock: Date.now };
+  accounts(hub).create({ username: 'ada', displayName: 'Ada', role: 'admin', passwordHash: '' });
+  sources(hub).create({ ownerId: 1, kind: 'webhook', title: 'Hook', titleIsOwn: true, visibility: 'public' }, null);
+  webhooks(hub).create(1, sealSecret(secret, null, ''));
   return db;
 }
 

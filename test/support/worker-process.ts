@@ -7,27 +7,26 @@ import type { Job } from '../../src/platform/jobs/claim-jobs.ts';
 import { createWorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
+import { jobEffects } from './job-effects.ts';
 
 const [path = '', lease = ''] = process.argv.slice(2);
 const db = openDatabase(path);
 const log = createLog('worker', 'warn', Date.now, (text) => writeSync(2, text));
 const queue = createWorkerQueue(db, Date.now, Math.random, Number(lease));
-const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
-const occupy = db.prepare<[string | null]>('occupy lane', 'INSERT INTO occupied (lane) VALUES (?)');
-const leave = db.prepare<[string | null]>('leave lane', 'DELETE FROM occupied WHERE lane = ?');
+const effects = jobEffects(db);
 
 async function work(job: Job): Promise<() => void> {
   writeSync(1, `${job.id}\n`);
   await sleep(2 + (job.id % 4) * 5);
-  return () => void insertEffect.run(job.id);
+  return () => effects.leave(job.id);
 }
 
 async function workInLane(job: Job): Promise<() => void> {
-  occupy.run(job.lane);
+  effects.enterLane(job.lane);
   await sleep(2);
   return () => {
-    leave.run(job.lane);
-    insertEffect.run(job.id);
+    effects.quitLane(job.lane);
+    effects.leave(job.id);
   };
 }
 

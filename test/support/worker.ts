@@ -5,6 +5,7 @@ import { createWorkerQueue, LEASE } from '../../src/platform/jobs/worker-queue.t
 import type { JobHandler } from '../../src/platform/jobs/run-job.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLog } from '../../src/platform/log.ts';
+import { jobEffects } from './job-effects.ts';
 import { migratedDatabase } from './migrated-database.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -26,9 +27,7 @@ export function startWorker(t: TestContext, handlers: Record<string, Partial<Job
     for (const line of text.trim().split('\n')) lines.push(JSON.parse(line));
   });
   const queue = createWorkerQueue(db, clock, () => 0.5, lease);
-  db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL, content BLOB) STRICT');
-  const insertEffect = db.prepare<[number]>('insert effect', 'INSERT INTO effects (job_id) VALUES (?)');
-  const readEffects = db.prepare<[], { id: number }>('effects', 'SELECT job_id AS id FROM effects');
+  const effects = jobEffects(db);
   const worker = createWorker({
     db, queue, clock, log, onError: (error) => errors.push(error),
     handlers: Object.fromEntries(Object.entries(handlers).map(([kind, handler]) => [kind, complete(handler)])),
@@ -39,8 +38,9 @@ export function startWorker(t: TestContext, handlers: Record<string, Partial<Job
     lines: () => (log.flush(), lines),
     events: () => (log.flush(), lines.map(({ event }) => event)),
     passTime: (milliseconds: number) => void (now += milliseconds),
-    effect: (job: Job) => () => void insertEffect.run(job.id),
-    effects: () => readEffects.all().map(({ id }) => id),
+    effect: (job: Job) => () => effects.leave(job.id),
+    largeEffect: () => effects.leave(1, 1_000_000),
+    effects: effects.ids,
     states: () => queue.list().map(({ state }) => state).reverse(),
   };
 }

@@ -1,14 +1,13 @@
 // Writes to the file named in its arguments all the time in short transactions, as the web process does. On SIGTERM
 // prints as JSON how often, and what went wrong.
 import { openDatabase } from '../../src/platform/db/open-database.ts';
+import { createCounters } from '../../src/platform/metrics/counters.ts';
 
 const db = openDatabase(process.argv[2] ?? '');
-const touch = db.prepare<[string, number]>('touch', `
-  INSERT INTO rate_limits (key, arrives_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET arrives_at = excluded.arrives_at
-`);
+const counters = createCounters(db);
 const request = db.transaction('request', (n: number) => {
-  touch.run(`a:${n % 50}`, n);
-  touch.run(`b:${n % 70}`, n);
+  counters.add('a', `${n % 50}`, 1);
+  counters.add('b', `${n % 70}`, 1);
 });
 const errors: string[] = [];
 let writes = 0;

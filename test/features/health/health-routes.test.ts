@@ -4,7 +4,10 @@ import { copyFileSync, renameSync } from 'node:fs';
 import { test } from 'node:test';
 import { schemaVersion } from '../../../src/platform/db/migrate.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
+import { createJobQueue } from '../../../src/platform/jobs/job-queue.ts';
+import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import { START, startHealth } from '../../support/health-server.ts';
+import { addJob } from '../../support/kept-jobs.ts';
 
 const TOKEN = 'scrape-token-0123456789';
 
@@ -15,8 +18,7 @@ async function getHealth(address: string, query = ''): Promise<{ status: number;
 }
 
 function beat(db: Db, at: number): void {
-  db.exec(`INSERT INTO heartbeats (program, started_at, seen_at) VALUES ('worker', ${at}, ${at})
-    ON CONFLICT DO UPDATE SET seen_at = excluded.seen_at`);
+  createHeartbeats(db, () => at).beat('worker');
 }
 
 test('a fresh hub is ready, with nothing failed and a worker that was never seen', async (t) => {
@@ -73,21 +75,20 @@ test('a database that is removed or replaced under the hub turns readiness to 50
 
 test('failed synchronisations are counted, other failed jobs are not', async (t) => {
   const { address, db } = await startHealth(t);
-  db.exec(`INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at) VALUES
-    ('sync-source', '{}', 'failed', 0, 5, 0), ('sync-source', '{}', 'failed', 0, 5, 0),
-    ('sync-source', '{}', 'done', 0, 5, 0), ('clean-up', '{}', 'failed', 0, 5, 0)`);
+  const failed = addJob({ db }, { state: 'failed' });
+  for (const state of ['failed', 'done'] as const) addJob({ db }, { state });
+  addJob({ db }, { kind: 'clean-up', state: 'failed' });
   assert.equal((await getHealth(address)).body['failedJobs'], 2);
 
-  db.exec(`UPDATE jobs SET state = 'queued' WHERE id = 1`);
+  createJobQueue(db, () => START).retry(failed);
 
   assert.equal((await getHealth(address)).body['failedJobs'], 1);
 });
 
 test('the oldest due job may be of any kind', async (t) => {
   const { address, db } = await startHealth(t);
-  db.exec(`INSERT INTO jobs (kind, payload, run_at, max_attempts, created_at) VALUES
-    ('sync-source', '{}', ${START - 5_000}, 5, 0), ('clean-up', '{}', ${START - 70_000}, 5, 0),
-    ('sync-source', '{}', ${START + 90_000}, 5, 0)`);
+  for (const late of [5_000, -90_000]) addJob({ db }, { runAt: START - late });
+  addJob({ db }, { kind: 'clean-up', runAt: START - 70_000 });
 
   assert.equal((await getHealth(address)).body['oldestDueJobSeconds'], 70);
 });

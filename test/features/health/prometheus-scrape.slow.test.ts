@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
+import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import type { Family } from '../../../src/platform/metrics/exposition.ts';
 import { START, startHealth } from '../../support/health-server.ts';
 import { listen } from '../../support/ports.ts';
@@ -20,7 +21,7 @@ const ODD_LABELS: Family = {
 test('a Prometheus server reads both formats alike and keeps odd label values as they are', async (t) => {
   if (!requireTool(t, 'prometheus')) return;
   const { address, server, db } = await startHealth(t, { metricsToken: TOKEN, extraFamilies: [ODD_LABELS] });
-  db.exec(`INSERT INTO heartbeats (program, started_at, seen_at) VALUES ('worker', ${START}, ${START})`);
+  createHeartbeats(db, () => START).beat('worker');
   const withoutAccept = createServer((req, res) => {
     delete req.headers.accept; // what asks for OpenMetrics
     server.emit('request', req, res);

@@ -11,8 +11,11 @@ import type { Db } from '../../../src/platform/db/open-database.ts';
 import { renderOpenMetrics, renderPrometheus } from '../../../src/platform/metrics/exposition.ts';
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import { LIMITS } from '../../../src/features/hub/limits.ts';
+import { addJob } from '../../support/kept-jobs.ts';
+import { addPosts } from '../../support/kept-posts.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
-import { addJob, addSource, handleOf, measuredHub, NOW, parseSeries } from '../../support/service-series.ts';
+import { addMany, addSource, handleOf, measuredHub, NOW, parseSeries } from '../../support/service-series.ts';
 import { requireTool } from '../../support/tools.ts';
 
 test('a fresh hub has every family and every known label value, with 0', (t) => {
@@ -63,7 +66,7 @@ test('promtool finds nothing to say about a hub that is in use', (t) => {
   if (!requireTool(t, 'promtool')) return;
   const { db, families } = measuredHub(t);
   addSource(db);
-  addJob(db, { runAt: NOW - 1_500 });
+  addJob({ db }, { runAt: NOW - 1_500 });
   createCounters(db).observe('sync_duration_seconds', 0.7);
 
   const input = renderPrometheus(families());
@@ -107,31 +110,25 @@ test('reading a hub with 50,000 due jobs, sources and posts takes no longer than
 
 test('a scrape reads as few rows of the kept counts with many posts as with none', (t) => {
   const { db } = measuredHub(t);
-  const countRows = db.prepare<[], { rows: number }>('rows', 'SELECT COUNT(*) AS rows FROM counts');
-  const rows = (): number => countRows.get()?.rows ?? NaN;
   const source = addSource(db);
-  const add = (from: number, to: number): void => db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${to})
-    INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at, updated_at,
-      created_at) SELECT ${source}, 1, i, 1, '', '', '', '', i, i, i FROM n`);
-  add(1, 1);
-  const before = rows();
+  addPosts({ db }, source, 1);
+  const before = countRows({ db }, 'counts');
 
-  add(2, 5_000);
+  addPosts({ db }, source, 4_999);
 
-  assert.equal(rows(), before);
+  assert.equal(countRows({ db }, 'counts'), before);
 });
 
 test('the oldest due job is the one that has waited longest, and future or finished ones do not wait', (t) => {
   const { db, series } = measuredHub(t);
   const waited = (): number | undefined => series().get('service_sync_oldest_due_seconds');
-  addJob(db, { runAt: NOW + 60_000 });
-  addJob(db, { state: 'failed', runAt: NOW - 900_000 });
-  addJob(db, { kind: 'other', runAt: NOW - 900_000 });
+  addJob({ db }, { runAt: NOW + 60_000 });
+  addJob({ db }, { state: 'failed', runAt: NOW - 900_000 });
+  addJob({ db }, { kind: 'other', runAt: NOW - 900_000 });
   assert.equal(waited(), 0);
 
-  addJob(db, { state: 'retrying', runAt: NOW - 30_000 });
-  addJob(db, { runAt: NOW - 10_000 });
+  addJob({ db }, { state: 'retrying', runAt: NOW - 30_000 });
+  addJob({ db }, { runAt: NOW - 10_000 });
 
   assert.equal(waited(), 30);
 });
@@ -153,7 +150,7 @@ test('the feed that is most behind counts from its last success, or from its cre
 test('ages are never negative when a clock was set back', (t) => {
   const { db, series } = measuredHub(t);
   addSource(db);
-  addJob(db);
+  addJob({ db }, { runAt: NOW });
 
   const all = series(() => NOW - 3_600_000);
 
@@ -171,16 +168,6 @@ test('the write-ahead log counts as 0 bytes when there is none', (t) => {
   assert.deepEqual([databaseBytes, walBytes], [8192, 0]);
   assert.ok(freeBytes > 0);
 });
-
-/** Feeds, public posts and due jobs, so many of each. */
-function addMany(db: Db, count: number): void {
-  db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-    INSERT INTO sources (owner_id, kind, title, created_at, updated_at) SELECT 1, 'feed', i, i, i FROM n`);
-  db.exec(`INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
-    updated_at, created_at) SELECT id, 1, id, 1, '', '', '', '', id, id, id FROM sources`);
-  db.exec(`INSERT INTO jobs (kind, payload, state, run_at, max_attempts, created_at)
-    SELECT 'sync-source', '{}', CASE id % 2 WHEN 0 THEN 'queued' ELSE 'retrying' END, id, 5, id FROM sources`);
-}
 
 function medianTime(rounds: number, work: () => void): number {
   const times = Array.from({ length: rounds }, () => {

@@ -3,13 +3,15 @@ import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import tls from 'node:tls';
+import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { findings } from '../../../src/features/health/findings.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
-import { certificates } from '../../../src/features/history/certificate-store.ts';
+import { certificates, seenCertificate } from '../../../src/features/history/certificate-store.ts';
 import { lookAtCertificate } from '../../../src/features/history/watch-certificate.ts';
 import type { Hub } from '../../../src/features/hub/hub.ts';
 import { DAY } from '../../../src/platform/clock.ts';
 import { startHub } from '../../support/hub.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { makeCertificate } from '../../support/self-signed.ts';
 
 /** A hub behind a server with such a certificate, on the machine's own clock. */
@@ -49,7 +51,7 @@ test('an address that the hub cannot reach is no fault, and what was seen before
   await lookAtCertificate(hub);
   const away: Hub = { ...hub, config: { ...hub.config, baseUrl: 'https://127.0.0.1:9' } };
   assert.deepEqual(await told(away), { level: 'off', state: 'not seen', problem: null });
-  hub.db.exec(`UPDATE certificates SET problem = 'not seen'`);
+  certificates(hub).note(new URL(hub.config.baseUrl).origin, seenCertificate(hub)?.expiresAt ?? null, 'not seen');
   assert.equal(findings(hub).find(({ subject }) => subject === 'Certificate')?.state, '61 days left');
 });
 
@@ -66,14 +68,13 @@ test('a hub on http has no certificate, and nobody looks for one', async (t) => 
   const { handle, db } = await startHub(t);
   await lookAtCertificate(handle);
   assert.deepEqual(findings(handle).filter(({ subject }) => subject === 'Certificate'), []);
-  assert.deepEqual(db.prepare('all', 'SELECT * FROM certificates').all(), []);
+  assert.equal(countRows({ db }, 'certificates'), 0);
 });
 
 test('the operator is sent an alert before it ends, and another when it is renewed', async (t) => {
   const hub = await behind(t, [-80, 10.5]);
   const alerted: Hub = { ...hub, config: { ...hub.config, alertWebhookUrl: 'http://127.0.0.1:9/' } };
-  const isOpen = (): number | undefined => hub.db.prepare<[], { open: number }>('open',
-    `SELECT is_open AS open FROM alert_events WHERE event = 'certificate-ending'`).get()?.open;
+  const isOpen = (): number | undefined => alertEvents(hub).find('certificate-ending')?.isOpen;
   const look = async (seenBy: Hub): Promise<void> => {
     await lookAtCertificate(seenBy);
     watchConditions(seenBy);

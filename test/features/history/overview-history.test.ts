@@ -10,12 +10,14 @@ import { ANSWERS, FIGURES, merge, type Figure } from '../../../src/features/hist
 import { COARSE, FINE, history, readings } from '../../../src/features/history/history-store.ts';
 import { beatOfWorker } from '../../../src/features/history/record-history.ts';
 import { beatOfWeb } from '../../../src/features/history/process-notes.ts';
-import { counts, heartbeats } from '../../../src/features/hub/hub.ts';
+import { counts, heartbeats, jobs } from '../../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { createScheduler, type Task } from '../../../src/platform/jobs/scheduler.ts';
 import { noteRuns } from '../../../src/features/sources/note-runs.ts';
-import { addNotes, numberIn } from '../../support/accounts.ts';
+import { addNotes } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { addJob } from '../../support/kept-jobs.ts';
+import { countRows, rowsOf } from '../../support/kept-rows.ts';
 import { makeUpHistory } from '../../support/made-up-history.ts';
 
 /** All buckets of that length. */
@@ -128,10 +130,9 @@ test('a history that cannot be written is an error, and the worker is no less al
 test('the longest wait of a job is kept although it is over when the bucket ends', async (t) => {
   const hub = await startHub(t);
   beatOfWorker(hub.handle);
-  const { db } = hub.handle;
-  db.exec(`INSERT INTO jobs (kind, payload, run_at, max_attempts, created_at) VALUES ('x', '{}', ${START}, 1, 0)`);
+  const waiting = addJob(hub, { runAt: START });
   run(hub, 2 * MINUTE);
-  db.exec('DELETE FROM jobs');
+  jobs(hub.handle).discard(waiting);
   run(hub, 3 * MINUTE);
 
   assert.deepEqual([valuesOf(hub, 'oldest_due_max')[0], valuesOf(hub, 'oldest_due')[0]], [120, 0]);
@@ -160,7 +161,7 @@ test('two days are kept by five minutes and 60 by the hour, at most 2018 rows an
   });
   const rows = (): number[] => [FINE, COARSE].map((step) => bucketsOf(hub, step).length);
   assert.deepEqual(rows(), [2 * DAY / FINE + 1, 60 * DAY / HOUR]);
-  const bytes = hub.db.prepare<[], { bytes: number }>('bytes', `SELECT SUM(length(figures)) AS bytes FROM history`).get()?.bytes ?? 0;
+  const bytes = JSON.stringify(rowsOf(hub, ['history'])).length;
   assert.ok(bytes < 1_500_000, `${bytes} bytes`);
 
   const newest = hub.now();
@@ -191,7 +192,7 @@ test('a clock that is a year ahead, or decades behind, for half an hour costs li
     hub.passTime(-away - HOUR / 2);
   }
   for (const [index, count] of kept().entries()) assert.ok(count > (before[index] ?? 0) - 40, `${count} of ${before[index]}`);
-  assert.ok(numberIn(hub, 'SELECT COUNT(*) FROM source_days') > 20);
+  assert.ok(countRows(hub, 'source_days') > 20);
 });
 
 test('each run of a backup is remembered after the next one, and no more than 500 of a place', async (t) => {

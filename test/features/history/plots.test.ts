@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { backupRuns, type BackupRun } from '../../../src/features/history/backup-run-store.ts';
@@ -114,8 +115,9 @@ test('when all is well the page says what was over last, and before the first ba
   const run = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 1, seconds: 1, problem: null } as const;
   await noteVerdict(hub.config, run, process.pid);
   assert.match((await ada.page('/admin')).text, /<h2>All is well\.<\/h2><\/div>[^]*<ol class="nights">/);
-  const over = (event: string, ago: number): unknown => hub.db.prepare<[string, number]>('test',
-    'INSERT INTO alert_events (event, is_open, over_told_at) VALUES (?, 0, ?)').run(event, hub.now() - ago);
+  const over = (event: string, ago: number): void => alertEvents(hub.handle).put({
+    event, isOpen: 0, isTold: 0, untold: 0, subjects: [], raisedAt: null, toldAt: null, overToldAt: hub.now() - ago,
+  });
   over('backup-failed', 3 * HOUR);
   over('sync-failed', DAY);
   over('of an older hub', HOUR);

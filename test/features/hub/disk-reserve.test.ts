@@ -13,7 +13,8 @@ import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
+import { storedJobs } from '../../support/kept-jobs.ts';
+import { addBallast, countRows, rowsOf } from '../../support/kept-rows.ts';
 import { standardEvent } from '../../support/signed-events.ts';
 import { empty, fill, setRoom } from '../../support/small-room.ts';
 import { formOf, sendForm } from '../../support/uploads.ts';
@@ -52,9 +53,9 @@ function assertNoRoom({ status, text, headers }: Answer): void {
 }
 
 /** All that is in the database, but for counters. */
-function rowsOf({ db }: Hub): string {
+function storedIn(hub: Hub): string {
   const tables = ['posts', 'sources', 'follows', 'read_marks', 'reading_history', 'sessions', 'api_tokens', 'error_events'];
-  return JSON.stringify(tables.map((table) => db.prepare(`all ${table}`, `SELECT * FROM ${table}`).all()));
+  return JSON.stringify(rowsOf(hub, tables));
 }
 
 test('64 MiB are kept, 5 % of a small disk, what removing the largest source needs, or what the setting says', () => {
@@ -68,8 +69,7 @@ test('64 MiB are kept, 5 % of a small disk, what removing the largest source nee
 
 test('what the disk can take is counted as if the log were empty, and empty pages of the database apart', async (t) => {
   const { db, config, dataDir } = await startHub(t);
-  db.exec('CREATE TABLE ballast (b BLOB)');
-  db.exec('INSERT INTO ballast SELECT zeroblob(1000000) FROM json_each(\'[1,2,3,4]\')');
+  const dropBallast = addBallast({ db }, 4_000_000);
   const free = (): number => createDisk(db, config, () => 0).space().free;
   const [before, { bavail, bsize }] = [free(), statfsSync(dataDir)];
   const [log, file] = [`${config.databasePath}-wal`, config.databasePath].map((path) => statSync(path).size);
@@ -80,7 +80,7 @@ test('what the disk can take is counted as if the log were empty, and empty page
   assert.ok(Math.abs(free() - before) < 64 * MiB, 'others write to this disk too');
 
   assert.equal(createDisk(db, config, () => 0).space().emptyPages, 0);
-  db.exec('DELETE FROM ballast');
+  dropBallast();
   assert.ok(createDisk(db, config, () => 0).space().emptyPages > 3_900_000);
 });
 
@@ -98,7 +98,7 @@ test('routes that delete, administer, sign in or out use the reserve, and no oth
 test('below the reserve every other request of a member is refused with 507, in JSON and on a page', async (t) => {
   const { hub, bob, sourceId, postId } = await hubWithMember(t);
   fill(hub);
-  const before = rowsOf(hub);
+  const before = storedIn(hub);
   const refused = hubRoutes(hub.handle).filter(({ method, access, usesReserve, path }) =>
     method !== 'GET' && access === 'member' && !usesReserve && path.startsWith('/api/'));
   assert.ok(refused.length > 12, `${refused.length} routes`);
@@ -111,7 +111,7 @@ test('below the reserve every other request of a member is refused with 507, in 
   assert.match(page.text, /<h1>Insufficient Storage<\/h1>/);
   assertNoRoom(await hub.anybody.post('/api/accounts', {}));
   assertNoRoom(await bob.form('/sources/several', { act: 'pause', source: String(sourceId) }));
-  assert.equal(rowsOf(hub), before);
+  assert.equal(storedIn(hub), before);
   assert.deepEqual(hub.logged().filter(({ event }) => event === 'request failed'), [], 'that is no fault of the hub');
 
   empty(hub);
@@ -126,7 +126,7 @@ test('below the reserve an upload is refused, an administrator’s too, before a
   const own = await addPost(ada, await addNotes(ada));
   const refused = await sendForm(hub, ada, `/api/posts/${own}/attachments`, form());
   assert.deepEqual([refused.status, /no space left on the hub’s disk for this file/.test(refused.text)], [507, true]);
-  assert.equal(number(hub.db, 'SELECT count(*) FROM uploads'), 0);
+  assert.equal(countRows(hub, 'uploads'), 0);
   assert.equal((await bob.delete(`/api/sources/${sourceId}`)).status, 204);
 });
 
@@ -136,7 +136,7 @@ test('a webhook gets 507 below the reserve, and its event is taken afterwards', 
   const send = () => sendEvent(hub.address, id, standardEvent(secret, { timestamp: Math.floor(hub.now() / 1_000) }));
   fill(hub);
   assert.equal((await send()).status, 507);
-  assert.equal(number(hub.db, 'SELECT count(*) FROM webhook_events'), 0);
+  assert.equal(countRows(hub, 'webhook_events'), 0);
   empty(hub);
   assert.equal((await send()).status, 400, 'it is no event, but is looked at again');
 });
@@ -148,11 +148,11 @@ test('below the reserve members sign in, read and delete; what they read stays u
   const { token } = await tokenOf(hub, ada);
   fill(hub);
   hub.passTime(60 * MINUTE);
-  const before = rowsOf(hub);
+  const before = storedIn(hub);
   const unread = async () => (await ada.get('/api/reading')).json()['unread'];
   assert.deepEqual([await unread(), (await ada.page(`/posts/${later}`)).status, await unread()], [2, 200, 2]);
   assert.equal((await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status, 200);
-  assert.equal(rowsOf(hub), before);
+  assert.equal(storedIn(hub), before);
 
   const again = await hub.anybody.post('/api/session', { username: 'bob', password: hub.password });
   assert.equal(again.status, 200, again.text);
@@ -161,7 +161,7 @@ test('below the reserve members sign in, read and delete; what they read stays u
 
   empty(hub);
   assert.equal((await ada.page('/')).status, 200);
-  assert.notEqual(rowsOf(hub), before);
+  assert.notEqual(storedIn(hub), before);
 });
 
 test('administrators may use a third of the reserve for anything, and the rest to administer and to delete', async (t) => {
@@ -223,13 +223,14 @@ test('syncs wait below the reserve without using up attempts, removing goes on, 
   assert.equal((await ada.delete(`/api/sources/${gone}`)).status, 204);
   for (let n = 0; n < 5; n++) await hub.work();
   assert.equal(origin.requests.length, asked, 'nothing is fetched');
-  assert.equal(number(hub.db, `SELECT attempts FROM jobs WHERE kind = 'sync-source' AND state = 'queued'`), 0);
-  assert.equal(number(hub.db, `SELECT count(*) FROM sources WHERE id = ${gone}`), 0);
+  const waiting = storedJobs(hub, 'sync-source').filter(({ state }) => state === 'queued');
+  assert.deepEqual(waiting.map(({ attempts }) => attempts), [0]);
+  assert.equal(countRows(hub, 'sources'), 1, 'the other one is removed');
 
   empty(hub);
   await hub.work();
   assert.equal(origin.requests.length, asked + 1);
-  assert.equal(number(hub.db, `SELECT count(*) FROM jobs WHERE kind = 'sync-source' AND state <> 'done'`), 0);
+  assert.ok(storedJobs(hub, 'sync-source').every(({ state }) => state === 'done'));
 });
 
 test('a sync that finds the disk full when it has fetched stores nothing, and comes back later as if it had not run', async (t) => {
@@ -241,14 +242,13 @@ test('a sync that finds the disk full when it has fetched stores nothing, and co
   };
   assert.equal((await ada.post(`/api/sources/${id}/sync`)).status, 202);
   await hub.work();
-  const row = hub.db.prepare<[], { state: string; attempts: number; runAt: number }>('job',
-    `SELECT state, attempts, run_at AS runAt FROM jobs WHERE kind = 'sync-source' ORDER BY id DESC LIMIT 1`).get();
-  assert.deepEqual(row, { state: 'queued', attempts: 0, runAt: hub.now() + 5 * MINUTE });
-  assert.equal(number(hub.db, 'SELECT count(*) FROM posts'), 1);
+  const job = storedJobs(hub, 'sync-source').at(-1);
+  assert.deepEqual([job?.state, job?.attempts, job?.runAt], ['queued', 0, hub.now() + 5 * MINUTE]);
+  assert.equal(countRows(hub, 'posts'), 1);
 
   feed.handler = serve;
   empty(hub);
   hub.passTime(5 * MINUTE);
   await hub.work();
-  assert.equal(number(hub.db, 'SELECT count(*) FROM posts'), 2);
+  assert.equal(countRows(hub, 'posts'), 2);
 });

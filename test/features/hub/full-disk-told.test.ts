@@ -3,13 +3,15 @@ import assert from 'node:assert/strict';
 import { statfsSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { findings } from '../../../src/features/health/findings.ts';
+import { counts } from '../../../src/features/hub/hub.ts';
 import { sourcePosts } from '../../../src/features/posts/source-posts-store.ts';
 import { searchIndex } from '../../../src/features/posts/search-index-store.ts';
 import { emptyLog, openDatabase } from '../../../src/platform/db/open-database.ts';
 import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addPost } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
+import { indexBytes } from '../../support/kept-posts.ts';
+import { addBallast, countRows, rowsOf } from '../../support/kept-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { hubWithReceiver, passTime } from '../../support/receiver.ts';
 import { hubWithFiles, image } from '../../support/remote-files.ts';
@@ -29,8 +31,7 @@ function diskOf({ handle }: Hub) {
 
 test('the finding of a full disk says what takes the space, how much is kept, and since when', async (t) => {
   const { hub } = await hubWithOwnPosts(t);
-  hub.db.exec(`INSERT INTO counts (metric, value) VALUES ('uploads_bytes', 3145728)
-    ON CONFLICT DO UPDATE SET value = excluded.value`);
+  counts(hub.handle).add('uploads_bytes', '', 3_145_728);
   assert.equal(diskOf(hub).problem, null);
   fill(hub);
   const disk = diskOf(hub);
@@ -65,11 +66,10 @@ test('no copy of a publisher’s file is made on a full disk; one that is there 
   assert.equal((await hub.anybody.get(at('/1.png'))).status, 200);
   fill(hub);
   hub.passTime(24 * 60 * MINUTE);
-  const used = () => number(hub.db, 'SELECT max(used_at) FROM cached_files');
-  const before = used();
+  const before = rowsOf(hub, ['cached_files']);
   const refused = await hub.anybody.get(at('/2.png'));
   assert.deepEqual([refused.status, publisher.requests.length], [507, 1], 'its publisher is not asked');
-  assert.deepEqual([(await hub.anybody.get(at('/1.png'))).status, used()], [200, before]);
+  assert.deepEqual([(await hub.anybody.get(at('/1.png'))).status, rowsOf(hub, ['cached_files'])], [200, before]);
   empty(hub);
   assert.equal((await hub.anybody.get(at('/2.png'))).status, 200, 'nothing was remembered against it');
 });
@@ -92,7 +92,7 @@ test('long posts are removed a few at a time, short ones many, and the log grows
 test('the size of the search index is about that of its pages, also after it has merged', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const index = searchIndex(hub.handle);
-  const pages = () => number(hub.db, 'SELECT count(*) * 4096 FROM posts_search_data WHERE id > 137438953471');
+  const pages = () => indexBytes(hub);
   assert.ok(index.bytes() < 10_000);
   for (let n = 0; n < 40; n++) await addPost(ada, sourceId, `Post ${n}`, words(40_000, n));
   assert.ok(pages() > 1_000_000);
@@ -104,10 +104,7 @@ test('the size of the search index is about that of its pages, also after it has
 
 test('a log that a reader keeps from being emptied does not count as free', async (t) => {
   const hub = await startHub(t, { DISK_RESERVE_BYTES: '4000000000000' }); // each look is a new one
-  const write = (): void => hub.db.write('fill the log', () => {
-    hub.db.exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB) STRICT; INSERT INTO filler VALUES (zeroblob(16000000))`);
-    hub.db.exec('DELETE FROM filler');
-  });
+  const write = (): void => hub.db.write('fill the log', () => addBallast(hub, 16_000_000)());
   const freeOnDisk = (): number => {
     const { bavail, bsize } = statfsSync(hub.dataDir);
     return bavail * bsize;
@@ -118,7 +115,8 @@ test('a log that a reader keeps from being emptied does not count as free', asyn
 
   const reader = openDatabase(hub.config.databasePath, { readonly: true });
   t.after(() => reader.close());
-  reader.exec('BEGIN; SELECT COUNT(*) FROM accounts');
+  reader.exec('BEGIN');
+  assert.equal(countRows({ db: reader }, 'accounts'), 0);
   write();
   await waitUntil('the log is tried again', () => hub.handle.disk.space().free < freeOnDisk() + 8_000_000);
   assert.ok(statSync(`${hub.config.databasePath}-wal`).size > 10_000_000);

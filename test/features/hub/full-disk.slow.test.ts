@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
+import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { copyDatabase, fillDisk, startOnSmallDisk } from '../../support/small-disk.ts';
 
 const LONG_TITLE = 'A title of some length. '.repeat(8);
@@ -39,11 +41,11 @@ function manyFeeds(): string {
 
 /** Every source with its record and its count, and a sound file. */
 function assertWhole(db: Db, sources: number): void {
-  assert.equal(number(db, 'SELECT count(*) FROM sources'), sources);
-  assert.equal(number(db, `SELECT count(*) FROM audit_records WHERE act = 'source.created'`), sources);
-  assert.equal(number(db, `SELECT value FROM counts WHERE metric = 'sources' AND label = 'native,active'`), sources);
+  assert.equal(countRows({ db }, 'sources'), sources);
+  assert.equal(auditRecords({ db, clock: Date.now }).list({ act: 'source.created' }, undefined, sources + 1).length, sources);
+  assert.equal(createCounters(db).value('sources', 'native,active'), sources);
   assert.equal(db.pragma('integrity_check'), 'ok');
-  assert.equal(number(db, 'SELECT count(*) FROM pragma_foreign_key_check'), 0);
+  assert.equal(db.pragma('foreign_key_check'), undefined);
 }
 
 test('when the database cannot grow, writes are refused with 503, reads go on, and nothing is half-written', async (t) => {

@@ -4,8 +4,11 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isHubRunning, lockForRunning } from '../../../src/features/hub/data-locks.ts';
+import { migrate } from '../../../src/platform/db/migrate.ts';
+import { type Migration } from '../../../src/platform/db/migration-files.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
+import { MIGRATIONS } from '../../support/migrated-database.ts';
 
 test('a second web on the same data is refused with 75 while the first runs, however that ends', async (t) => {
   const dataDir = temporaryDataDir(t);
@@ -33,7 +36,8 @@ for (const name of ['web', 'worker'] as const) {
     const db = openDatabase(join(dataDir, 'hub.db'));
     t.after(() => db.close());
 
-    db.exec(`INSERT INTO schema_migrations SELECT MAX(version) + 1, 1, 'newer', 'x' FROM schema_migrations`);
+    const newer = { ...MIGRATIONS[0], version: MIGRATIONS.length + 1, name: 'newer', sql: '' } as Migration;
+    migrate(db, [...MIGRATIONS, newer], Date.now);
 
     const { error } = await program.logged('stopping');
     assert.equal(await program.ended, 1);

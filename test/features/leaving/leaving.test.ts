@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { ClientRequest } from 'node:http';
 import { test } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import { exportAccount } from '../../../src/features/leaving/export-account.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
 import { alertDeliveries, alertEvents } from '../../../src/features/alerts/alert-store.ts';
@@ -11,11 +13,14 @@ import { tellOperator } from '../../../src/features/health/watch-conditions.ts';
 import { audit } from '../../../src/features/audit/audit.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
-import { addNotes, addPost, leave, numberIn, sendJson } from '../../support/accounts.ts';
+import { addNotes, addPost, leave, sendJson } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { storedJobs } from '../../support/kept-jobs.ts';
+import { addPosts } from '../../support/kept-posts.ts';
+import { breakTable, countRows } from '../../support/kept-rows.ts';
 import { begin, end } from '../../support/slow-request.ts';
 
 /** A name that nothing else in a database holds. */
@@ -90,9 +95,9 @@ test('what was asked for before leaving, and comes to be done after it, is not d
   for (const [begun, body] of later.slice(2)) assert.equal((await end(begun, body)).status, 401);
 
   assert.deepEqual((await ada.get('/api/invitations')).json()['items'], []);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM api_tokens'), 0);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 0);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE actor_name = '${NAME}'`), 0);
+  assert.equal(countRows(hub, 'api_tokens'), 0);
+  assert.equal(countRows(hub, 'sources'), 0);
+  assert.deepEqual(auditRecords(hub.handle).list({ actor: NAME }, undefined, 1), []);
 });
 
 test('nothing is recorded under the name of somebody who has left, nor once the account is gone altogether', async (t) => {
@@ -105,9 +110,9 @@ test('nothing is recorded under the name of somebody who has left, nor once the 
 
   assert.throws(record, { status: 401 });
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
+  assert.equal(countRows(hub, 'accounts'), 1);
   assert.throws(record, { status: 401 });
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE actor_name = '${NAME}'`), 0);
+  assert.deepEqual(auditRecords(hub.handle).list({ actor: NAME }, undefined, 1), []);
 });
 
 test('an administrator may leave while there is another', async (t) => {
@@ -184,10 +189,9 @@ test('nothing of the name is left in the database, and what was done stays under
 
   assert.equal(isInFiles(hub, NAME), false);
   assert.equal(isInFiles(hub, 'command line'), true, 'it would be found');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
-  for (const table of ['sessions', 'api_tokens', 'notifications', 'reading_history', 'follows']) {
-    assert.equal(numberIn(hub, `SELECT COUNT(*) FROM ${table} WHERE account_id <> 1`), 0, table);
-  }
+  assert.equal(countRows(hub, 'accounts'), 1);
+  assert.equal(countRows(hub, 'sessions'), 1, 'ada’s');
+  for (const table of ['api_tokens', 'notifications', 'reading_history', 'follows']) assert.equal(countRows(hub, table), 0, table);
   const { items } = (await ada.get('/api/admin/audit?limit=100')).json<{
     items: { act: string; actor: { id: number | null; name: string }; address: string | null; target: unknown }[];
   }>();
@@ -232,7 +236,7 @@ test('what an administrator who left did to things of those who stay keeps its t
   const hub = await startHub(t);
   const ada = await hub.person('ada');
   const [bob, carl] = [await hub.person('bob'), await hub.person('carl')];
-  hub.db.exec(`UPDATE accounts SET role = 'admin' WHERE username = 'carl'`);
+  accounts(hub.handle).setState(3, 'admin', null);
   const sourceId = await addNotes(bob, 'Owls');
   assert.equal((await carl.patch(`/api/sources/${sourceId}`, { paused: true })).status, 200);
   await bob.delete(`/api/sources/${sourceId}`);
@@ -259,9 +263,8 @@ test('a title goes with the one who left, and those that others gave to theirs s
   hub.db.exec('VACUUM');
 
   assert.equal(isInFiles(hub, NAME), false);
-  const names = hub.db.prepare<[], { name: string | null }>('names', `
-    SELECT target_name AS name FROM audit_records WHERE target_kind = 'source' ORDER BY id`).all().map(({ name }) => name);
-  assert.deepEqual(names, ['Owls', 'Owls', null, null, null], 'of what bob did the titles stay');
+  const names = auditRecords(hub.handle).list({ targetKind: 'source' }, undefined, 10).map(({ targetName }) => targetName);
+  assert.deepEqual(names, [null, null, null, 'Owls', 'Owls'], 'of what bob did the titles stay');
 });
 
 test('without a VACUUM, too, what leaving removes is overwritten', async (t) => {
@@ -295,10 +298,9 @@ test('the job has ended only when the name is in no byte of the files, while the
   }
   const reader = openDatabase(hub.config.databasePath, { readonly: true });
   t.after(() => reader.close());
-  const stateOf = (): string | undefined => hub.db.prepare<[], { state: string }>('state',
-    `SELECT state FROM jobs WHERE kind = 'remove-account'`).get()?.state;
+  const stateOf = (): string | undefined => storedJobs(hub, 'remove-account')[0]?.state;
   reader.exec('BEGIN');
-  reader.prepare<[], object>('read', 'SELECT * FROM accounts').all();
+  assert.equal(countRows({ db: reader }, 'accounts'), 2);
 
   assert.equal((await leave(hub, bob)).status, 204);
   await hub.work();
@@ -368,7 +370,7 @@ test('the words of hundreds of posts leave the file with their source', async (t
   await leave(hub, bob);
   await hub.work();
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 0);
+  assert.equal(countRows(hub, 'posts'), 0);
   assert.equal(isInFiles(hub, NAME), false);
 });
 
@@ -378,23 +380,23 @@ test('much is removed in small steps, and a step that fails is done again later'
   const bob = await hub.person('bob');
   const sourceId = await addNotes(ada);
   await addPost(ada, sourceId);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 2, 'test', 'x', '/', 0 FROM n`);
+  hub.db.write('notify', () => {
+    for (let n = 0; n < 1_000; n++) notifications(hub.handle).add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
+  });
 
   await leave(hub, bob);
 
-  const left = numberIn(hub, 'SELECT COUNT(*) FROM notifications WHERE account_id = 2');
+  const left = countRows(hub, 'notifications');
   assert.ok(left > 0 && left < 1000, `${left} are still to be removed`);
-  hub.db.exec(`CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 700 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  const repair = breakTable(hub, 'DELETE', 'notifications', 700);
   await hub.work();
-  assert.ok(numberIn(hub, 'SELECT COUNT(*) FROM notifications') > 0);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts WHERE left_at IS NOT NULL'), 1);
-  hub.db.exec('DROP TRIGGER fault');
+  assert.ok(countRows(hub, 'notifications') > 0);
+  assert.notEqual(accounts(hub.handle).pseudonymOf(2), undefined);
+  repair();
   hub.passTime(10 * MINUTE);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM notifications'), 0);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts WHERE left_at IS NOT NULL'), 0);
+  assert.equal(countRows(hub, 'notifications'), 0);
+  assert.equal(accounts(hub.handle).pseudonymOf(2), undefined);
 });
 
 test('an account whose deleted sources are still being removed leaves, and its row goes after them', async (t) => {
@@ -402,13 +404,9 @@ test('an account whose deleted sources are still being removed leaves, and its r
   await hub.person('ada');
   const bob = await hub.person('bob');
   const sourceId = await addNotes(bob);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
-      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
-                         updated_at, created_at)
-      SELECT ${sourceId}, 2, i, 1, 'x', 'x', 'x', i, i, i, i FROM n`);
+  addPosts(hub, sourceId, 500);
   await bob.delete(`/api/sources/${sourceId}`);
-  assert.ok(numberIn(hub, 'SELECT COUNT(*) FROM posts') > 0, 'a job removes the rest');
+  assert.ok(countRows(hub, 'posts') > 0, 'a job removes the rest');
 
   assert.equal((await leave(hub, bob)).status, 204);
   for (let round = 0; round < 3; round++) {
@@ -416,21 +414,20 @@ test('an account whose deleted sources are still being removed leaves, and its r
     hub.passTime(MINUTE);
   }
 
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 0);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM accounts'), 1);
+  assert.equal(countRows(hub, 'posts'), 0);
+  assert.equal(countRows(hub, 'accounts'), 1);
 });
 
 test('a failure half-way leaves the account as it was', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');
   const bob = await hub.person('bob');
-  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON audit_records WHEN NEW.act = 'account.deleted'
-    BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  const repair = breakTable(hub, 'INSERT', 'audit_records');
 
   assert.equal((await leave(hub, bob)).status, 500);
   assert.equal((await bob.get('/api/account')).status, 200);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM jobs'), 0);
-  hub.db.exec('DROP TRIGGER fault');
+  assert.equal(countRows(hub, 'jobs'), 0);
+  repair();
   assert.equal((await leave(hub, bob)).status, 204);
 });
 

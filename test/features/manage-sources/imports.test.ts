@@ -1,12 +1,18 @@
 // Protects imports of OPML by a person: progress while they run, a report for each line, folders, visibility, twice.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { jobs } from '../../../src/features/hub/hub.ts';
+import { type ImportOutcome, imports } from '../../../src/features/manage-sources/import-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
 import type { Job } from '../../../src/platform/jobs/claim-jobs.ts';
 import { importFeeds } from '../../../src/features/manage-sources/import-opml.ts';
-import { addFeed, itemsAt, leave, numberIn } from '../../support/accounts.ts';
+import { addFeed, itemsAt, leave } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
+import { failJobs, storedJobs } from '../../support/kept-jobs.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
@@ -107,7 +113,7 @@ test('what one exports names no addresses of feeds that others added, and comes 
   await hub.work();
   assert.match((await bob.page(page)).text, /1 followed \(already on this hub\), 1 you already had\./);
   assert.deepEqual(await foldersOf(bob), before);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 2);
+  assert.equal(countRows(hub, 'sources'), 2);
 });
 
 test('an import that has begun goes no further once its account has left, and leaves nothing behind', async (t) => {
@@ -118,13 +124,13 @@ test('an import that has begun goes no further once its account has left, and le
 
   assert.equal((await leave(hub, bob)).status, 204);
   for (let n = 0; n < 3; n++) await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources'), 0);
-  assert.equal(numberIn(hub, 'SELECT (SELECT COUNT(*) FROM imports) + (SELECT COUNT(*) FROM import_lines)'), 0);
+  assert.equal(countRows(hub, 'sources'), 0);
+  assert.deepEqual([countRows(hub, 'imports'), countRows(hub, 'import_lines')], [0, 0]);
 });
 
 test('an import stops between two of its steps when its account has left, and so does its end', async (t) => {
   const hub = await startHub(t);
-  await hub.person('ada');
+  const ada = await hub.person('ada');
   const run = async (name: string, lines: number, meanwhile: (importId: number) => void) => {
     const client = await hub.person(name);
     const outlines = Array.from({ length: lines }, (_, n) => `<outline xmlUrl="https://${name}-${n}.test/"/>`).join('');
@@ -133,17 +139,17 @@ test('an import stops between two of its steps when its account has left, and so
     meanwhile(importId);
     return [await running, importId] as const;
   };
-  const leaves = (importId: number): void => hub.db.exec(`UPDATE accounts SET left_at = 1
-    WHERE id = (SELECT account_id FROM imports WHERE id = ${importId})`);
-  const sourcesOf = (name: string) => numberIn(hub, `SELECT COUNT(*) FROM feeds WHERE url LIKE 'https://${name}-%'`);
+  const leaves = (importId: number): void =>
+    accounts(hub.handle).depart(imports(hub.handle).find(importId)?.accountId ?? NaN, `left:${importId}`);
+  const sourcesOf = (accountId: number) => sources(hub.handle).countOwned([accountId]).get(accountId) ?? 0;
 
   await run('bob', 500, leaves);
-  assert.ok(sourcesOf('bob') < 500, 'a step or two');
+  assert.ok(sourcesOf(2) < 500, 'a step or two');
   const [finish, importId] = await run('cleo', 2, () => {});
   leaves(importId);
   hub.db.write('finish', () => finish?.());
-  assert.equal(sourcesOf('cleo'), 2);
-  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM audit_records WHERE act = 'sources.imported'"), 0);
+  assert.equal(sourcesOf(3), 2);
+  assert.deepEqual(await itemsAt(ada, '/api/admin/audit?act=sources.imported'), []);
 });
 
 test('the same file twice at once, and many files, lose no line and add no feed twice', async (t) => {
@@ -157,19 +163,20 @@ test('the same file twice at once, and many files, lose no line and add no feed 
   const sixth = await ada.form('/sources/import', { opml: feeds(330, 340), visibility: 'public' });
   assert.equal(sixth.status, 429, sixth.text);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM feeds'), 330);
-  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM import_lines WHERE outcome = 'added'"), 330);
-  assert.equal(numberIn(hub, "SELECT COUNT(*) FROM import_lines WHERE outcome = 'had'"), 300);
+  assert.equal(countRows(hub, 'feeds'), 330);
+  const linesOf = (outcome: ImportOutcome) => imports(hub.handle).listOf(1, 0, 10)
+    .reduce((sum, { id }) => sum + (imports(hub.handle).outcomes(id).get(outcome) ?? 0), 0);
+  assert.deepEqual([linesOf('added'), linesOf('had')], [330, 300]);
 
   const slow = await begin(ada, feeds(330, 340));
   for (let n = 0; n < 7; n++) {
     await begin(ada, feeds(0, 1));
-    hub.db.exec(`UPDATE imports SET done_at = 1 WHERE id = ${n + 7};
-      UPDATE jobs SET state = 'done' WHERE kind = 'import-feeds' AND dedupe_key = '${n + 7}'`);
+    imports(hub.handle).finish(n + 7);
+    assert.ok(jobs(hub.handle).discard(storedJobs(hub, 'import-feeds').at(-1)?.id ?? NaN));
   }
   await hub.work();
   assert.match((await ada.page(slow)).text, /10 added/, 'it is not forgotten while it is under way');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM imports'), 6);
+  assert.equal(countRows(hub, 'imports'), 6);
 });
 
 test('an import that will never be through says so, and importing its file again does the rest', async (t) => {
@@ -178,7 +185,7 @@ test('an import that will never be through says so, and importing its file again
   const document = opml('<outline xmlUrl="https://a.test/"/><outline xmlUrl="https://b.test/"/>');
   const page = await begin(ada, document);
   assert.match((await ada.page(page)).text, /http-equiv="refresh"[^]*Waiting/);
-  hub.db.exec("UPDATE jobs SET state = 'failed', finished_at = 1, last_error = 'x' WHERE kind = 'import-feeds'");
+  failJobs(hub, 'import-feeds');
 
   const { text } = await ada.page(page);
   assert.match(text, /The import stopped before it was finished[^]*Not reached/);
@@ -196,8 +203,7 @@ test('the report of an import says no more of a source than its reader may see',
   await hub.work();
   const [source] = await itemsAt<{ id: number }>(bob, '/api/sources');
   assert.match((await bob.page(page)).text, /Added; waiting for its first fetch/);
-  hub.db.prepare('test', 'UPDATE sources SET state = ?, state_reason = ?')
-    .run('paused', 'This feed moved to owls.test, where you already follow it.');
+  sources(hub.handle).pause(source?.id ?? NaN, 'This feed moved to owls.test, where you already follow it.');
   assert.match((await bob.page(page)).text, />Added, and paused: this feed moved to owls.test, where you already follow it</);
 
   const path = `/api/sources/${source?.id}`;

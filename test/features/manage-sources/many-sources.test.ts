@@ -1,7 +1,9 @@
 // Protects the page of all sources: filter, order, several at once, folders, and what others follow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addFeed, addNotes, addPost, itemsAt, notificationTitles, numberIn } from '../../support/accounts.ts';
+import { sessions } from '../../../src/features/accounts/credential-store.ts';
+import { follows } from '../../../src/features/follows/follow-store.ts';
+import { addFeed, addNotes, addPost, itemsAt, notificationTitles } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
@@ -124,7 +126,7 @@ test('a folder is renamed, joined with another and deleted; its sources stay', a
   assert.deepEqual(await foldersOf(ada), [['Ships', ['One', 'Two']]]);
   await ada.form('/sources/folders', { folder: 'Ships', act: 'delete' });
   assert.deepEqual(await foldersOf(ada), [[null, ['One', 'Two']]]);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM folders'), 0);
+  assert.deepEqual(follows(hub.handle).folderNames(1), []);
 });
 
 test('folder, bell and title are set on a page of their own, and the bell in the list too', async (t) => {
@@ -228,10 +230,14 @@ test('what several sources are asked for ends with the session that asked', asyn
   const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
   const ids = [await addNotes(ada, 'One'), await addNotes(ada, 'Two'), await addNotes(ada, 'Three')];
   for (const id of ids) await bob.form(`/sources/${id}/follow`);
-  hub.db.exec(`CREATE TRIGGER ends AFTER DELETE ON follows BEGIN DELETE FROM sessions WHERE account_id = 2; END`);
+  const { unfollow } = follows(hub.handle);
+  t.mock.method(follows(hub.handle), 'unfollow', (accountId: number, sourceId: number) => {
+    unfollow(accountId, sourceId);
+    sessions(hub.handle).endOthers(accountId, 0);
+  });
 
   const fields = new URLSearchParams(`act=unfollow&${ids.map((id) => `source=${id}`).join('&')}`);
   const answer = await bob.send('POST', '/sources/several', { body: fields });
   assert.equal(answer.status, 401, answer.text);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM follows WHERE account_id = 2'), 2);
+  assert.equal(follows(hub.handle).listOf(2, 0, 10).length, 2);
 });

@@ -5,11 +5,11 @@ import { MAX_OUTLINES } from '../../../src/features/manage-sources/import-opml.t
 import { parseOpml } from '../../../src/features/manage-sources/opml.ts';
 import { STEP } from '../../../src/platform/markup/in-steps.ts';
 import { readXmlTree } from '../../../src/platform/markup/xml-tree.ts';
-import { addFeed, addNotes, offerTo } from '../../support/accounts.ts';
+import { addFeed, addNotes, itemsAt, offerTo } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
+import { breakTable, countRows } from '../../support/kept-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type SourceList = { items: { id: number; kind: string; title: string; url?: string }[] };
@@ -144,7 +144,7 @@ test('hostile OPML adds nothing and harms nothing', async (t) => {
   for (const [what, document, status] of cases) {
     const answer = await importOpml(ada, document);
     assert.equal(answer.status, status, `${what}: ${answer.text.slice(0, 200)}`);
-    assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0, what);
+    assert.equal(countRows(hub, 'sources'), 0, what);
   }
   assert.equal(
     (await importOpml(
@@ -156,10 +156,7 @@ test('hostile OPML adds nothing and harms nothing', async (t) => {
   const [only] = (await ada.get('/api/sources')).json<SourceList>().items;
   assert.equal(only?.title, '&b;&c;', 'entities of the document mean nothing');
   assert.equal(canary.requests.length, 0);
-  assert.equal(
-    hub.db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM error_events').get()?.n, 0,
-    'none of it was a fault of the hub',
-  );
+  assert.equal(countRows(hub, 'error_events'), 0, 'none of it was a fault of the hub');
 });
 
 test('a large document is read in steps, between which everybody else has a turn', async () => {
@@ -191,7 +188,7 @@ test('as many feeds as one import takes are taken, one more is none', async (t) 
   assert.equal(refused.status, 422);
   assert.match(refused.json<{ detail: string }>().detail, new RegExp(`${MAX_OUTLINES + 1}.*${MAX_OUTLINES}`));
   assert.match((await hub.anybody.get('/api/metrics')).text, /service_limits_refused_total\{limit="opml-feeds"\} 1\n/);
-  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0);
+  assert.equal(countRows(hub, 'sources'), 0);
   assert.equal((await importOpml(ada, opml(outlines.slice(1).join('')))).json<Imported>().added, MAX_OUTLINES);
   assert.equal(hub.logged().filter(({ event }) => event === 'request failed').length, 0);
 });
@@ -199,21 +196,15 @@ test('as many feeds as one import takes are taken, one more is none', async (t) 
 test('an import that fails half-way adds nothing', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  hub.db.exec(
-    `CREATE TRIGGER broken BEFORE INSERT ON feeds WHEN NEW.host = 'third.test'
-     BEGIN SELECT RAISE(ABORT, 'broken'); END`,
-  );
+  breakTable(hub, 'INSERT', 'feeds', 3);
 
   const answer = await importOpml(
     ada,
     opml(['first', 'second', 'third', 'fourth'].map((name) => `<outline xmlUrl="https://${name}.test/"/>`).join('')),
   );
   assert.equal(answer.status, 500);
-  assert.deepEqual([number(hub.db, 'SELECT COUNT(*) FROM sources'), number(hub.db, 'SELECT COUNT(*) FROM feeds')], [0, 0]);
-  assert.equal(
-    hub.db.prepare<[],
-    { n: number }>('t', `SELECT COUNT(*) AS n FROM audit_records WHERE act = 'sources.imported'`).get()?.n, 0,
-  );
+  assert.deepEqual([countRows(hub, 'sources'), countRows(hub, 'feeds')], [0, 0]);
+  assert.deepEqual(await itemsAt(ada, '/api/admin/audit?act=sources.imported'), []);
 });
 
 test('importing is for people who are signed in, and takes OPML only, of a bearable size', async (t) => {

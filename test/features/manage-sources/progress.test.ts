@@ -17,8 +17,8 @@ import { addNotes, leave } from '../../support/accounts.ts';
 import { addPost, backupHub } from '../../support/backup-hub.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
-import type { Hub } from '../../support/hub.ts';
 import { hubctl, hubctlOnTerminal } from '../../support/hubctl.ts';
+import { watchProgress } from '../../support/kept-jobs.ts';
 import { MIGRATIONS } from '../../support/migrated-database.ts';
 import { begin, restorableHub } from '../../support/restore-hub.ts';
 
@@ -104,15 +104,6 @@ test('a restore tells how far it is while it checks, unpacks and compares', asyn
   assert.deepEqual([...read], ['checking the hash of the database', 'checking the attachments', 'unpacking n attachment',
     'checking the unpacked files']);
 });
-
-/** How far jobs of that kind said to be, each time that they said it. */
-function watchProgress(hub: Hub): (kind: string) => [progress: number, total: number | null][] {
-  hub.db.exec(`CREATE TEMP TABLE said (kind TEXT, progress INTEGER, total INTEGER);
-    CREATE TEMP TRIGGER says AFTER UPDATE OF progress ON main.jobs
-    BEGIN INSERT INTO said VALUES (NEW.kind, NEW.progress, NEW.progress_total); END`);
-  const read = hub.db.prepare<[string], { progress: number; total: number | null }>('said', 'SELECT progress, total FROM said WHERE kind = ?');
-  return (kind) => read.all(kind).map(({ progress, total }) => [progress, total]);
-}
 
 test('long jobs say in their own transactions how far they are: a large feed, an import, the removal of a source and of an account', async (t) => {
   const items = Array.from({ length: 120 }, (_, n) => ({ guid: `g${n}` }));

@@ -4,13 +4,16 @@ import { test } from 'node:test';
 import { webTasks } from '../../../src/app/schedule.ts';
 import { noteRuns } from '../../../src/features/sources/note-runs.ts';
 import { DAYS, RUNS, sourceRuns } from '../../../src/features/sources/run-store.ts';
+import { syncState } from '../../../src/features/sources/sync-state-store.ts';
 import { countDelivery } from '../../../src/features/webhooks/note-deliveries.ts';
+import { webhooks } from '../../../src/features/webhooks/webhook-store.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, addNotes, sendJson } from '../../support/accounts.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import type { Hub } from '../../support/hub.ts';
 import { startHubProcess } from '../../support/hub-process.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { reply } from '../../support/origin.ts';
 import { githubEvent } from '../../support/signed-events.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -27,10 +30,6 @@ async function noteDeliveries(hub: Hub): Promise<void> {
 async function later(hub: Hub): Promise<void> {
   hub.passTime(DAY);
   await hub.work();
-}
-
-function rowsOf(hub: Hub, table: 'source_days' | 'source_runs'): number {
-  return hub.db.prepare<[], { n: number }>('rows', `SELECT COUNT(*) AS n FROM ${table}`).get()?.n ?? 0;
 }
 
 test('each synchronisation is kept with what came of it, how long it took, how large the feed was, and the error in words', async (t) => {
@@ -73,10 +72,10 @@ test('of each source 30 days and 20 runs are kept, notes are short, and all of i
     assert.equal(runs.length, RUNS);
     assert.ok(runs.every(({ note }) => (note ?? '').length <= 300));
   }
-  assert.deepEqual([rowsOf(hub, 'source_days'), rowsOf(hub, 'source_runs')], [2 * DAYS, 2 * RUNS]);
+  assert.deepEqual([countRows(hub, 'source_days'), countRows(hub, 'source_runs')], [2 * DAYS, 2 * RUNS]);
 
   assert.equal((await ada.delete(`/api/sources/${other}`)).status, 204);
-  assert.deepEqual([rowsOf(hub, 'source_days'), rowsOf(hub, 'source_runs')], [DAYS, RUNS]);
+  assert.deepEqual([countRows(hub, 'source_days'), countRows(hub, 'source_runs')], [DAYS, RUNS]);
 });
 
 test('the page of a source shows its owner the days as bars with words, and the last runs; others see neither', async (t) => {
@@ -126,7 +125,9 @@ test('the list shows nobody else how a source went, whether they follow it or no
 test('what came of a run is stored with it or not at all', async (t) => {
   const { hub, id } = await followedFeed(t);
   hub.passTime(DAY);
-  hub.db.exec(`CREATE TRIGGER refuse BEFORE UPDATE OF last_success_at ON sources BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  t.mock.method(syncState(hub.handle), 'recordSuccess', () => {
+    throw new Error('no');
+  });
   await hub.work();
 
   assert.deepEqual(sourceRuns(hub.handle).last(id).map(({ failed }) => failed), [1, 0], 'the failure, and the first one');
@@ -191,7 +192,7 @@ test('a type that stands outside the signed body is kept no longer than one with
 
 test('while no secret can be read nothing is an error of the hub’s, whatever is sent', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
-  hub.db.exec(`UPDATE webhooks SET secret = 'of another format'`);
+  webhooks(hub.handle).replaceSecrets({ sourceId: hook.id, secret: 'of another format', previousSecret: null });
   for (const type of ['application/json', 'text/plain']) {
     assert.equal((await sendEvent(hub.address, hook.id, githubEvent(hook.secret), type)).status, 503, type);
   }

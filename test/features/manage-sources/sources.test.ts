@@ -1,12 +1,14 @@
 // Protects sources: who sees, changes, pauses, hides and deletes them, and what goes along.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { jobs } from '../../../src/features/hub/hub.ts';
-import { numberIn, pointersOf } from '../../support/accounts.ts';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
+import { counts, jobs } from '../../../src/features/hub/hub.ts';
+import { pointersOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { number } from '../../support/migrated-database.ts';
+import { storedJobs } from '../../support/kept-jobs.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Source = {
@@ -43,10 +45,8 @@ async function hubWithPeople(t: TestContext, visibility = 'public') {
   return { hub, origin, admin, owner, other, source };
 }
 
-function publicPosts(hub: Hub): number {
-  return hub.db.prepare<[], { value: number }>(
-    't', `SELECT value FROM counts WHERE metric = 'public_posts'`,
-  ).get()?.value ?? 0;
+function publicPosts({ handle }: Hub): number {
+  return counts(handle).value('public_posts');
 }
 
 test('a source shows everybody what it is, and its owner also its address and how its synchronisation goes', async (t) => {
@@ -132,7 +132,7 @@ test('a feed that cannot be read is refused with the reason, and nothing of it i
   assert.equal(
     (await ada.post('/api/sources', { kind: 'feed', url: 'http://127.0.0.1:1/feed' })).status, 422, 'nobody listens',
   );
-  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM sources'), 0);
+  assert.equal(countRows(hub, 'sources'), 0);
 });
 
 test('owner and administrators change and delete a source, nobody else does', async (t) => {
@@ -191,13 +191,12 @@ test('changes are recorded with what became of the source, once and only when th
   await change({ paused: false });
   await ada.delete(`/api/sources/${id}`);
 
-  const acts = hub.db.prepare<[], { act: string; target_name: string; actor_name: string }>('t',
-    `SELECT act, target_name, actor_name FROM audit_records WHERE target_kind = 'source' ORDER BY id`).all();
-  assert.deepEqual(acts.map(({ act, target_name: name }) => `${act} ${name}`), [
+  const acts = auditRecords(hub.handle).list({ targetKind: 'source' }, undefined, 10).reverse();
+  assert.deepEqual(acts.map(({ act, targetName }) => `${act} ${targetName}`), [
     'source.created Notes', 'source.renamed Notes', 'source.visibility-changed Notes', 'source.paused Diary',
     'source.resumed Diary', 'source.deleted Diary',
   ]);
-  assert.ok(acts.every((record) => record.actor_name === 'ada'));
+  assert.ok(acts.every((record) => record.actorName === 'ada'));
 });
 
 test('a private source and its posts exist for nobody but its owner and administrators, wherever one looks', async (t) => {
@@ -263,15 +262,11 @@ test('deleting a source takes its posts, attachments and words along', async (t)
   const ada = await hub.person('ada');
   const { id } = await follow(ada, { url: `${origin.url}/feed` });
   assert.equal((await ada.delete('/api/posts/1')).status, 204);
-  assert.deepEqual(
-    ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds'].map((table) => number(hub.db, `SELECT COUNT(*) FROM ${table}`)),
-    [1, 1, 1, 1, 1],
-  );
+  const tables = ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds'];
+  assert.deepEqual(tables.map((table) => countRows(hub, table)), [1, 1, 1, 1, 1]);
 
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
-  for (const table of ['posts', 'attachments', 'posts_search', 'post_tombstones', 'feeds']) {
-    assert.equal(number(hub.db, `SELECT COUNT(*) FROM ${table}`), 0, table);
-  }
+  assert.deepEqual(tables.map((table) => countRows(hub, table)), [0, 0, 0, 0, 0]);
 });
 
 test('a removal that is done once more, as after a crash, finds nothing to do', async (t) => {
@@ -285,7 +280,7 @@ test('a removal that is done once more, as after a crash, finds nothing to do', 
   jobs(hub.handle).enqueue({ kind: 'remove-source', payload: { sourceId: gone.id } });
   await hub.work();
   assert.equal((await ada.get(`/api/sources/${next.id}`)).status, 200);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM jobs WHERE kind = 'remove-source' AND state = 'done'`), 1);
+  assert.deepEqual(storedJobs(hub, 'remove-source').map(({ state }) => state), ['done']);
 });
 
 test('sources are listed page by page, each once, while others come and go', async (t) => {

@@ -1,9 +1,12 @@
 // Protects the transfer of a source to another owner, with its posts, files, quota and rights.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, addPost, giveTo, itemsAt, numberIn, offerTo } from '../../support/accounts.ts';
+import { uploads } from '../../../src/features/attachments/attachment-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { addNotes, addPost, giveTo, itemsAt, offerTo } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
+import { breakTable } from '../../support/kept-rows.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { writePost } from '../../support/uploads.ts';
 import { makeWebhook } from '../../support/webhooks.ts';
@@ -52,8 +55,8 @@ test('files of its posts count for the new owner', async (t) => {
 
   await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' });
 
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 2'), 0);
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 12);
+  assert.equal(uploads(hub.handle).usageOf(2), 0);
+  assert.equal(uploads(hub.handle).usageOf(1), 12);
 });
 
 test('files that do not fit keep a member from accepting: the answer says how much is missing, and the offer stays', async (t) => {
@@ -71,12 +74,12 @@ test('files that do not fit keep a member from accepting: the answer says how mu
   const page = await carol.form(`/offers/${offer}/accept`);
   assert.equal(page.status, 422);
   assert.match(page.text, /role="alert">You lack the space/);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 2);
+  assert.equal(sources(hub.handle).countOwned([2]).get(2), 2);
 
   await carol.delete(`/api/posts/${postId}`);
   assert.equal((await carol.post(`/api/offers/${offer}/accept`)).status, 204, 'it fits now');
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 3'), 20);
-  hub.db.exec('UPDATE upload_usage SET bytes = 40'); // as after a smaller quota
+  assert.equal(uploads(hub.handle).usageOf(3), 20);
+  hub.handle.config = { ...hub.config, uploadQuotaBytes: 5 }; // as after a restart with a smaller one
   await giveTo(bob, empty, 'carol', carol);
 });
 
@@ -94,8 +97,8 @@ test('an administrator is given a source at once, whatever they have already, so
   }
   assert.equal(await give((await bob.post('/api/sources', feed)).json()['id']), 200);
 
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 1'), 4);
-  assert.equal(numberIn(hub, 'SELECT bytes FROM upload_usage WHERE account_id = 1'), 24);
+  assert.equal(sources(hub.handle).countOwned([1]).get(1), 4);
+  assert.equal(uploads(hub.handle).usageOf(1), 24);
   assert.match((await ada.page('/sources?show=mine')).text, /Mine\s*<span class="count">4</, 'all can be seen and managed');
 });
 
@@ -137,21 +140,20 @@ test('only the owner and administrators may give a source away, and only to an a
   assert.equal((await give(bob, open, 'bob')).status, 409);
   const offer = await offerTo(bob, his?.json<{ id: number }>().id ?? 0, 'carol'); // says nothing of what she has
   assert.deepEqual((await carol.post(`/api/offers/${offer}/accept`)).status, 409, 'she has that feed already');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 2'), 3);
+  assert.equal(sources(hub.handle).countOwned([2]).get(2), 3);
   await giveTo(ada, hidden, 'carol', carol);
 });
 
 test('a transfer that fails half-way changes nothing and tells nobody', async (t) => {
   const hub = await startHub(t);
-  await hub.person('ada');
+  const ada = await hub.person('ada');
   const bob = await hub.person('bob');
   const sourceId = await addNotes(bob);
-  hub.db.exec(`CREATE TRIGGER fault BEFORE INSERT ON notifications WHEN NEW.account_id = 1
-    BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  breakTable(hub, 'INSERT', 'notifications');
 
   assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' })).status, 500);
 
-  assert.equal(numberIn(hub, `SELECT owner_id FROM sources WHERE id = ${sourceId}`), 2);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'source.transferred'`), 0);
+  assert.equal(sources(hub.handle).find(sourceId)?.ownerId, 2);
+  assert.deepEqual(await itemsAt(ada, '/api/admin/audit?act=source.transferred'), []);
   assert.deepEqual(await told(bob), []);
 });

@@ -1,12 +1,14 @@
 // Protects notifications: seen and marked by their owner alone, in small transactions.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
 import { addNotes, notificationTitles, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { number } from '../../support/migrated-database.ts';
+import { breakTable, countRows } from '../../support/kept-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 type Item = { id: number; kind: string; title: string; path: string; createdAt: string; readAt: string | null; count: number; urgent: boolean };
@@ -17,8 +19,7 @@ async function hubWithNotifications(t: TestContext, count: number) {
   const hub = await startHub(t);
   const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
   const tell = (username: string, title: string): void => notifications(hub.handle).add({
-    accountId: number(hub.db, `SELECT id FROM accounts WHERE username = '${username}'`),
-    kind: 'test.told', title, path: '/posts/1',
+    accountId: username === 'ada' ? 1 : 2, kind: 'test.told', title, path: '/posts/1',
   });
   tell('bob', 'For Bob');
   for (let n = 1; n <= count; n++) {
@@ -165,21 +166,21 @@ test('what concerns security and failure stands before news, and a thousand news
 });
 
 /** So many more for ada, the oldest first, in one go. */
-function tellMany({ db }: Hub, count: number): void {
-  db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test.told', 'One of many', '/', i FROM n`);
+function tellMany({ handle }: Hub, count: number): void {
+  handle.db.write('tell many', () => {
+    for (let n = 0; n < count; n++) notifications(handle).add({ accountId: 1, kind: 'test.told', title: 'One of many', path: '/' });
+  });
 }
 
 test('many are marked in small transactions: what was marked before trouble stays, and the rest can be asked for again', async (t) => {
   const { hub, ada } = await hubWithNotifications(t, 0);
   tellMany(hub, 1700);
-  const unread = (): number => number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE account_id = 1 AND read_at IS NULL');
-  hub.db.exec(`CREATE TRIGGER fault BEFORE UPDATE ON notifications WHEN OLD.id = 100 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  const unread = (): number => notifications(hub.handle).countUnread(1, 1700);
+  const repair = breakTable(hub, 'UPDATE', 'notifications', 100);
 
   assert.equal((await ada.post('/api/notifications/read', { all: true })).status, 500);
   assert.ok(unread() > 0 && unread() < 1000, `${unread()} are unread`);
-  hub.db.exec('DROP TRIGGER fault');
+  repair();
   assert.equal((await ada.form('/notifications/read')).status, 303);
   assert.equal(unread(), 0);
 });
@@ -189,8 +190,8 @@ test('others are served while many are marked, and what comes meanwhile stays un
   tellMany(hub, 20_000);
   let isMarked = false;
   const marking = ada.post('/api/notifications/read', { all: true }).then(() => void (isMarked = true));
-  const marked = (): number => number(hub.db, 'SELECT COUNT(*) FROM notifications WHERE read_at IS NOT NULL');
-  await waitUntil('the marking has begun', async () => (await bob.get('/api/account')).status === 200 && marked() > 0);
+  const hasBegun = (): boolean => notifications(hub.handle).countUnread(1, 20_000) < 20_000;
+  await waitUntil('the marking has begun', async () => (await bob.get('/api/account')).status === 200 && hasBegun());
   assert.equal(isMarked, false, 'he was served before that was over');
   tell('ada', 'Just now');
   await marking;
@@ -228,6 +229,7 @@ test('the page shows them, leads to what they speak of and marks all read', asyn
 
 test('they go with their account', async (t) => {
   const { hub } = await hubWithNotifications(t, 2);
-  hub.db.exec(`DELETE FROM accounts WHERE username = 'bob'`);
-  assert.equal(number(hub.db, 'SELECT COUNT(*) FROM notifications'), 2);
+  accounts(hub.handle).depart(2, 'left:bob');
+  accounts(hub.handle).delete(2);
+  assert.equal(countRows(hub, 'notifications'), 2);
 });

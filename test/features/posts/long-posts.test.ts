@@ -16,6 +16,7 @@ import { readingTerms, searchTerms } from '../../../src/features/posts/search-wo
 import { sendJson } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { randomMarkup } from '../../support/random-markup.ts';
@@ -213,7 +214,7 @@ test('a large feed is recognised by its beginning, and the worker reads it at on
   assert.equal(await add('/sorted'), new URL(origin.url).host, 'until the worker knows better');
   assert.match(await add('/data'), /not a JSON Feed/);
   assert.match(await add('/text'), /neither RSS nor Atom/);
-  const count = () => hub.db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM posts').get()?.n;
+  const count = () => countRows(hub, 'posts');
   assert.equal(count(), 0);
   await hub.work();
   assert.equal(count(), 100 + 151 + 100 + 100);
@@ -285,7 +286,7 @@ test('the posts of a large feed are stored in steps between which others write, 
     if (count() > before) transactions.push(count() - before);
     return result;
   };
-  const count = () => hub.db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
+  const count = () => countRows(hub, 'posts');
   hub.db.write = (name, work) => counted(() => write(name, work));
   hub.db.transaction = (name, work) => {
     const run = transaction(name, work);

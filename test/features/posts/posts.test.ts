@@ -1,14 +1,17 @@
 // Protects posts as readers meet them: the contract's members, safe content, search, paging and deletion.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { attachments } from '../../../src/features/attachments/attachment-store.ts';
 import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import type { IncomingPost } from '../../../src/features/posts/post-store.ts';
+import { posts } from '../../../src/features/posts/post-store.ts';
 import { searchWords } from '../../../src/features/posts/search-words.ts';
 import { foundTitles } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { HOSTILE_MARKUP } from '../../support/hostile-markup.ts';
 import { startHub } from '../../support/hub.ts';
+import { addPosts, storedPosts } from '../../support/kept-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { assertSanitised } from '../../support/sanitized-markup.ts';
 
@@ -112,12 +115,12 @@ test('content is sanitised before anybody sees it, titles and summaries are text
   const alt = `(?:[^"<>&']|&(?:amp|lt|gt|quot|#39);)*`;
   const src = `${hub.config.baseUrl.replaceAll('.', '\\.')}/attachments/(\\d+)-[0-9a-f]{16}/[\\w.%-]+`;
   const images = new RegExp(`<img src="${src}" alt="${alt}" loading="lazy">`, 'g');
-  const postOf = hub.db.prepare<[string], { postId: number }>('t', `
-    SELECT post_id AS postId FROM attachments WHERE id = ? AND remote_url LIKE 'http%'`);
   let shown = 0;
   for (const { id, contentHtml } of posts) {
     const rest = contentHtml.replace(images, (_image, attachment: string) => {
-      assert.equal(postOf.get(attachment)?.postId, id, 'it is an image of this post');
+      const image = attachments(hub.handle).find(Number(attachment));
+      assert.equal(image?.postId, id, 'it is an image of this post');
+      assert.match(image.remoteUrl ?? '', /^http/);
       shown += 1;
       return 'image';
     });
@@ -267,20 +270,15 @@ test('paging shows every post once, newest first, with equal times too, and whil
   const { hub, ada, sourceId } = await hubWithPosts(t, items);
   const all = await allPages(hub.anybody, 'limit=100');
   assert.equal(all.length, 57);
-  const newer = hub.db.prepare<[string], never>('t', `
-    INSERT INTO posts (source_id, owner_id, is_public, guid, title, content_html, summary, content_hash, published_at, updated_at, created_at)
-    VALUES (${sourceId}, 1, 1, ?, 'newer', '', '', '', ${hub.now()}, 0, 0)`);
-  let inserted = 0;
+  const addNewer = async () => void addPosts(hub, sourceId, 1, () => ({ title: 'newer', publishedAt: hub.now() }));
 
   for (const query of [
     'limit=7', 'limit=1', 'limit=10&q=word', `limit=9&source=${sourceId}`, `limit=4&q=word&source=${sourceId}`,
   ]) {
     for (const client of [hub.anybody, ada]) {
-      const ids = (await allPages(
-        client, query, async () => void newer.run(`new${inserted++}`),
-      )).filter(({ title }) => title !== 'newer').map(({ id }) => id);
+      const ids = (await allPages(client, query, addNewer)).filter(({ title }) => title !== 'newer').map(({ id }) => id);
       assert.deepEqual(ids, all.map(({ id }) => id), query);
-      hub.db.exec(`DELETE FROM posts WHERE title = 'newer'`);
+      for (const { title, guid } of storedPosts(hub)) if (title === 'newer') posts(hub.handle).remove(sourceId, guid);
     }
   }
   const times = all.map(({ publishedAt, id }) => [publishedAt, id] as const);

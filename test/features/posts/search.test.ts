@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { searchIndex } from '../../../src/features/posts/search-index-store.ts';
 import { addNotes, foundTitles, giveTo } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
+import { addPosts, indexedWords, indexPosts, storedPosts } from '../../support/kept-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import type { Hub } from '../../support/hub.ts';
 
@@ -15,13 +15,12 @@ async function write(client: Client, sourceId: number, title: string, content: s
 
 /** How many posts each term that begins with these letters leads to, and those of private posts by their owner. */
 function indexed(hub: Hub, word: string): { open: number; owners: Record<number, number> } {
-  hub.db.exec(`CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab (main, posts_search, row)`);
-  const rows = hub.db.prepare<[], { term: string; doc: number }>('terms', 'SELECT term, doc FROM temp.terms').all();
-  const owners = rows.flatMap(({ term, doc }) => {
-    const [, owner, rest] = term.split('\ue000');
-    return rest === word ? [[parseInt(owner ?? '', 36), doc] as const] : [];
+  const all = indexedWords(hub);
+  const owners = all.flatMap(({ word: marked, posts }) => {
+    const [, owner, rest] = marked.split('\ue000');
+    return rest === word ? [[parseInt(owner ?? '', 36), posts] as const] : [];
   });
-  return { open: rows.find(({ term }) => term === word)?.doc ?? 0, owners: Object.fromEntries(owners) };
+  return { open: all.find((one) => one.word === word)?.posts ?? 0, owners: Object.fromEntries(owners) };
 }
 
 const TEXTS = {
@@ -106,23 +105,12 @@ test('what becomes private, public or another’s is found by its new readers an
 test('a large source changes its readers at once, and its posts follow in steps that a stop only puts off', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const [ben, path] = [await hub.person('ben'), `/api/sources/${sourceId}`];
-  const count = (where: string) =>
-    hub.db.prepare<[], { n: number }>('n', `SELECT COUNT(*) AS n FROM posts ${where}`).get()?.n;
-  hub.db.write('many posts', () => {
-    const put = hub.db.prepare<[number, string, number]>('post', `
-      INSERT INTO posts (source_id, guid, is_public, owner_id, title, summary, content_hash, published_at, updated_at,
-                         created_at, content_html) VALUES (?, ?, 1, 1, 'Old', '', 'hash', ?, 0, 0, 'an owl')`);
-    for (let id = 1; id <= 300; id++) {
-      put.run(sourceId, `g${id}`, id);
-      const terms = { searchTitle: 'Old', searchText: 'an owl' };
-      const row = { id, sourceId, publishedAt: id, searchKey: null, isPublic: 1, ownerId: 1, ...terms };
-      searchIndex(hub.handle).put(row);
-    }
-  });
+  addPosts(hub, sourceId, 300, () => ({ title: 'Old', content: 'an owl' }));
+  indexPosts(hub.handle, 'an owl');
   const shown = async (client: Client) => (await foundTitles(client, '')).length;
 
   await ada.patch(path, { visibility: 'private' });
-  assert.equal(count('WHERE is_public = 1'), 250, 'the newest ones at once');
+  assert.equal(storedPosts(hub).filter(({ isPublic }) => isPublic === 1).length, 250, 'the newest ones at once');
   assert.deepEqual([await shown(hub.anybody), await shown(ben)], [0, 0], 'nobody sees what does not follow yet');
   assert.deepEqual([await foundTitles(ben, 'owl'), (await foundTitles(ada, 'owl')).length], [[], 30], 'nor finds it');
   assert.equal((await ben.get('/api/posts/1')).status, 404);
@@ -131,7 +119,7 @@ test('a large source changes its readers at once, and its posts follow in steps 
   await giveTo(ada, sourceId, 'ben', ben);
   assert.deepEqual([await shown(ada), await shown(ben), await shown(hub.anybody)], [0, 30, 0]);
   await hub.work();
-  assert.equal(count('WHERE is_public = 0 AND owner_id = 2'), 300);
+  assert.equal(storedPosts(hub).filter(({ isPublic, ownerId }) => isPublic === 0 && ownerId === 2).length, 300);
   assert.deepEqual(indexed(hub, 'owl'), { open: 0, owners: { 2: 300 } });
   assert.deepEqual([await shown(ada), await shown(ben), await shown(hub.anybody)], [0, 30, 0]);
 });

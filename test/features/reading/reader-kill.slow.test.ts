@@ -4,14 +4,23 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { kindsToRunAgain } from '../../../src/app/job-kinds.ts';
+import { sourceIcons } from '../../../src/features/attachments/icon-store.ts';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import { finishRestore, openRestored, swapRestored } from '../../../src/features/backups/restore-steps.ts';
+import { follows } from '../../../src/features/follows/follow-store.ts';
+import { imports } from '../../../src/features/manage-sources/import-store.ts';
+import { posts } from '../../../src/features/posts/post-store.ts';
 import { searchDrift } from '../../../src/features/posts/saved-posts-store.ts';
+import { readMarks, stars } from '../../../src/features/reading/reading-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY } from '../../../src/platform/clock.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { backupHub } from '../../support/backup-hub.ts';
 import { rss } from '../../support/feeds.ts';
 import { hubEnvironment, watchHubProcess, type HubProcess } from '../../support/hub-process.ts';
-import { number } from '../../support/migrated-database.ts';
+import { addJob, endLeases, storedJobs } from '../../support/kept-jobs.ts';
+import { addPosts, indexPosts } from '../../support/kept-posts.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { begin, query } from '../../support/restore-hub.ts';
 import { PROJECT_ROOT } from '../../support/run-program.ts';
@@ -33,35 +42,36 @@ async function killAt(
     const worker = startWorker(t, dataDir, env);
     await waitUntil('it is time', isReached, 30_000);
     await worker.end('SIGKILL');
-    db.exec("UPDATE jobs SET lease_expires_at = 0, attempts = 1 WHERE state = 'running'");
+    endLeases({ db });
   }
 }
 
 /** An import of feeds that are not fetched, as web leaves it to the worker. */
 function beginImport(db: Db): void {
-  db.exec(`
-    INSERT INTO imports (id, account_id, visibility, made_at) VALUES (1, 1, 'private', 1);
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${LINES})
-      INSERT INTO import_lines (import_id, line, url, title, folder)
-      SELECT 1, i, 'http://127.0.0.1:9/' || i, 'Feed ' || i, 'Folder ' || i % 7 FROM n;
-    INSERT INTO jobs (kind, payload, dedupe_key, state, attempts, max_attempts, run_at, created_at)
-      VALUES ('import-feeds', '{"importId":1}', '1', 'queued', 0, 5, 1, 1)`);
+  const store = imports(handleOf(db));
+  db.write('begin import', () => {
+    store.begin(1, 'private', []);
+    for (let n = 1; n <= LINES; n++) {
+      store.addLine(1, n, { url: `http://127.0.0.1:9/${n}`, title: `Feed ${n}`, folder: `Folder ${n % 7}` });
+    }
+    addJob({ db }, { kind: 'import-feeds', payload: { importId: 1 }, dedupeKey: '1' });
+  });
 }
 
-const settled = (db: Db) => number(db, 'SELECT COUNT(*) FROM import_lines WHERE outcome IS NOT NULL');
-const isDone = (db: Db) => number(db, 'SELECT COUNT(*) FROM imports WHERE done_at IS NOT NULL') === 1;
+const handleOf = (db: Db) => ({ db, clock: Date.now });
+const settled = (db: Db) => LINES - imports(handleOf(db)).waiting(1, LINES).length;
+const isDone = (db: Db) => (imports(handleOf(db)).find(1)?.doneAt ?? null) !== null;
 
 /** Each line added one source, which is there, is followed and lies in its folder; the import is on record once. */
 function assertComplete(db: Db): void {
-  const [sources, ...rest] = [
-    'SELECT COUNT(*) FROM feeds', `SELECT COUNT(*) FROM import_lines WHERE outcome = 'added'`,
-    `SELECT COUNT(DISTINCT l.source_id) FROM import_lines l JOIN feeds f ON f.source_id = l.source_id AND f.url = l.url
-       JOIN follows o ON o.account_id = 1 AND o.source_id = l.source_id JOIN folders d ON d.id = o.folder_id
-      WHERE d.name = l.folder`,
-    `SELECT SUM(json_extract(detail, '$.added')) FROM audit_records WHERE act = 'sources.imported'`,
-  ].map((sql) => number(db, sql));
-  assert.deepEqual([sources, ...rest], [LINES, LINES, LINES, LINES]);
-  assert.equal(number(db, `SELECT COUNT(*) FROM jobs WHERE kind = 'import-feeds' AND state <> 'done'`), 0);
+  const hub = handleOf(db);
+  const lines = imports(hub).lines(1, 0, LINES + 1).filter(({ url, folder, outcome, sourceId }) =>
+    outcome === 'added' && sources(hub).find(sourceId ?? 0)?.feedUrl === url && follows(hub).find(1, sourceId ?? 0)?.folder === folder);
+  const [record, ...more] = auditRecords(hub).list({ act: 'sources.imported' }, undefined, 2);
+  assert.deepEqual(more, []);
+  assert.deepEqual([countRows({ db }, 'feeds'), new Set(lines.map(({ sourceId }) => sourceId)).size], [LINES, LINES]);
+  assert.equal((JSON.parse(record?.detail ?? '{}') as { added?: number }).added, LINES);
+  assert.ok(storedJobs({ db }, 'import-feeds').every(({ state }) => state === 'done'));
 }
 
 test('an import whose worker is killed again and again is through in the end, each line once', async (t) => {
@@ -102,26 +112,21 @@ test('icons, marks and old posts come to the same end however often their worker
     setTimeout(() => response.end(isIcon ? png({ width: 16, height: 16 }) : rss('Feed', [])), isIcon ? 100 : 0);
   });
   const later = Date.now() + DAY;
-  db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 13)
-      INSERT INTO sources (id, owner_id, kind, title, visibility, next_sync_at, created_at, updated_at)
-      SELECT i, 1, 'feed', 'F', 'public', ${later}, 1, 1 FROM n;
-    INSERT INTO feeds (source_id, url, host) SELECT id, '${origin.url}/' || id || '/feed', 'h' || id FROM sources WHERE id > 1;
-    INSERT INTO source_icons (source_id, due_at) SELECT source_id, 1 FROM feeds;
-    INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (1, 1, 0, 1);
-    WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
-      INSERT INTO posts (id, source_id, guid, is_public, owner_id, title, content_html, summary, content_hash,
-                         published_at, updated_at, created_at, search_key)
-      SELECT i, 1, 'g' || i, 1, 1, 'Old', '', '', '', i, i, i, i FROM n;
-    INSERT INTO posts_search (rowid, title, body, source) SELECT search_key, 'Old', '', '1' FROM posts WHERE id > 1;
-    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-      SELECT 1, 1, id, 1, 1 FROM posts WHERE id <> 700;
-    INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at) VALUES (1, 800, 1, 800, 1);
-    UPDATE posts SET left_at = 1 WHERE id BETWEEN 2 AND 2000`);
+  const hub = { db, clock: () => 1 };
+  const feeds = Array.from({ length: 12 }, (_, n) => sources(hub).create(
+    { ownerId: 1, kind: 'feed', title: 'F', titleIsOwn: false, visibility: 'public' },
+    { url: `${origin.url}/${n}/feed`, nextSyncAt: later }));
+  for (const id of feeds) sourceIcons(hub).noteNamed(id, null);
+  follows(hub).follow(1, 1, 0);
+  addPosts(hub, 1, 11_999, (n) => ({ title: 'Old', leftAt: n < 2_000 ? 1 : null }));
+  indexPosts(hub);
+  readMarks(hub).putRange({ accountId: 1, sourceId: 1, after: 0, upTo: 699, isRead: 1 });
+  readMarks(hub).putRange({ accountId: 1, sourceId: 1, after: 700, upTo: 12_000, isRead: 1 });
+  stars(hub).add(1, 800);
   const env = { POST_RETENTION_DAYS: '30' };
-  const marks = () => number(db, 'SELECT COUNT(*) FROM read_marks');
-  const left = () => number(db, 'SELECT COUNT(*) FROM posts');
-  const icons = () => number(db, 'SELECT COUNT(*) FROM source_icons WHERE sha256 IS NOT NULL');
+  const marks = () => countRows(hub, 'read_marks');
+  const left = () => countRows(hub, 'posts');
+  const icons = () => sourceIcons(hub).hashesOf(feeds).size;
 
   await killAt(t, db, dataDir, [
     () => marks() < 12_000 - 1, () => left() < 11_990, () => marks() < 6_000, () => left() < 11_000, () => icons() > 2,
@@ -129,10 +134,11 @@ test('icons, marks and old posts come to the same end however often their worker
   startWorker(t, dataDir, env);
   await waitUntil('all is done', () => marks() === 1 && left() === 10_003 && icons() === 12, 60_000);
   assert.deepEqual(searchDrift({ db }), { unindexed: 0, stray: 0 });
-  assert.equal(number(db, 'SELECT COUNT(*) FROM icons'), 1);
-  assert.equal(number(db, 'SELECT read_up_to FROM follows WHERE source_id = 1'), 12_000);
-  assert.equal(number(db, 'SELECT post_id FROM read_marks WHERE is_read = 0'), 700, 'the only one that is unread');
-  assert.equal(number(db, 'SELECT COUNT(*) FROM posts WHERE id IN (700, 800)'), 2, 'unread and starred ones stay');
-  assert.equal(number(db, `SELECT COUNT(*) FROM jobs WHERE state = 'failed'`), 0);
+  assert.equal(countRows(hub, 'icons'), 1);
+  assert.equal(follows(hub).find(1, 1)?.readUpTo, 12_000);
+  const unread = readMarks(hub).listOf(1, undefined, 2).map(({ postId, isRead }) => [postId, isRead]);
+  assert.deepEqual(unread, [[700, 0]], 'the only one that is unread');
+  assert.ok(posts(hub).exists(700) && posts(hub).exists(800), 'unread and starred ones stay');
+  assert.ok(storedJobs(hub).every(({ state }) => state !== 'failed'));
   assert.equal(db.pragma('integrity_check'), 'ok');
 });

@@ -1,14 +1,21 @@
 // Protects the reading list from outside: following, lists, counts, stars, marking and undo, by the API and by forms.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { follows } from '../../../src/features/follows/follow-store.ts';
+import { posts } from '../../../src/features/posts/post-store.ts';
 import { markRead, undoMark } from '../../../src/features/reading/mark-read.ts';
+import { readingHistory } from '../../../src/features/reading/reading-history-store.ts';
 import { listView, type View } from '../../../src/features/reading/reading-list.ts';
+import { readMarks } from '../../../src/features/reading/reading-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
-import { addFeed, addNotes, addPost, itemsAt, numberIn, sendJson } from '../../support/accounts.ts';
+import { addFeed, addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { type Hub, startHub } from '../../support/hub.ts';
+import { addPosts } from '../../support/kept-posts.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { hubWithReader, submitForm } from '../../support/own-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 
@@ -29,13 +36,9 @@ function follow(client: Client, sourceId: number, values: Record<string, unknown
   return sendJson(client, 'PUT', `/api/sources/${sourceId}/follow`, values);
 }
 
-/** So many posts of ada's notes, published long ago, a millisecond apart. */
-function addOldPosts({ db }: Awaited<ReturnType<typeof startHub>>, count: number): void {
-  db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
-                         updated_at, created_at)
-      SELECT 1, 1, hex(randomblob(8)), 1, 'x', 'x', 'x', 'x', i, i, i FROM n`);
+/** Exceptions of bob. */
+function marksOf({ handle }: Hub): number {
+  return readMarks(handle).listOf(2, undefined, 100_000).length;
 }
 
 async function ids(client: Client, view: string): Promise<number[]> {
@@ -84,7 +87,7 @@ test('sources stand in folders of one’s own, which go with the last source in 
   await follow(bob, sourceId, { notify: false });
   assert.equal((await counts(bob)).folders[0]?.name, 'Harbour', 'what is not named stays');
   await bob.delete(`/api/sources/${sourceId}/follow`);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM folders'), 0);
+  assert.equal(countRows(hub, 'folders'), 0);
   assert.equal((await follow(bob, sourceId, { folder: 'x'.repeat(101) })).status, 422);
   assert.equal((await follow(bob, sourceId, { folder: 7 })).status, 422);
 });
@@ -128,7 +131,7 @@ test('all is marked up to the newest post that was shown, and undone within a mi
   await mark(bob, { source: sourceId });
   hub.passTime(MINUTE);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM read_undo'), 0);
+  assert.equal(countRows(hub, 'read_undo'), 0);
 });
 
 test('what was read anew after a marking stays read when that is undone', async (t) => {
@@ -200,10 +203,11 @@ test('what was read stays read when the history is cleared or has run out', asyn
   await bob.delete('/api/history');
   assert.deepEqual(await ids(bob, 'unread'), [posts[2]]);
   await bob.page(`/posts/${posts[2]}`);
-  hub.db.exec('UPDATE reading_history SET read_at = 0');
+  readingHistory(hub.handle).forget(2, posts[2] ?? NaN);
+  readingHistory({ db: hub.db, clock: () => 0 }).note(2, posts[2] ?? NaN);
   hub.passTime(DAY);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM reading_history'), 0);
+  assert.equal(countRows(hub, 'reading_history'), 0);
   assert.deepEqual(await ids(bob, 'unread'), []);
 });
 
@@ -245,56 +249,52 @@ test('a source that became private is not in its followers’ lists, and is ther
 
 test('of a part of a list a thousand posts are marked at once, all of it by one row; either is undone exactly', async (t) => {
   const { hub, bob } = await readingHub(t, 1);
-  addOldPosts(hub, 3_000);
-  const middle = numberIn(hub, 'SELECT id FROM posts WHERE published_at = 1500');
-  const marks = () => numberIn(hub, 'SELECT COUNT(*) FROM read_marks WHERE account_id = 2');
+  const middle = addPosts(hub, 1, 3_000)[1_499];
   const part = await mark(bob, { source: 1, above: middle });
-  assert.deepEqual([part.marked, marks()], [1_001, 1_000], 'the first is passed by the source’s mark');
+  assert.deepEqual([part.marked, marksOf(hub)], [1_001, 1_000], 'the first is passed by the source’s mark');
   assert.equal((await mark(bob, { source: 1, above: middle })).marked, 500);
 
   const all = await mark(bob, { all: true });
-  assert.deepEqual([all.marked, marks()], [1_500, 1_500]);
-  addOldPosts(hub, 3);
+  assert.deepEqual([all.marked, marksOf(hub)], [1_500, 1_500]);
+  addPosts(hub, 1, 3);
   await mark(bob, { all: true });
   await bob.post('/api/reading/undo', { undo: all.undo });
-  assert.deepEqual([(await counts(bob)).unread, marks()], [1_000, 1_503], 'what came after that stays read');
-  const wasUnread = numberIn(hub, `SELECT COUNT(*) FROM posts p JOIN follows f ON f.account_id = 2 AND f.source_id = 1
-    WHERE p.id > f.read_up_to AND p.id NOT IN (SELECT post_id FROM read_marks WHERE is_read = 1)`);
-  assert.equal(wasUnread, 1_500);
+  assert.deepEqual([(await counts(bob)).unread, marksOf(hub)], [1_000, 1_503], 'what came after that stays read');
+  const after = follows(hub.handle).find(2, 1)?.readUpTo ?? NaN;
+  assert.equal(readMarks(hub.handle).countUnread({ accountId: 2, sourceId: 1, after, upTo: posts(hub.handle).lastId() }), 1_500);
 });
 
 test('counts stop at a thousand, however many posts are marked beside that', async (t) => {
   const { hub, bob } = await readingHub(t, 1);
-  addOldPosts(hub, 6_000);
+  addPosts(hub, 1, 6_000);
   assert.equal((await counts(bob)).unread, 1000);
-  hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-    SELECT 2, 1, id, 1, 0 FROM posts WHERE id <= 5500`);
+  readMarks(hub.handle).putRange({ accountId: 2, sourceId: 1, after: 0, upTo: 5_500, isRead: 1 });
   assert.equal((await counts(bob)).unread, 501);
 });
 
 test('what a marking undoes stays small: where its source was read far beyond it, the less is marked, or nothing', async (t) => {
   const { hub, bob } = await readingHub(t, 1);
-  addOldPosts(hub, 2_499);
-  const marks = () => numberIn(hub, 'SELECT COUNT(*) FROM read_marks WHERE account_id = 2');
+  addPosts(hub, 1, 2_499);
   const [little, much] = [await mark(bob, { source: 1, upTo: 100 }), await mark(bob, { source: 1, upTo: 1_200 })];
   assert.deepEqual([little.marked, much.marked, (await mark(bob, { all: true })).marked], [100, 1_100, 1_300]);
 
   assert.equal((await bob.post('/api/reading/undo', { undo: little.undo })).status, 204);
-  assert.deepEqual([(await counts(bob)).unread, marks()], [100, 100], 'of those after it there are too many');
+  assert.deepEqual([(await counts(bob)).unread, marksOf(hub)], [100, 100], 'of those after it there are too many');
   assert.equal((await bob.post('/api/reading/undo', { undo: much.undo })).status, 204);
-  assert.deepEqual([(await counts(bob)).unread, marks()], [100, 100], 'of both');
+  assert.deepEqual([(await counts(bob)).unread, marksOf(hub)], [100, 100], 'of both');
 });
 
 test('of many sources some are marked and undone at once, between which others have their turn', async (t) => {
   const { hub } = await readingHub(t, 0);
-  hub.db.exec(`WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
-    INSERT INTO sources (id, owner_id, kind, title, title_is_own, visibility, created_at, updated_at)
-      SELECT i, 1, 'native', 'S', 1, 'public', 1, 1 FROM n;
-    INSERT INTO follows (account_id, source_id, read_up_to, created_at) SELECT 2, id, 0, 1 FROM sources WHERE id > 1;
-    INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
-                       updated_at, created_at) SELECT id, 1, 'g', 1, 'x', 'x', 'x', 'x', 1, 1, 1 FROM sources`);
+  const source = { ownerId: 1, kind: 'native', title: 'S', titleIsOwn: true, visibility: 'public' } as const;
+  addPosts(hub, 1, 1);
+  for (let n = 2; n <= 250; n++) {
+    const id = sources(hub.handle).create(source, null);
+    follows(hub.handle).follow(2, id, 0);
+    addPosts(hub, id, 1);
+  }
   const viewer = { id: 2, role: 'member' } as Viewer;
-  const read = () => numberIn(hub, 'SELECT COUNT(*) FROM follows WHERE account_id = 2 AND read_up_to > 0');
+  const read = () => follows(hub.handle).listOf(2, 0, 1_000).filter(({ readUpTo }) => readUpTo > 0).length;
 
   const marking = markRead(hub.handle, viewer, { all: true });
   assert.equal(read(), 50);
@@ -309,14 +309,13 @@ test('of many sources some are marked and undone at once, between which others h
 
 test('an account has so many marks of single posts, and can read on; of its markings the last can be undone', async (t) => {
   const { hub, bob } = await readingHub(t, 1);
-  addOldPosts(hub, 20_010);
+  addPosts(hub, 1, 20_010);
   const first = await mark(bob, { posts: [1] });
   for (let n = 2; n <= 21; n++) await mark(bob, { posts: [n] });
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM read_undo'), 20);
+  assert.equal(countRows(hub, 'read_undo'), 20);
   assert.equal((await bob.post('/api/reading/undo', { undo: first.undo })).status, 410);
 
-  hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-    SELECT 2, 1, id, 1, 0 FROM posts WHERE id BETWEEN 22 AND 19999`);
+  readMarks(hub.handle).putRange({ accountId: 2, sourceId: 1, after: 21, upTo: 19_999, isRead: 1 });
   assert.equal((await mark(bob, { posts: [20_000] })).marked, 1, 'the last one');
   const last = 20_001;
   for (const refused of [
@@ -362,10 +361,10 @@ test('two who mark and undo at once get what one after the other would; what was
 
 test('of a source with very many posts a few unread ones are found without looking at all of them', async (t) => {
   const { hub, bob } = await readingHub(t, 1);
-  addOldPosts(hub, 60_000);
-  hub.db.exec(`UPDATE follows SET read_up_to = 59990 WHERE account_id = 2;
-    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-      SELECT 2, 1, id, 0, 0 FROM posts WHERE id BETWEEN 2 AND 6 UNION ALL SELECT 2, 1, 59995, 1, 0`);
+  addPosts(hub, 1, 60_000);
+  follows(hub.handle).setReadUpTo(2, 1, 59_990);
+  readMarks(hub.handle).putRange({ accountId: 2, sourceId: 1, after: 1, upTo: 6, isRead: 0 });
+  readMarks(hub.handle).put({ accountId: 2, sourceId: 1, postId: 59_995, isRead: 1, now: 0 });
   const unread = [...Array.from({ length: 11 }, (_, n) => 60_001 - n).filter((id) => id !== 59_995), 6, 5, 4, 3, 2];
   assert.deepEqual(await ids(bob, 'unread&source=1'), unread);
   assert.deepEqual(await ids(bob, 'unread'), unread);

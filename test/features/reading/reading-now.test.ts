@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addPost } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
+import { addPosts } from '../../support/kept-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 
 type Now = { read: number[]; starred: number[]; counts: Record<string, string> };
@@ -42,11 +43,7 @@ test('counts stop at 999+', async (t) => {
   const bob = await hub.person('bob');
   await put(bob, `/api/sources/${sourceId}/follow`, {});
   await addPost(ada, sourceId);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
-      INSERT INTO posts (source_id, owner_id, guid, is_public, title, summary, content_html, content_hash, published_at,
-                         updated_at, created_at)
-      SELECT ${sourceId}, 1, 'g' || i, 1, 'T', '', '', '', i, i, i FROM n`);
+  addPosts(hub, sourceId, 1_200);
 
   assert.deepEqual((await now(bob, '')).counts, { unread: '999+', all: '999+', [`source:${sourceId}`]: '999+' });
   assert.equal(await fresh(bob, 'newest=1'), 1000);

@@ -1,10 +1,12 @@
 // Protects the pages of the reading list without the script: what is on them, where they lead, what their forms do.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
+import { retitlePosts } from '../../support/kept-posts.ts';
 import { png } from '../../support/sample-files.ts';
 import { writePost } from '../../support/uploads.ts';
 
@@ -109,7 +111,7 @@ test("an administrator's history shows another's private post that they opened, 
   assert.deepEqual(await titles(), ['Dear diary']);
   assert.match((await ada.page('/history')).text, /Dear diary/);
 
-  hub.db.exec("UPDATE accounts SET role = 'member' WHERE username = 'ada'");
+  accounts(hub.handle).setState(1, 'member', null);
   assert.deepEqual(await titles(), []);
   assert.doesNotMatch((await ada.page('/history')).text, /Dear diary/);
 });
@@ -377,7 +379,7 @@ test('a post without a title is called by its first words, and text of publisher
   const { hub, ada, bob, sourceId } = await readingHub(t, 0);
   const content = '<b>Only</b> words & <i>nothing</i> else';
   await addPost(ada, sourceId, '<script>alert(1)</script>', content);
-  hub.db.exec(`UPDATE posts SET title = '' WHERE id = 1`);
+  retitlePosts(hub, '');
   for (const path of ['/', '/unread/posts/1']) {
     const { text } = await bob.page(path);
     assert.match(text, /&lt;b&gt;Only&lt;\/b&gt; words &amp; /);

@@ -10,10 +10,13 @@ import {
 import { raiseMarks } from '../../../src/features/reading/raise-marks.ts';
 import { readingCounts } from '../../../src/features/reading/reading-counts.ts';
 import { listView, neighbours, type View } from '../../../src/features/reading/reading-list.ts';
+import { readMarks } from '../../../src/features/reading/reading-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { addPosts } from '../../support/kept-posts.ts';
 import { randomBelow } from '../../support/random.ts';
 
 type KnownPost = { id: number; sourceId: number; publishedAt: number };
@@ -45,8 +48,8 @@ async function world(t: TestContext, seed: number) {
     records.push({ viewer, follows: new Map(), states: new Map(), stars: new Set(), undos: new Map() });
   }
   for (let id = 1; id <= SOURCES; id++) {
-    hub.db.exec(`INSERT INTO sources (id, owner_id, kind, title, visibility, created_at, updated_at)
-      VALUES (${id}, ${1 + (id % 3)}, 'native', 'Source ${id}', 'public', 0, 0)`);
+    sources(hub.handle).create(
+      { ownerId: 1 + (id % 3), kind: 'native', title: `Source ${id}`, titleIsOwn: true, visibility: 'public' }, null);
   }
   return { hub, below, records, posts: new Map<number, KnownPost>() };
 }
@@ -58,14 +61,9 @@ function arrive({ hub, below, posts }: World): void {
   const sourceId = 1 + below(SOURCES);
   const at = hub.now() - (below(3) === 0 ? below(20 * DAY) : below(MINUTE));
   const publishedAt = Math.floor(at / SECOND) * SECOND; // searches know seconds
-  const row = hub.db.prepare<[number, number, number], { id: number }>('arrive', `
-    INSERT INTO posts (source_id, owner_id, is_public, guid, title, summary, content_html, content_hash, published_at,
-                       updated_at, created_at)
-    SELECT ?, owner_id, visibility = 'public', lower(hex(randomblob(8))), 'T', 'S', '', '', ?, 0, ? FROM sources
-     WHERE id = ${sourceId} RETURNING id`).get(sourceId, publishedAt, hub.now());
-  assert.ok(row);
-  posts.set(row.id, { id: row.id, sourceId, publishedAt });
-  index(hub, { id: row.id, sourceId, publishedAt });
+  const [id = NaN] = addPosts(hub, sourceId, 1, () => ({ publishedAt, createdAt: hub.now() }));
+  posts.set(id, { id, sourceId, publishedAt });
+  index(hub, { id, sourceId, publishedAt });
 }
 
 /** Two of three posts are found by a search for WORD. */
@@ -147,8 +145,7 @@ function forgetFollow(record: Record, { hub, posts }: World, sourceId: number): 
   record.follows.delete(sourceId);
   for (const { id } of posts.values()) {
     if (posts.get(id)?.sourceId !== sourceId) continue;
-    const mark = hub.db.prepare<[number, number], { isRead: number }>('mark',
-      'SELECT is_read AS isRead FROM read_marks WHERE account_id = ? AND post_id = ?').get(record.viewer.id, id);
+    const mark = readMarks(hub.handle).find(record.viewer.id, sourceId, id);
     if (!mark) record.states.delete(id);
     else if ((mark.isRead === 1) === isUnread(record, { id } as KnownPost)) {
       assert.equal(mark.isRead, 0, 'no mark says that anything is read that is not');
@@ -294,11 +291,7 @@ async function reader(t: TestContext, count: number) {
   const { hub, records: [, bob] } = all;
   assert.ok(bob);
   followSource(hub.handle, bob.viewer, 1);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      INSERT INTO posts (id, source_id, owner_id, is_public, guid, title, summary, content_html, content_hash,
-                         published_at, updated_at, created_at)
-      SELECT i, 1, 2, 1, i, 'T', 'S', '', '', ${hub.now() - MINUTE} + i, 0, 0 FROM n`);
+  addPosts(hub, 1, count, (n) => ({ publishedAt: hub.now() - MINUTE + n }));
   const ids = (view: View): number[] =>
     listView(hub.handle, bob.viewer, view, { limit: 100 }).items.map(({ id }) => id);
   return { hub, viewer: bob.viewer, ids };
@@ -347,8 +340,7 @@ test('an unread list stays what it was when it was opened, with what was read si
 
 test('marks that say nothing more than the source’s go after a day, and few unread posts are marked instead', async (t) => {
   const { hub, viewer, ids } = await reader(t, 60);
-  const marks = (): number => Number(hub.db.prepare<[], { n: number }>('marks',
-    'SELECT COUNT(*) AS n FROM read_marks').get()?.n);
+  const marks = (): number => readMarks(hub.handle).listOf(viewer.id, undefined, 100).length;
   for (let id = 1; id <= 60; id++) if (id !== 20 && id !== 40) setRead(hub.handle, viewer, id, true);
   hub.passTime(DAY / 2);
   await raiseMarks(hub.handle);

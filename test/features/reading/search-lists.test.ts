@@ -1,10 +1,13 @@
 // Protects search within lists: only what is there is found, it is marked, and what is said when there is nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { follows } from '../../../src/features/follows/follow-store.ts';
 import { listView, wholePage } from '../../../src/features/reading/reading-list.ts';
+import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
+import { addPosts, indexPosts } from '../../support/kept-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 
 async function write(client: Client, sourceId: number, title: string, content: string): Promise<number> {
@@ -49,11 +52,7 @@ test('a search in a list of very many sources and posts finds nothing of what is
     await sendJson(ben, 'PUT', `/api/sources/${id}/follow`, {});
     if (n === 60) await write(ada, id, 'Followed', 'an owl');
   }
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
-                         updated_at, created_at)
-      SELECT ${sourceId + 1}, 1, hex(randomblob(8)), 1, 'x', 'x', 'x', 'x', i, i, i FROM n`);
+  addPosts(hub, sourceId + 1, 1_000);
   await write(ada, sourceId, 'Not followed', 'an owl');
 
   assert.deepEqual(await titlesAt(ben, '/all?q=owl'), ['Followed']);
@@ -94,22 +93,16 @@ test('a search for a word that stands everywhere looks at so many posts at once,
   const { hub, sourceId } = await hubWithOwnPosts(t);
   const ben = await hub.person('ben');
   await sendJson(ben, 'PUT', `/api/sources/${sourceId}/follow`, {});
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
-      INSERT INTO posts (id, source_id, owner_id, guid, is_public, title, content_html, summary, content_hash,
-                         published_at, updated_at, created_at, search_key)
-      SELECT i, 1, 1, 'g' || i, 1, 'Owl ' || i, '', '', '', i * 1000, i, i, i * 2097152 + i FROM n;
-    INSERT INTO posts_search (rowid, title, body, source) SELECT search_key, title, '', '1' FROM posts;
-    UPDATE follows SET read_up_to = 6000 WHERE account_id = 2;
-    INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-      SELECT 2, 1, id, 0, 0 FROM posts WHERE id IN (1, 3, 5999)`);
+  addPosts(hub, 1, 6_000, (n) => ({ title: `Owl ${n}`, publishedAt: n * 1_000 }));
+  indexPosts(hub.handle);
+  follows(hub.handle).setReadUpTo(2, 1, 6_000);
+  for (const postId of [1, 3, 5_999]) readMarks(hub.handle).put({ accountId: 2, sourceId: 1, postId, isRead: 0, now: 0 });
 
   const viewer = { id: 2, role: 'member' } as Viewer;
   const view = { kind: 'unread', q: 'owl' } as const;
   const few = listView(hub.handle, viewer, view, { limit: 30 });
   assert.deepEqual([few.items.map(({ id }) => id), few.next], [[5999, 3, 1], null], 'few are looked for by themselves');
-  hub.db.exec(`INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
-    SELECT 2, 1, id, 0, 0 FROM posts WHERE id <= 1200 ON CONFLICT DO NOTHING`);
+  readMarks(hub.handle).putRange({ accountId: 2, sourceId: 1, after: 0, upTo: 1_200, isRead: 0 });
   const wanted = [5_999, ...Array.from({ length: 29 }, (_, below) => 1_200 - below)];
   assert.deepEqual(await titlesAt(ben, '/?q=owl'), wanted.map((id) => `Owl ${id}`));
   assert.deepEqual((await itemsAt(ben, '/api/posts?view=unread&q=owl')).map(({ id }) => id), wanted);

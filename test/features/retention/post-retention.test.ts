@@ -1,13 +1,16 @@
 // Protects old posts: what their feed no longer has goes, but nothing that anybody keeps, reads late or wrote here.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { follows } from '../../../src/features/follows/follow-store.ts';
+import { stars } from '../../../src/features/reading/reading-store.ts';
 import { previewRetention } from '../../../src/features/retention/remove-old-rows.ts';
 import { DAY, HOUR } from '../../../src/platform/clock.ts';
-import { addNotes, addPost, itemsAt, numberIn, sendJson } from '../../support/accounts.ts';
+import { addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import type { Hub } from '../../support/hub.ts';
+import { addPosts, storedPosts } from '../../support/kept-posts.ts';
 
 const ITEMS: Item[] = ['a', 'b', 'c', 'd', 'e'].map((guid) => ({ guid, date: 'Tue, 01 Jan 2030 10:00:00 GMT' }));
 
@@ -18,8 +21,7 @@ async function fadingFeed(t: TestContext, env: Record<string, string> = { POST_R
   const { hub, ada, feed } = made;
   const show = (...guids: string[]): void => void (feed.handler = serving(() =>
     rss('Owls', ITEMS.filter(({ guid }) => guids.includes(guid ?? '')))));
-  const id = Object.fromEntries(ITEMS.map(({ guid = '' }) => [guid,
-    numberIn(hub, `SELECT id FROM posts WHERE guid = '${guid}'`)])) as Record<string, number>;
+  const id = Object.fromEntries(storedPosts(hub).map((post) => [post.guid, post.id])) as Record<string, number>;
   await ada.post('/api/reading/mark-read', { all: true });
   const sync = async (): Promise<void> => {
     hub.passTime(DAY);
@@ -31,8 +33,12 @@ async function fadingFeed(t: TestContext, env: Record<string, string> = { POST_R
 }
 
 function guids(hub: Hub): string {
-  const rows = hub.db.prepare<[], { guid: string }>('guids', 'SELECT guid FROM posts ORDER BY guid').all();
-  return rows.map(({ guid }) => guid).join('');
+  return storedPosts(hub).map(({ guid }) => guid).sort().join('');
+}
+
+/** How many posts have left their feed. */
+function gone(hub: Hub): number {
+  return storedPosts(hub).filter(({ leftAt }) => leftAt !== null).length;
 }
 
 function put(client: Client, path: string, value = {}) {
@@ -86,41 +92,34 @@ test('posts that were written here, and all where nothing is set, stay for ever'
   await addPost(ada, await addNotes(ada));
   hub.passTime(5000 * DAY);
   await sync();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts'), 6);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM posts WHERE left_at IS NOT NULL'), 4);
+  assert.deepEqual([storedPosts(hub).length, gone(hub)], [6, 4]);
 });
 
 test('a document that was cut off, or is as before, or fails, says nothing of what is not in it', async (t) => {
   const { hub, show, sync, feed } = await fadingFeed(t);
-  const gone = (): number => numberIn(hub, 'SELECT COUNT(*) FROM posts WHERE left_at IS NOT NULL');
   show('a', 'b', 'c', 'd', 'e');
   await sync();
-  assert.equal(gone(), 0, 'they are back');
+  assert.equal(gone(hub), 0, 'they are back');
 
   feed.handler = serving(() => rss('Owls', ITEMS.slice(0, 2)).replace(/<\/channel>[^]*/, ''));
   await sync();
-  assert.equal(gone(), 0);
+  assert.equal(gone(hub), 0);
   feed.handler = serving(() => 'no feed at all');
   await sync();
   hub.passTime(HOUR);
   await hub.work();
-  assert.equal(gone(), 0);
+  assert.equal(gone(hub), 0);
 });
 
 test('very many old posts go in small steps, past those that are kept', async (t) => {
   const { hub } = await fadingFeed(t);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
-      INSERT INTO posts (source_id, owner_id, guid, is_public, title, content_html, summary, content_hash, published_at,
-                         updated_at, created_at, left_at)
-      SELECT 1, 1, 'old' || i, 1, 'x', 'x', 'x', 'x', i, i, i, 1 FROM n;
-    INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
-      SELECT 1, id, 1, 1, 1 FROM posts WHERE guid LIKE 'old%' AND id % 3 = 0;
-    UPDATE follows SET read_up_to = (SELECT MAX(id) FROM posts)`);
+  const old = addPosts(hub, 1, 600, () => ({ leftAt: 1 }));
+  const starred = old.filter((id) => id % 3 === 0);
+  for (const id of starred) stars(hub.handle).add(1, id);
+  follows(hub.handle).setReadUpTo(1, 1, Math.max(...old));
 
   hub.passTime(DAY);
   await hub.work();
 
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM posts WHERE guid LIKE 'old%'`), 200);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM posts WHERE guid LIKE 'old%' AND id % 3 > 0`), 0);
+  assert.deepEqual(storedPosts(hub).map(({ id }) => id).filter((id) => old.includes(id)), starred);
 });

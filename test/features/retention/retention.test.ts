@@ -1,13 +1,19 @@
 // Protects retention: to the day, in small steps that can be cut off, with one record of what was removed.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
+import { errorEvents } from '../../../src/features/errors/error-store.ts';
 import { jobs } from '../../../src/features/hub/hub.ts';
+import { notifications } from '../../../src/features/notifications/notification-store.ts';
+import { posts } from '../../../src/features/posts/post-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { previewRetention, removeOldRows, removeOldRowsNow } from '../../../src/features/retention/remove-old-rows.ts';
 import { readingHistory } from '../../../src/features/reading/reading-history-store.ts';
-import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
-import { addNotes, addPost, itemsAt, numberIn } from '../../support/accounts.ts';
+import { audit, COMMAND_LINE } from '../../../src/features/audit/audit.ts';
+import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
+import { breakTable, countRows } from '../../support/kept-rows.ts';
 
 /** A hub with an administrator and one row of each kind for each of these ages in days. */
 async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string, string> = {}) {
@@ -17,23 +23,30 @@ async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string
   for (const [index, age] of ages.entries()) {
     const at = hub.now() - age * DAY;
     const postId = await addPost(ada, sourceId);
-    hub.db.exec(`
-      INSERT INTO notifications (account_id, kind, title, path, created_at) VALUES (1, 'test', '${age}', '/', ${at});
-      INSERT INTO reading_history (account_id, post_id, read_at) VALUES (1, ${postId}, ${at});
-      INSERT INTO audit_records (at, act, actor_name) VALUES (${at}, 'test.done', '${age}');
-      INSERT INTO error_events (fingerprint, program, message, stack, count, first_at, last_at)
-        VALUES ('${index}', 'web', '${age}', '', 1, 0, ${at});`);
+    const past = { db: hub.db, clock: () => at };
+    notify(hub, 1, at);
+    readingHistory(past).note(1, postId);
+    audit(past, 'account.exported', COMMAND_LINE);
+    errorEvents(past).add({ fingerprint: `${index}`, program: 'web', message: 'x', stack: '' });
   }
   return { hub, ada };
+}
+
+/** So many notifications of ada, of that time. */
+function notify({ db }: Hub, count: number, at = 0): void {
+  const { add } = notifications({ db, clock: () => at });
+  db.write('notify', () => {
+    for (let n = 0; n < count; n++) add({ accountId: 1, kind: 'test', title: 'x', path: '/' });
+  });
 }
 
 /** How many rows of each kind there are. */
 function rows(hub: Hub) {
   return {
-    notifications: numberIn(hub, 'SELECT COUNT(*) FROM notifications'),
-    history: numberIn(hub, 'SELECT COUNT(*) FROM reading_history'),
-    audit: numberIn(hub, `SELECT COUNT(*) FROM audit_records WHERE act = 'test.done'`),
-    errors: numberIn(hub, 'SELECT COUNT(*) FROM error_events'),
+    notifications: countRows(hub, 'notifications'),
+    history: countRows(hub, 'reading_history'),
+    audit: auditRecords(hub.handle).list({ act: 'account.exported' }, undefined, 100).length,
+    errors: countRows(hub, 'error_events'),
   };
 }
 
@@ -66,10 +79,8 @@ test('it happens once a day, also across restarts of the worker, and leaves no r
   const { hub, ada } = await hubWithOldRows(t, [91]);
   await hub.work();
   assert.equal((await applied(ada)).length, 1);
-  const addOld = () => hub.db.exec(`
-    INSERT INTO notifications (account_id, kind, title, path, created_at) VALUES (1, 'test', 'x', '/', 0)`);
 
-  addOld();
+  notify(hub, 1);
   hub.passTime(23 * HOUR);
   await hub.work();
   await removeOldRows(hub.handle);
@@ -92,10 +103,8 @@ test('a clock that jumps ahead and comes back neither stops nor repeats it', asy
   await hub.work();
   assert.equal(rows(hub).notifications, 0, 'older than 90 days by the clock there is');
   hub.passTime(-15 * DAY);
-  hub.db.exec(`
-    INSERT INTO notifications (account_id, kind, title, path, created_at) VALUES (1, 'test', 'x', '/', 0);
-    INSERT INTO notifications (account_id, kind, title, path, created_at)
-      VALUES (1, 'test', 'from the future', '/', ${hub.now() + 15 * DAY})`);
+  notify(hub, 1);
+  notify(hub, 1, hub.now() + 15 * DAY);
   hub.passTime(10 * SECOND);
   await hub.work();
   assert.equal(rows(hub).notifications, 1, 'it ran again at once, and did not wait for the time of before');
@@ -112,16 +121,14 @@ test('a clock that jumps ahead and comes back neither stops nor repeats it', asy
 
 test('a run that was cut off goes on, and its record counts all that it removed', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
-      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test', 'x', '/', i FROM n;
-    CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 3000 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  notify(hub, 5_000);
+  const repair = breakTable(hub, 'DELETE', 'notifications', 3_000);
 
   await assert.rejects(removeOldRows(hub.handle), /fault/);
   const left = rows(hub).notifications;
   assert.ok(left > 2000 && left < 5000, `${left} are left`);
   assert.deepEqual(await applied(ada), []);
-  hub.db.exec('DROP TRIGGER fault');
+  repair();
   await removeOldRows(hub.handle);
 
   assert.equal(rows(hub).notifications, 0);
@@ -130,12 +137,10 @@ test('a run that was cut off goes on, and its record counts all that it removed'
 
 test('a run from the command line goes on with one that the worker has begun, and one record counts both', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
-      INSERT INTO notifications (account_id, kind, title, path, created_at) SELECT 1, 'test', 'x', '/', i FROM n;
-    CREATE TRIGGER fault BEFORE DELETE ON notifications WHEN OLD.id = 300 BEGIN SELECT RAISE(ABORT, 'fault'); END`);
+  notify(hub, 500);
+  const repair = breakTable(hub, 'DELETE', 'notifications', 300);
   await assert.rejects(removeOldRows(hub.handle), /fault/);
-  hub.db.exec('DROP TRIGGER fault');
+  repair();
 
   await removeOldRowsNow(hub.handle, COMMAND_LINE);
 
@@ -145,12 +150,14 @@ test('a run from the command line goes on with one that the worker has begun, an
 
 /** Three hundred more readers, each of whom has read every post, long ago. */
 function addOldReaders(hub: Hub): void {
-  hub.db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 301)
-      INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      SELECT i, 'reader' || i, '', 'member', '', 0, 0 FROM n;
-    INSERT INTO reading_history (account_id, post_id, read_at)
-      SELECT a.id, p.id, p.id FROM accounts a, posts p WHERE a.id > 1`);
+  let at = 0;
+  const past = readingHistory({ db: hub.db, clock: () => at });
+  hub.db.write('old readers', () => {
+    for (let id = 2; id <= 301; id++) {
+      accounts(hub.handle).create({ username: `reader${id}`, displayName: '', role: 'member', passwordHash: '' });
+      for (at = 1; at <= posts(hub.handle).lastId(); at++) past.note(id, at);
+    }
+  });
 }
 
 test('old reading history of many readers goes in one step, as many entries as were asked for', async (t) => {
@@ -170,10 +177,9 @@ test('each step takes some old entries of some readers, the oldest first, and go
   addOldReaders(hub);
   const before = hub.now() - 2 * DAY;
   const history = readingHistory({ db: hub.db, clock: Date.now });
-  const oldest = (accountId: number): number =>
-    numberIn(hub, `SELECT MIN(post_id) FROM reading_history WHERE account_id = ${accountId}`);
-  const changed = (): number => numberIn(hub, `
-    SELECT COUNT(*) FROM (SELECT 1 FROM reading_history WHERE account_id > 1 GROUP BY account_id HAVING COUNT(*) < 60)`);
+  const readBy = (id: number) => history.list({ id, role: 'member' }, undefined, 100);
+  const oldest = (id: number): number | undefined => readBy(id).at(-1)?.postId;
+  const changed = (): number => Array.from({ length: 300 }, (_, n) => readBy(n + 2)).filter(({ length }) => length < 60).length;
 
   assert.equal(history.removeBefore(before, 100), 100);
   assert.equal(changed(), 2, 'fifty entries of each');
@@ -205,7 +211,7 @@ test('what expires by itself is gone within minutes: invitations, sessions, rate
   await hub.anybody.post('/api/session', { username: 'ada', password: 'wrong password' });
   jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
   await hub.work();
-  const count = (table: string): number => numberIn(hub, `SELECT COUNT(*) FROM ${table}`);
+  const count = (table: string): number => countRows(hub, table);
   assert.ok(count('invitations') > 0 && count('sessions') > 0 && count('rate_limits') > 0 && count('jobs') > 0);
 
   hub.passTime(31 * DAY);

@@ -5,6 +5,8 @@ import { test, type TestContext } from 'node:test';
 import { createSecret } from '../../../src/features/webhooks/verify-signature.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
+import { storedPosts } from '../../support/kept-posts.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { standardEvent } from '../../support/signed-events.ts';
 import { countingCommits } from '../../support/wal-commits.ts';
 import { eventBody, openWithWebhook, sendEvent } from '../../support/webhooks.ts';
@@ -22,7 +24,8 @@ async function webWithWebhook(t: TestContext) {
 
   const reader = openDatabase(join(dataDir, 'hub.db'), { readonly: true });
   t.after(() => reader.close());
-  reader.exec('BEGIN; SELECT count(*) FROM posts'); // while it reads this state, the log is not begun anew
+  reader.exec('BEGIN');
+  countRows({ db: reader }, 'posts'); // while it reads this state, the log is not begun anew
 
   async function send(id: string): Promise<void> {
     const now = Date.now();
@@ -32,8 +35,7 @@ async function webWithWebhook(t: TestContext) {
     assert.equal(status, 202, text);
   }
 
-  const select = db.prepare<[], { guid: string }>('guids', 'SELECT guid FROM posts ORDER BY guid');
-  return { send, commits: countingCommits(join(dataDir, 'hub.db')), guids: () => select.all().map(({ guid }) => guid) };
+  return { send, commits: countingCommits(join(dataDir, 'hub.db')), guids: () => storedPosts({ db }).map(({ guid }) => guid).sort() };
 }
 
 test('one sender after the other has each event committed by itself before it is acknowledged', async (t) => {

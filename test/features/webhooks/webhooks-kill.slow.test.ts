@@ -4,8 +4,10 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { createSecret } from '../../../src/features/webhooks/verify-signature.ts';
+import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import { hubEnvironment, temporaryDataDir, watchHubProcess, type HubProcess } from '../../support/hub-process.ts';
-import { number } from '../../support/migrated-database.ts';
+import { storedPosts } from '../../support/kept-posts.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { PROJECT_ROOT } from '../../support/run-program.ts';
 import { standardEvent } from '../../support/signed-events.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -83,14 +85,14 @@ test('fifty kills of web under a stream of events lose no acknowledged one and d
   assert.equal(await web.end('SIGTERM'), 0);
 
   const ids = senders.flatMap(({ acknowledged }) => acknowledged);
-  const stored = new Set(db.prepare<[], { guid: string }>('guids', 'SELECT guid FROM posts').all().map(({ guid }) => guid));
+  const stored = new Set(storedPosts({ db }).map(({ guid }) => guid));
   t.diagnostic(`${ids.length} events, ${senders.reduce((sum, { repeated }) => sum + repeated(), 0)} sent again`);
   assert.ok(ids.length > KILLS * 10);
   assert.deepEqual(ids.filter((id) => !stored.has(id)), [], 'no acknowledged event is lost');
-  assert.equal(number(db, 'SELECT count(*) FROM posts'), ids.length, 'none is there that nobody sent');
-  assert.equal(number(db, 'SELECT count(*) FROM webhook_events'), ids.length);
-  assert.equal(number(db, `SELECT value FROM counts WHERE metric = 'webhook_events_total' AND label = 'accepted'`), ids.length,
-    'none was taken twice');
-  assert.equal(number(db, `SELECT value FROM counts WHERE metric = 'posts_ingested_total'`), ids.length);
+  assert.equal(countRows({ db }, 'posts'), ids.length, 'none is there that nobody sent');
+  assert.equal(countRows({ db }, 'webhook_events'), ids.length);
+  const counts = createCounters(db).read();
+  assert.equal(counts.value('webhook_events_total', 'accepted'), ids.length, 'none was taken twice');
+  assert.deepEqual(counts.labels('posts_ingested_total').map((kind) => counts.value('posts_ingested_total', kind)), [ids.length]);
   assert.equal(db.pragma('integrity_check'), 'ok');
 });

@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { auditRecords } from '../../../src/features/audit/audit-store.ts';
+import { webhooks } from '../../../src/features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { publicTitles } from '../../support/accounts.ts';
@@ -28,8 +30,8 @@ function watchWrites(t: TestContext, hub: Hub): () => boolean {
 }
 
 function setSecret(hub: Hub, { id }: Hook, secret: string): void {
-  hub.db.prepare<[string, number]>('set secret', 'UPDATE webhooks SET secret = ? WHERE source_id = ?')
-    .run(`plain:${secret}`, id);
+  const previousSecret = webhooks(hub.handle).secrets(id)?.previousSecret ?? null;
+  webhooks(hub.handle).replaceSecrets({ sourceId: id, secret: `plain:${secret}`, previousSecret });
 }
 
 test('the published vectors of Standard Webhooks and GitHub hold from the request to the answer', async (t) => {
@@ -194,8 +196,7 @@ test('after a rotation both secrets are valid for 24 hours, and never more than 
   assert.deepEqual([await status(second), await status(third)], [401, 202]);
 
   await hub.work();
-  const row = hub.db.prepare<[], { previous: string | null }>('previous', 'SELECT previous_secret AS previous FROM webhooks').get();
-  assert.equal(row?.previous, null, 'a secret that is not valid any more is not kept');
+  assert.equal(webhooks(hub.handle).secrets(hook.id)?.previousSecret, null, 'a secret that is not valid any more is not kept');
 });
 
 test('a clock set back does not make a replaced secret valid for longer', async (t) => {
@@ -242,7 +243,7 @@ test('only those who may change a source get a new secret, and an audit record t
   const { secret } = rotated.json<{ webhook: { secret: string } }>().webhook;
 
   assert.equal(rotated.headers.get('cache-control'), 'no-store');
-  const acts = hub.db.prepare<[], { act: string }>('acts', 'SELECT * FROM audit_records').all();
+  const acts = auditRecords(hub.handle).list({}, undefined, 100);
   assert.ok(acts.some(({ act }) => act === 'webhook.rotated'));
   const told = JSON.stringify(acts) + JSON.stringify(hub.logged());
   for (const one of [hook.secret, secret]) assert.equal(told.includes(one), false);
@@ -280,16 +281,15 @@ test('with a key file no secret stands in the database, rotated ones neither; wi
 test('secrets from before there was a key are sealed by the worker and stay valid', async (t) => {
   const { hub, ada, hook } = await hubWithWebhook(t, { HUB_SECRET_KEY_FILE: keyFile(t) });
   await ada.post(`/api/sources/${hook.id}/webhook/rotate`);
-  const secrets = (): (string | null)[] => Object.values(
-    hub.db.prepare<[], Record<string, string | null>>('secrets', 'SELECT secret, previous_secret FROM webhooks').get() ?? {},
-  );
-  hub.db.exec(`UPDATE webhooks SET secret = 'plain:${hook.secret}', previous_secret = 'plain:${hook.secret}'`);
+  const plain = `plain:${hook.secret}`;
+  webhooks(hub.handle).replaceSecrets({ sourceId: hook.id, secret: plain, previousSecret: plain });
   hub.db.pragma('wal_checkpoint(TRUNCATE)');
   assert.ok(readFileSync(join(hub.dataDir, 'hub.db')).includes(hook.secret), 'it was in the file');
   hub.passTime(HOUR);
   await hub.work();
 
-  assert.deepEqual(secrets().map((secret) => secret?.startsWith('aes-256-gcm-v1:')), [true, true]);
+  const { secret, previousSecret } = webhooks(hub.handle).secrets(hook.id) ?? {};
+  for (const sealed of [secret, previousSecret]) assert.match(sealed ?? '', /^aes-256-gcm-v1:/);
   hub.db.pragma('wal_checkpoint(TRUNCATE)');
   assert.equal(readFileSync(join(hub.dataDir, 'hub.db')).includes(hook.secret), false, 'nothing is left in the file');
   await publish(hub, hook, 'build.finished', {});
@@ -297,7 +297,7 @@ test('secrets from before there was a key are sealed by the worker and stay vali
 
 test('sealed secrets without their key are no reason to refuse an event for good: 503, and the log says why', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
-  hub.db.exec(`UPDATE webhooks SET secret = 'aes-256-gcm-v1:AAAA'`);
+  webhooks(hub.handle).replaceSecrets({ sourceId: hook.id, secret: 'aes-256-gcm-v1:AAAA', previousSecret: null });
   const answer = await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'a', {}));
 
   assert.equal(answer.status, 503);

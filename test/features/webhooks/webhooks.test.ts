@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { receiveEvent } from '../../../src/features/webhooks/receive-event.ts';
+import { webhooks } from '../../../src/features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { publicTitles } from '../../support/accounts.ts';
 import { countCalls } from '../../support/count-calls.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
 import { githubEvent, standardEvent } from '../../support/signed-events.ts';
 import { eventBody, eventOf, hubWithWebhook, makeWebhook, metric, publish, sendEvent } from '../../support/webhooks.ts';
@@ -163,8 +165,7 @@ test('a paused webhook tells its senders to stop, and a deleted one too, with no
   hub.passTime(MINUTE);
   assert.equal(await send(), 410);
   for (const table of ['webhooks', 'webhook_events', 'posts', 'post_tombstones']) {
-    const { n } = hub.db.prepare<[], { n: number }>('count', `SELECT count(*) AS n FROM ${table}`).get() ?? { n: -1 };
-    assert.equal(n, 0, table);
+    assert.equal(countRows(hub, table), 0, table);
   }
   assert.equal(await metric(hub, 'service_webhooks{state="active"}'), 0);
   assert.equal(await metric(hub, 'service_webhooks{state="disabled"}'), 0);
@@ -196,7 +197,7 @@ test('a source has a rate limit of its own: 429 with Retry-After, and the event 
   const { hub, ada, hook } = await hubWithWebhook(t);
   const other = await makeWebhook(ada, 'Other');
   const nearlyFull = hub.now() + 10_000 * 10 - 5;
-  hub.db.exec(`UPDATE webhooks SET arrives_at = ${nearlyFull} WHERE source_id = ${hook.id}`);
+  webhooks(hub.handle).noteEvents(hook.id, hub.now(), nearlyFull);
   const event = eventOf(hub, hook.secret, 'post.published', { id: 'a', title: 'A' });
 
   const refused = await sendEvent(hub.address, hook.id, event);
@@ -242,8 +243,7 @@ test('a refused event, a repeated one or a pause does not make a webhook heard; 
   hub.passTime(4 * MINUTE);
   assert.equal((await sendEvent(hub.address, hook.id, event)).status, 202);
   await sendEvent(hub.address, hook.id, { ...event, body: Buffer.from('{}') });
-  const heard = hub.db.prepare<[], { at: number }>('heard', 'SELECT last_event_at AS at FROM webhooks').get();
-  assert.equal(heard?.at, hub.now() - 4 * MINUTE);
+  assert.equal(webhooks(hub.handle).find(hook.id)?.lastEventAt, hub.now() - 4 * MINUTE);
 
   await ada.patch(`/api/sources/${hook.id}`, { paused: true });
   hub.passTime(30 * DAY);
@@ -269,7 +269,7 @@ test('a clock that was ahead when an event came does not hide a silence for as l
 
 test('ids of events are forgotten after 7 days, and those of younger ones are not', async (t) => {
   const { hub, hook } = await hubWithWebhook(t);
-  const count = () => hub.db.prepare<[], { n: number }>('count', 'SELECT count(*) AS n FROM webhook_events').get()?.n;
+  const count = () => countRows(hub, 'webhook_events');
   await publish(hub, hook, 'build.finished', {});
   hub.passTime(6 * DAY);
   await publish(hub, hook, 'build.finished', {});
@@ -290,12 +290,12 @@ test('a long post that is repeated or beyond the rate limit is not sanitised fir
 
   for (let time = 0; time < 3; time++) await receive(first);
   assert.equal(await prepared(), 1);
-  hub.db.exec(`UPDATE webhooks SET arrives_at = ${hub.now() + 10_000 * 10} WHERE source_id = ${hook.id}`);
+  webhooks(hub.handle).noteEvents(hook.id, hub.now(), hub.now() + 10_000 * 10);
   await receive(first);
   const second = eventOf(hub, hook.secret, 'post.published', { id: 'b', title: 'B', content_html });
   await assert.rejects(receive(second), { status: 429 });
   assert.equal(await prepared(), 1);
-  hub.db.exec(`UPDATE webhooks SET arrives_at = ${hub.now() + 20_000 * 10} WHERE source_id = ${hook.id}`);
+  webhooks(hub.handle).noteEvents(hook.id, hub.now(), hub.now() + 20_000 * 10);
   await receive(second);
   assert.equal(await prepared(), 2, 'what a clock ahead has left is no limit');
 });

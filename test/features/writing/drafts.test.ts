@@ -1,10 +1,13 @@
 // Protects what somebody is writing: neither a refusal nor the end of a session loses it, and nobody else gets it.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { drafts } from '../../../src/features/writing/draft-store.ts';
 import { DAY } from '../../../src/platform/clock.ts';
-import { addNotes, addPost, itemsAt, leave, numberIn } from '../../support/accounts.ts';
+import { addNotes, addPost, itemsAt, leave } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import type { Hub } from '../../support/hub.ts';
+import { storedPosts } from '../../support/kept-posts.ts';
+import { countRows } from '../../support/kept-rows.ts';
 import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 
 /** For the source of bob, who comes after ada. */
@@ -39,7 +42,8 @@ async function signInOn(hub: Hub, page: string, username: string): Promise<{ bro
   return { browser, next: signedIn.headers.get('location') ?? '' };
 }
 
-const drafts = (hub: Hub) => numberIn(hub, 'SELECT COUNT(*) FROM drafts WHERE pending_hash IS NULL');
+/** How many drafts bob has, without those that wait for somebody to sign in. */
+const shown = ({ handle }: Hub) => drafts(handle).listOf(2, 0, 100).filter(({ form }) => drafts(handle).find(2, form)).length;
 
 test('a post that was refused is there when the form is opened again, until it is published', async (t) => {
   const { hub, ada, bob, sourceId, write } = await hubOfWriters(t);
@@ -53,7 +57,7 @@ test('a post that was refused is there when the form is opened again, until it i
   assert.match(again.text, /choose (?:the )?files again/i);
   assert.doesNotMatch((await ada.page(write)).text, /Owls at dusk/, 'an administrator is somebody else');
   assert.equal((await submitForm(hub, bob, action, TYPED, [])).status, 303);
-  assert.equal(drafts(hub), 0);
+  assert.equal(shown(hub), 0);
   assert.doesNotMatch((await bob.page(write)).text, /Owls at dusk/);
   assert.equal((await itemsAt(bob, `/api/posts?source=${sourceId}`)).length, 1);
 });
@@ -66,7 +70,7 @@ test('a changed post is kept likewise, and may be discarded', async (t) => {
   const discarded = await bob.form(`${edit}/discard`);
   assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, `${edit}?said=draft-discarded`]);
   assert.match((await bob.page(edit)).text, /value="As it was"/);
-  assert.equal(drafts(hub), 0);
+  assert.equal(shown(hub), 0);
 });
 
 test('what is sent after the session ended is in the form again once the same account has signed in', async (t) => {
@@ -78,16 +82,16 @@ test('what is sent after the session ended is in the form again once the same ac
   assert.match(answer.text, /<h1>Your session has ended<\/h1>/);
   assert.match(answer.text, /files again/);
   assert.doesNotMatch(answer.text, /Five of them/, 'whoever sits there next reads nothing');
-  assert.equal(drafts(hub), 0, 'not before somebody has signed in');
+  assert.equal(shown(hub), 0, 'not before somebody has signed in');
 
   const { browser, next } = await signInOn(hub, answer.text, 'bob');
   const form = await browser.page(next);
   assert.match(form.text, /value="Owls at dusk"/);
   assert.match(form.text, /files again/);
   assert.match((await browser.page(write)).text, /value="Owls at dusk"/, 'from now on it is a draft like any other');
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 1);
+  assert.equal(countRows(hub, 'drafts'), 1);
   assert.equal((await submitForm(hub, browser, await actionOf(browser, write), TYPED, [])).status, 303);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+  assert.equal(countRows(hub, 'drafts'), 0);
   assert.equal((await itemsAt(browser, `/api/posts?source=${sourceId}`)).length, 1);
 });
 
@@ -121,10 +125,10 @@ test('only who was shown the form can have words kept, for a while, and not at o
   }
   const elsewhere = await fetch(hub.address + action, { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } });
   assert.equal(elsewhere.status, 403);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+  assert.equal(countRows(hub, 'drafts'), 0);
   hub.passTime(60 * DAY);
   await submitForm(hub, bob, action, TYPED, []);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0, 'the form is two months old');
+  assert.equal(countRows(hub, 'drafts'), 0, 'the form is two months old');
 });
 
 test('an API token is shown no proof, takes up no words that wait, and with scope read marks no post as read', async (t) => {
@@ -138,9 +142,9 @@ test('an API token is shown no proof, takes up no words that wait, and with scop
   const kept = /\?kept=[\w-]+/.exec((await submitForm(hub, bob, action, TYPED, [])).text)?.[0];
   assert.ok(kept);
   assert.doesNotMatch((await hub.anybody.get(write + kept, bearer)).text, /Owls at dusk/);
-  assert.equal(drafts(hub), 0);
+  assert.equal(shown(hub), 0);
   assert.equal((await hub.anybody.get(`/posts/${postId}`, bearer)).status, 200);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM reading_history'), 0);
+  assert.equal(countRows(hub, 'reading_history'), 0);
 });
 
 test('words that wait for somebody to sign in are few, take turns, and are gone after a day', async (t) => {
@@ -150,10 +154,10 @@ test('words that wait for somebody to sign in are few, take turns, and are gone 
   const statuses: number[] = [];
   for (let n = 0; n < 12; n++) statuses.push((await submitForm(hub, bob, action, TYPED, [])).status);
   assert.deepEqual(statuses, [...Array(10).fill(401), 429, 429]);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 3);
+  assert.equal(countRows(hub, 'drafts'), 3);
   hub.passTime(DAY);
   await hub.work();
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+  assert.equal(countRows(hub, 'drafts'), 0);
 });
 
 test('nothing is kept for an account that is disabled or has left', async (t) => {
@@ -161,7 +165,7 @@ test('nothing is kept for an account that is disabled or has left', async (t) =>
   const action = await actionOf(bob, write);
   await ada.patch('/api/admin/accounts/2', { disabled: true, currentPassword: hub.password });
   assert.equal((await submitForm(hub, bob, action, TYPED, [])).status, 401);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+  assert.equal(countRows(hub, 'drafts'), 0);
 });
 
 test('an account has ten drafts at most, in its export, and they go with it', async (t) => {
@@ -172,13 +176,13 @@ test('an account has ten drafts at most, in its export, and they go with it', as
     assert.equal(status, 422);
     hub.passTime(1000);
   }
-  assert.equal(drafts(hub), 10);
+  assert.equal(shown(hub), 10);
   const data = (await bob.get('/api/account/export')).json<{ drafts: { form: string; title: string; savedAt: string }[] }>();
   assert.deepEqual(data.drafts.map(({ title }) => title), Array.from({ length: 10 }, (_, n) => `Draft ${n + 2}`));
   await bob.delete(`/api/sources/${sourceId}`);
   await hub.work();
   assert.equal((await leave(hub, bob)).status, 204);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM drafts'), 0);
+  assert.equal(countRows(hub, 'drafts'), 0);
 });
 
 const LONGEST = 400_000;
@@ -192,7 +196,7 @@ test('what is too long is refused by name, its beginning is kept, and the page s
   assert.match(refused.text, /The text has 400,013 characters, 13 more than it may have\. Its first 400,000 are kept, the last 13 are not\./);
   assert.match(refused.text, /press Back in your browser/);
   assert.doesNotMatch(refused.text, /Nothing is lost|the end of it/);
-  assert.equal(numberIn(hub, `SELECT length(fields ->> 'content') FROM drafts`), LONGEST);
+  assert.equal(drafts(hub.handle).listOf(2, 0, 10)[0]?.fields['content']?.length, LONGEST);
   assert.doesNotMatch((await bob.page(write)).text, /more than it may have/, 'all that is kept is shown');
 });
 
@@ -206,10 +210,10 @@ test('no field of a draft is longer than that of a post, whichever way it is kep
   assert.match(refused.text, /The title has 60,000 characters, 59,500 more than it may have/);
   await bob.delete('/api/session');
   assert.match((await submitForm(hub, bob, action, wrong, [])).text, /The link has 60,001 characters/);
-  const kept = hub.db.prepare<[], { fields: string }>('drafts', 'SELECT fields FROM drafts').all();
+  const kept = drafts(hub.handle).listOf(2, 0, 10);
   assert.equal(kept.length, 2);
   for (const { fields } of kept) {
-    const lengths = Object.entries(JSON.parse(fields) as Record<string, string>).map(([name, text]) => [name, text.length]);
+    const lengths = Object.entries(fields).map(([name, text]) => [name, text.length]);
     assert.deepEqual(lengths, [
       ['sourceId', 20], ['title', 500], ['content', TYPED.content.length], ['contentType', 20], ['url', 1_999],
     ], 'a character of two units is kept whole or not at all');
@@ -239,8 +243,7 @@ test('a draft of 1.0.0 that is too long is shown as far as a post may go, and is
   const content = `${'&'.repeat(1_900_000)}the end of it`;
   const edit = `/posts/${await addPost(bob, sourceId)}/edit`;
   for (const form of [write, edit]) {
-    hub.db.prepare<[string, string]>('draft', `INSERT INTO drafts (account_id, form, fields, saved_at) VALUES (2, ?, ?, 0)`)
-      .run(form, JSON.stringify({ ...TYPED, content }));
+    drafts(hub.handle).save(2, form, { ...TYPED, content });
     const { status, text } = await bob.page(form);
     assert.equal(status, 200);
     assert.ok(text.length < 2.1e6, String(text.length));
@@ -256,7 +259,7 @@ test('a post whose markup became longer than a form holds can be opened, changed
   const content = '<a href="http://a.test/">"a" > \'b\' &amp;</a> '.repeat(5_000);
   const values = { ...TYPED, sourceId: String(sourceId), content, contentType: 'text/html' };
   const path = (await submitForm(hub, bob, '/write', values, [])).headers.get('location')?.replace(/\?.*/, '') ?? '';
-  const stored = (): string | undefined => hub.db.prepare<[], { html: string }>('html', 'SELECT content_html AS html FROM posts').get()?.html;
+  const stored = (): string | undefined => storedPosts(hub)[0]?.content;
   const before = stored() ?? '';
   assert.ok(before.length > LONGEST);
   const { text } = await bob.page(`${path}/edit`);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { countRows } from '../../support/kept-rows.ts';
 import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 import type { SentFile } from '../../support/uploads.ts';
 import { pdf } from '../../support/sample-files.ts';
@@ -20,7 +21,7 @@ function assertKept(status: number, text: string, wanted: number, message: RegEx
 
 function assertNothingStored(hub: Hub): void {
   assert.deepEqual(readdirSync(join(hub.dataDir, 'tmp')), []);
-  assert.equal(hub.db.prepare<[], { n: number }>('posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n, 0);
+  assert.equal(countRows(hub, 'posts'), 0);
 }
 
 test('too many files, or an infected one, are refused on the page with a message, and what was typed stays', async (t) => {

@@ -5,6 +5,7 @@ import { MINUTE } from '../../../src/platform/clock.ts';
 import { createRateLimitStore, type Limit } from '../../../src/platform/db/rate-limit-store.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
+import { countRows, writesSoFar } from '../../support/kept-rows.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
 
@@ -82,11 +83,10 @@ test('keys that limit nothing any more are removed, a batch at a time', (t) => {
   for (const who of ['a', 'b', 'c']) limits.take(LIMIT, who);
   passTime(1001);
   limits.take(LIMIT, 'fresh');
-  const count = () => db.prepare<[], { n: number }>('t', 'SELECT COUNT(*) AS n FROM rate_limits').get()?.n;
 
   assert.equal(limits.prune(2), 2);
   assert.equal(limits.prune(10), 1);
-  assert.equal(count(), 1);
+  assert.equal(countRows({ db }, 'rate_limits'), 1);
 });
 
 test('after ten failed sign-ins an address has to wait, and is told how long', async (t) => {
@@ -189,9 +189,8 @@ test('reading writes nothing, for anybody and for who is signed in, but that a m
   await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
   const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();
   await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` }); // the last use is noted now and then
-  const changes = hub.db.prepare<[], { n: number }>('t', 'SELECT total_changes() AS n');
   await ada.get('/posts/1'); // noted once, in the reading history
-  const walBefore = [hub.db.pragma('data_version'), changes.get()?.n];
+  const before = writesSoFar(hub);
 
   const paths = [
     '/', '/posts/1', '/sources', '/sources/1', '/api/posts', '/api/posts/1', '/api/sources', '/api/account',
@@ -203,5 +202,5 @@ test('reading writes nothing, for anybody and for who is signed in, but that a m
     await ada.get(path);
     await hub.anybody.get(path, { authorization: `Bearer ${token}` });
   }
-  assert.deepEqual([hub.db.pragma('data_version'), changes.get()?.n], walBefore);
+  assert.equal(writesSoFar(hub), before);
 });

@@ -10,6 +10,7 @@ import { route, type HubRequest } from '../../../src/platform/http/router.ts';
 import { startBareServer } from '../../support/bare-server.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
+import { retitlePosts } from '../../support/kept-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 
 const ROUTE = route('GET /x', 'public', 'x', () => noContent());
@@ -146,13 +147,12 @@ test('a commit of another connection is seen by the very next request', async (t
   const { hub } = await hubWithPost(t);
   const other = openDatabase(hub.config.databasePath);
   t.after(() => other.close());
-  const rename = other.prepare<[string]>('t', 'UPDATE posts SET title = ?');
 
   for (const path of ANONYMOUS_READS) {
     for (const title of [`First at ${path.length}`, `Second at ${path.length}`]) {
       await hub.anybody.get(path);
       await hub.anybody.get(path);
-      rename.run(title);
+      retitlePosts({ db: other }, title);
       const answer = await hub.anybody.get(path);
       assert.equal(answer.status, 200, path);
       assert.ok(answer.text.includes(title), `${path} shows ${title}`);
@@ -165,9 +165,10 @@ test('a commit of another process is seen by the very next request, also by its 
   const etag = (await hub.anybody.get('/api/posts')).headers.get('etag') ?? '';
   assert.equal((await hub.anybody.get('/api/posts', { 'if-none-match': etag })).status, 304);
 
-  const script = `const Database = require('better-sqlite3');
-    new Database(process.argv[1]).prepare("UPDATE posts SET title = 'From elsewhere'").run();`;
-  const run = spawnSync(process.execPath, ['-e', script, hub.config.databasePath], { cwd: hub.config.projectRoot });
+  const script = `import { openDatabase } from './src/platform/db/open-database.ts';
+    import { retitlePosts } from './test/support/kept-posts.ts';
+    retitlePosts({ db: openDatabase(process.argv[1]) }, 'From elsewhere');`;
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', script, hub.config.databasePath], { cwd: hub.config.projectRoot });
   assert.equal(run.status, 0, String(run.stderr));
   const answer = await hub.anybody.get('/api/posts', { 'if-none-match': etag });
   assert.equal(answer.status, 200);

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { backoff } from '../../../src/platform/jobs/finish-jobs.ts';
 import { LEASE } from '../../../src/platform/jobs/worker-queue.ts';
+import { addBallast, breakTable } from '../../support/kept-rows.ts';
 import { add, assertCountsAreTrue, claimOne, completeAll, START, startQueue, state } from '../../support/queue.ts';
 
 test('a released job is due at once with the attempt not counted, and keeps its place', (t) => {
@@ -89,17 +90,16 @@ test('completing a job and its effects are both done or neither', (t) => {
   assert.throws(() => queue.complete(job, halfway), /half-way/);
   assert.deepEqual([state(queue, job), effects()], ['running', []]);
 
-  db.exec(`CREATE TRIGGER refuse BEFORE INSERT ON effects BEGIN SELECT RAISE(ABORT, 'refused'); END`);
-  assert.throws(() => queue.complete(job, effect(job)), /refused/);
+  const repairEffects = breakTable({ db }, 'INSERT', 'effects');
+  assert.throws(() => queue.complete(job, effect(job)), /fault/);
   assert.deepEqual([state(queue, job), effects()], ['running', []]);
 
-  db.exec('DROP TRIGGER refuse');
-  db.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON jobs WHEN NEW.state = 'done'
-    BEGIN SELECT RAISE(ABORT, 'refused'); END`);
-  assert.throws(() => queue.complete(job, effect(job)), /refused/);
+  repairEffects();
+  const repairJobs = breakTable({ db }, 'UPDATE', 'jobs');
+  assert.throws(() => queue.complete(job, effect(job)), /fault/);
   assert.deepEqual([state(queue, job), effects()], ['running', []]);
 
-  db.exec('DROP TRIGGER refuse');
+  repairJobs();
   assert.equal(queue.complete(job, effect(job)), true);
   assert.deepEqual([state(queue, job), effects()], ['done', [job.id]]);
   assertCountsAreTrue(db);
@@ -137,8 +137,7 @@ test('a full disk loses nothing: what does not fit is not done, and work goes on
   for (let n = 0; n < 3; n++) add(queue);
   const [one, two, three] = queue.claim('k', 3);
   assert.ok(one && two && three);
-  db.exec('CREATE TABLE large (content BLOB NOT NULL) STRICT');
-  const large = () => db.exec('INSERT INTO large VALUES (randomblob(1000000))');
+  const large = () => void addBallast({ db }, 1_000_000);
   db.pragma(`max_page_count = ${Number(db.pragma('page_count'))}`);
 
   assert.throws(() => queue.complete(two, large), { code: 'SQLITE_FULL' });

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { workerTasks } from '../../../src/app/schedule.ts';
+import { alertDeliveries, TEST, TEST_MESSAGE } from '../../../src/features/alerts/alert-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { createHeartbeats, createScheduler, type Task } from '../../../src/platform/jobs/scheduler.ts';
 import { createLog } from '../../../src/platform/log.ts';
-import { numberIn } from '../../support/accounts.ts';
 import { startHub } from '../../support/hub.ts';
+import { breakTable, countRows } from '../../support/kept-rows.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -151,26 +152,25 @@ test('a process sees when another one last gave a sign of life', (t) => {
 
   assert.equal(web.lastSeen('worker'), 3_000);
   assert.equal(web.lastSeen('web'), null);
-  const row = db.prepare('row', 'SELECT program, started_at, seen_at FROM heartbeats').all();
-  assert.deepEqual(row, [{ program: 'worker', started_at: 1_000, seen_at: 3_000 }]);
+  assert.deepEqual([countRows({ db }, 'heartbeats'), web.lastStarted('worker')], [1, 1_000]);
 });
 
 test('a task of once a day runs once a day however often the worker starts, and again soon if it failed', async (t) => {
   const hub = await startHub(t);
   const { db, clock, log } = hub.handle;
-  const addOldAlert = (): void => db.exec(`INSERT INTO alert_deliveries (event, severity, title, body, suppressed, state,
-    created_at, finished_at) VALUES ('test', 'info', '', '', 0, 'delivered', 0, 0)`);
-  const oldAlerts = (): number => numberIn(hub, 'SELECT COUNT(*) FROM alert_deliveries');
+  const past = alertDeliveries({ db, clock: () => 0 });
+  const addOldAlert = (): void => past.markDelivered(past.create({ event: TEST, ...TEST_MESSAGE }), 1);
+  const oldAlerts = (): number => countRows(hub, 'alert_deliveries');
   const tasks = workerTasks(hub.handle).filter(({ name }) => name === 'remove old alerts');
   assert.equal(tasks.length, 1);
   const startWorker = () => createScheduler({ tasks, clock, log, onError: () => {} });
 
   addOldAlert();
-  db.exec("CREATE TRIGGER broken BEFORE DELETE ON alert_deliveries BEGIN SELECT RAISE(ABORT, 'broken'); END");
+  const repair = breakTable(hub, 'DELETE', 'alert_deliveries');
   let worker = startWorker();
   await worker.tick();
   assert.equal(oldAlerts(), 1);
-  db.exec('DROP TRIGGER broken');
+  repair();
   hub.passTime(HOUR);
   await worker.tick();
   assert.equal(oldAlerts(), 0, 'the run that failed did not count');

@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { createWorkerQueue, type WorkerQueue } from '../../../src/platform/jobs/worker-queue.ts';
+import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import { startProgram, type ChildProgram } from '../../support/child-program.ts';
-import { migratedDatabase, number } from '../../support/migrated-database.ts';
+import { jobEffects } from '../../support/job-effects.ts';
+import { storedJobs } from '../../support/kept-jobs.ts';
+import { migratedDatabase } from '../../support/migrated-database.ts';
+import { assertCountsAreTrue } from '../../support/queue.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const KILLS = 50;
@@ -14,9 +18,7 @@ const LEASE = 1_000; // ms
 
 function startFile(t: TestContext) {
   const { db, path } = migratedDatabase(t);
-  db.exec('CREATE TABLE effects (job_id INTEGER NOT NULL) STRICT');
-  db.exec('CREATE TABLE occupied (lane TEXT PRIMARY KEY) STRICT');
-  return { db, path, queue: createWorkerQueue(db, Date.now) };
+  return { db, path, queue: createWorkerQueue(db, Date.now), effects: jobEffects(db) };
 }
 
 type LaneOf = (n: number) => string | undefined;
@@ -46,20 +48,20 @@ test('four processes that claim 400 jobs at once get each job once', async (t) =
 });
 
 test('two processes never work in one lane at the same time', async (t) => {
-  const { db, path, queue } = startFile(t);
+  const { db, path, queue, effects } = startFile(t);
   enqueueMany(db, queue, 200, 'lane', (n) => `lane ${n % 3}`);
   const processes = [1, 2].map(() => startProgram(t, 'worker-process.ts', path, '60000'));
-  const open = () => number(db, `SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')`);
-  await waitUntil('all jobs have been tried', () => open() === 0);
+  const isOpen = () => storedJobs({ db }, 'lane').some(({ state }) => state === 'queued' || state === 'running');
+  await waitUntil('all jobs have been tried', () => !isOpen());
   await Promise.all(processes.map(({ end }) => end('SIGTERM')));
 
   assert.deepEqual(processes.map(({ errors }) => errors()), ['', '']);
-  assert.equal(number(db, `SELECT count(*) FROM jobs WHERE state = 'done' AND attempts = 1`), 200);
-  assert.equal(number(db, 'SELECT count(DISTINCT job_id) FROM effects'), 200);
+  assert.ok(storedJobs({ db }, 'lane').every(({ state, attempts }) => state === 'done' && attempts === 1));
+  assert.equal(new Set(effects.ids()).size, 200);
 });
 
 test('fifty kills of workers under load lose no job and double no effect', async (t) => {
-  const { db, path, queue } = startFile(t);
+  const { db, path, queue, effects } = startFile(t);
   let jobs = 0;
   const addJobs = (count: number) => {
     enqueueMany(db, queue, count, 'plain', (n) => (n % 4 === 0 ? `lane ${n % 64}` : undefined));
@@ -81,20 +83,20 @@ test('fifty kills of workers under load lose no job and double no effect', async
     await waitUntil('the worker is at work', () => victim.output().split('\n').length > 12, 20_000);
     await victim.end('SIGKILL');
     workers.push(start());
-    if (number(db, `SELECT count(*) FROM jobs WHERE state = 'queued'`) < MORE_JOBS) addJobs(MORE_JOBS);
+    if (queue.list({ state: 'queued', limit: MORE_JOBS }).length < MORE_JOBS) addJobs(MORE_JOBS);
   }
   addJobs(MORE_JOBS);
-  await waitUntil('all jobs are done', () => number(db, `SELECT count(*) FROM jobs WHERE state <> 'done'`) === 0);
+  const counters = createCounters(db);
+  await waitUntil('all jobs are done', () => counters.value('jobs', 'plain,done') === jobs);
   await Promise.all([web, ...workers].map(({ end }) => end('SIGTERM')));
 
-  assert.equal(number(db, 'SELECT count(DISTINCT job_id) FROM effects'), jobs, 'no job is lost');
-  assert.equal(number(db, 'SELECT count(*) FROM effects'), jobs, 'no effect is doubled');
-  const repeated = number(db, 'SELECT sum(attempts - 1) FROM jobs');
+  assert.equal(new Set(effects.ids()).size, jobs, 'no job is lost');
+  assert.equal(effects.ids().length, jobs, 'no effect is doubled');
+  const repeated = storedJobs({ db }, 'plain').reduce((sum, { attempts }) => sum + attempts - 1, 0);
   t.diagnostic(`${repeated} attempts were cut short by ${KILLS} kills among ${jobs} jobs`);
   assert.ok(repeated >= KILLS, 'the kills hit jobs at work');
   assert.equal(db.pragma('integrity_check'), 'ok');
-  assert.equal(number(db, `SELECT count(*) FROM counts WHERE metric = 'jobs' AND value <> 0`), 1, 'the kept counts are true');
-  assert.equal(number(db, `SELECT value FROM counts WHERE metric = 'jobs' AND label = 'plain,done'`), jobs);
+  assertCountsAreTrue(db);
   const { writes, errors } = JSON.parse(web.output());
   assert.ok(writes > 500, `another process wrote meanwhile (${writes})`);
   assert.deepEqual(errors, []);

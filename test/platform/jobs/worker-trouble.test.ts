@@ -154,7 +154,7 @@ test('at shutdown a job may still end well, one that does not is given back, and
 });
 
 test('a full disk stops neither the worker nor a job in hand: it goes on when there is space', async (t) => {
-  const large = () => hub.db.exec('INSERT INTO effects VALUES (1, randomblob(1000000))');
+  const large = () => hub.largeEffect();
   const hub = startWorker(t, {
     large: { run: async () => large },
     small: { run: async (job) => hub.effect(job) },
@@ -178,7 +178,7 @@ test('a full disk stops neither the worker nor a job in hand: it goes on when th
 });
 
 test('a failure that a full disk keeps from being recorded is recorded when there is space', async (t) => {
-  const large = () => hub.db.exec('INSERT INTO effects VALUES (1, randomblob(1000000))');
+  const large = () => hub.largeEffect();
   const run = () => Promise.reject(new Error('boom'));
   const hub = startWorker(t, { k: { run, failed: large } }, { realTime: true });
   hub.queue.enqueue({ kind: 'k', payload: {} });
