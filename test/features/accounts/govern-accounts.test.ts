@@ -49,7 +49,7 @@ test('an administrator gives another role, with their own password', async (t) =
   assert.equal(changed.status, 200, changed.text);
   assert.deepEqual(changed.json(), {
     id: 2, username: 'bob', displayName: 'bob', role: 'admin', createdAt: '2030-01-15T12:00:00.000Z',
-    disabled: false, sources: 0,
+    disabled: false, sources: 0, contentBytes: 0,
   });
   assert.deepEqual((await ada.get('/api/admin/accounts/2')).json(), changed.json());
   assert.equal((await bob.get('/api/admin/accounts')).status, 200);
