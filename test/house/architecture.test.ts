@@ -120,6 +120,11 @@ test('whether a time has passed is asked of hasPassed, but for times of senders 
   assert.deepEqual(offenders(mayCompare, /(\bnow|\bclock\(\)) - [\w.]+\)? [<>]/), []);
 });
 
+test('what features do in steps waits for turns (nextTurn), but for posts, which others wait for, and for the schedule', () => {
+  const withoutQueue = /^src\/platform\/|\/(ingest-posts|make-backup|note-deliveries)\.ts$/;
+  assert.deepEqual(offenders(withoutQueue, /\bsetImmediate\b/), []);
+});
+
 test('no statement replaces rows of a counted table, which would skip its delete triggers', () => {
   assert.deepEqual(offenders(/^$/, /\bREPLACE INTO (posts|sources|jobs)\b(?!_)/i), []);
 });
