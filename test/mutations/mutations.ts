@@ -3349,7 +3349,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a long export leaves others their turn',
     file: 'src/platform/http/reply.ts',
-    from: '    await nextTurn();',
+    from: '    await pause();',
     to: '',
     test: 'test/features/leaving/leaving.test.ts',
     name: 'a long export goes out in chunks, between which others have their turn',
