@@ -31,7 +31,7 @@ esac
 . scripts/find-node.sh
 
 case $task in
-  start) exec "$node" src/bin/start.ts "$@" ;;
+  start) exec "$node" --import=./src/bin/load-stripped.js src/bin/start.ts "$@" ;;
   dev) exec "$node" src/bin/start.ts --watch "$@" ;;
   bench) exec "$node" test/bench/run-bench.ts "$@" ;;
   test:mutations) exec "$node" test/mutations/run-mutations.ts "$@" ;;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: set-up.sh [FOLDER]
 # Installs what the hub needs, inside the project: a private Node unless the machine has 24.7 or newer, and the packages
-# of package-lock.json, with FOLDER also those of FOLDER/package-lock.json. Silent if nothing is missing. Never runs a
-# package's install script.
+# of package-lock.json, with FOLDER also those of FOLDER/package-lock.json. Strips the types of changed sources. Silent if
+# nothing is missing. Never runs a package's install script.
 
 set -eu
 case ${1-} in
@@ -41,8 +41,18 @@ install_packages() {
   cp "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
+# Saves each process of the hub 13 MiB and half the time to start. Without a folder to write to, each strips for itself.
+strip_types() {
+  [ ! -e .runtime/stripped/done ] || [ -n "$(find src -name '*.ts' -newer .runtime/stripped/done)" ] || return 0
+  mkdir -p .runtime/stripped 2>/dev/null && [ -w .runtime/stripped ] || return 0
+  "$node" --disable-warning=ExperimentalWarning src/bin/strip-types.ts
+}
+
 extra=${1-.}
-if [ -n "$node" ] && is_installed . && is_installed "$extra"; then exit 0; fi
+if [ -n "$node" ] && is_installed . && is_installed "$extra"; then
+  strip_types
+  exit 0
+fi
 
 # One set-up at a time: a second one waits, then finds everything done. Without flock there is no lock.
 mkdir -p .runtime
@@ -70,3 +80,4 @@ if [ -z "$node" ]; then
 fi
 install_packages .
 install_packages "$extra"
+strip_types

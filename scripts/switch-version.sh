@@ -124,6 +124,8 @@ switch_code() {
   for version in "$beside"/.runtime/node-*; do
     [ -h "$version" ] || [ ! -d "$version" ] || as_coder mv -- "$version" .runtime/ || return
   done
+  # Beside the stripped sources of the old version, which may come back.
+  [ ! -d "$beside/.runtime/stripped" ] || as_coder cp -R -- "$beside/.runtime/stripped" .runtime/
 }
 
 switch_code_back() {

@@ -1,15 +1,15 @@
 // Protects set-up on machines of all kinds: a Node that suits, packages once, and nothing half-done.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fakeMachine, nodeOf, PINNED, type FakeMachine } from '../support/fake-machine.ts';
 import { writeFiles } from '../support/temporary-project.ts';
 import { requireTool } from '../support/tools.ts';
 
-/** What is in .runtime, without the lock of set-up itself. */
+/** What is in .runtime, without the lock of set-up itself and the stripped sources. */
 function runtime({ folder }: FakeMachine): string[] {
-  return readdirSync(join(folder, '.runtime')).filter((name) => name !== 'set-up.lock');
+  return readdirSync(join(folder, '.runtime')).filter((name) => !['set-up.lock', 'stripped'].includes(name));
 }
 
 test('a machine with an old Node gets the pinned one in the project, a line that says so, and packages', async (t) => {
@@ -230,4 +230,20 @@ test('two set-ups at once do the work once, and both succeed', async (t) => {
   assert.deepEqual(outcomes.map(({ status }) => status), [0, 0, 0]);
   assert.deepEqual(machine.npmCalls().map((call) => call.split(' ')[0]).sort(), ['ci', 'pack']);
   assert.deepEqual(runtime(machine), [`node-${PINNED}`]);
+});
+
+test('types are stripped again when a source has changed, and not otherwise', async (t) => {
+  const machine = fakeMachine(t);
+  const times = join(machine.folder, 'times');
+  const strip = "import { appendFileSync, writeFileSync } from 'node:fs';\n" +
+    "writeFileSync('.runtime/stripped/done', '');\nappendFileSync('times', 'x');\n";
+  writeFiles(machine.folder, { 'src/bin/strip-types.ts': strip, 'src/a.ts': '' });
+  await machine.setUp();
+  await machine.setUp();
+  assert.equal(readFileSync(times, 'utf8'), 'x');
+
+  const soon = new Date(Date.now() + 1_000);
+  utimesSync(join(machine.folder, 'src/a.ts'), soon, soon);
+  await machine.setUp();
+  assert.equal(readFileSync(times, 'utf8'), 'xx');
 });

@@ -37,7 +37,7 @@ export function fakeMachine(t: TestContext): FakeMachine {
   install('uname', '#!/bin/sh\n[ "$1" = -s ] && echo Linux || echo x86_64\n');
   install('npm', fakeNpm(machine));
   const integrity = packFakeNode(machine);
-  writeFiles(folder, { 'scripts/node.lock': `linux-x64 ${PINNED} ${integrity}\n` });
+  writeFiles(folder, { 'scripts/node.lock': `linux-x64 ${PINNED} ${integrity}\n`, 'src/bin/strip-types.ts': '' });
 
   return {
     folder,

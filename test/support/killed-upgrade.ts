@@ -68,6 +68,7 @@ mkdir -p "$DATA_DIR/backups/b" && cp "$DATA_DIR/hub.db" "$DATA_DIR/backups/b/"
 echo "result=verified off-site=none name=b dir=$DATA_DIR/backups/b"\n`;
   writeFiles(at('author'), {
     '.gitignore': '.runtime/\nnode_modules/\n', 'scripts/backup.sh': backup, 'src/bin/launch.ts': '', 'src/bin/healthcheck.ts': '',
+    'src/bin/strip-types.ts': '',
   });
   git('author', 'init', '-q');
   const release = (version: string, files: Record<string, string> = {}): string => {

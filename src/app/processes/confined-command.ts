@@ -1,20 +1,13 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { timeOfBackup } from '../../features/backups/backup-name.ts';
 import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { nameBehindLinks } from '../../platform/files/granted-name.ts';
 import { chooseNames, type ReadablePath } from './grant-names.ts';
-
-/**
- * Environment of the hub's processes, for glibc. With one memory arena per thread, web was seen to grow to 400 MiB
- * instead of 280 while it hashed passwords and read files.
- */
-export const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
-
-/** How to start a program. */
-export type StartCommand = { name: string; file: string; args: string[] };
+import type { StartCommand } from './supervise.ts';
 
 /** The capabilities of this Node and this machine. */
 export type NodeFacts = {
@@ -58,7 +51,9 @@ const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/mountin
  * Parts of the project that a process may read. They contain no symbolic links. A link below a granted folder leads
  * out, such as those that upgrade.sh makes in .runtime, and fs.cpSync copies links to where they lead elsewhere.
  */
-const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'], files: ['package.json', '.env'] };
+const PROGRAM = {
+  folders: ['src', 'migrations', 'node_modules/better-sqlite3', '.runtime/stripped'], files: ['package.json', '.env'],
+};
 
 /** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
 const ONLINE_COMMANDS = ['alerts', 'rehearse'];
@@ -103,7 +98,7 @@ export function confinedCommand(config: Config, name: string, args: readonly str
   const needsNetwork = name !== 'hubctl' || ONLINE_COMMANDS.includes(args[0] ?? '');
   const access = { ...config, ...node, needsNetwork, mayWriteBackups: name === 'hubctl' };
   const flags = [...V8_FLAGS[name] ?? [], ...permissionFlags(access)];
-  return { name, file: node.execPath, args: [...flags, entrypoint(config.projectRoot, name), ...args] };
+  return { name, file: node.execPath, args: [...flags, ...entrypoint(config.projectRoot, name), ...args] };
 }
 
 /** The commands of hubctl whose next argument is a folder to read. */
@@ -125,7 +120,7 @@ export function verifyingCommand(
   const places = { projectRoot: PROJECT_ROOT, dataDir, backupDir, secretFiles };
   const folders = [path, resolve(node.cwd, folder)];
   const flags = permissionFlags({ ...places, folders, ...node, needsNetwork: false, mayWriteBackups: false });
-  return { name: 'hubctl', file: node.execPath, args: [...flags, entrypoint(PROJECT_ROOT, 'hubctl'), ...args] };
+  return { name: 'hubctl', file: node.execPath, args: [...flags, ...entrypoint(PROJECT_ROOT, 'hubctl'), ...args] };
 }
 
 /**
@@ -133,7 +128,7 @@ export function verifyingCommand(
  * other process and has no use for DATA_DIR. Sockets, also Unix ones, need no grant of their path.
  */
 export function bridgeCommand(projectRoot: string, args: readonly string[], node: NodeFacts): StartCommand {
-  const readable = ['src', 'package.json', '.env'].map((path) => join(projectRoot, path));
+  const readable = ['src', '.runtime/stripped', 'package.json', '.env'].map((path) => join(projectRoot, path));
   const flags = [
     '--max-old-space-size=64', // MiB; it holds chunks, never files
     '--permission',
@@ -141,13 +136,13 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
     ...networkFlags({ ...node, needsNetwork: true }),
   ];
   const name = 'clamd-bridge';
-  return { name, file: node.execPath, args: [...flags, entrypoint(projectRoot, name), ...args] };
+  return { name, file: node.execPath, args: [...flags, ...entrypoint(projectRoot, name), ...args] };
 }
 
 /** The same program restarted by tsx whenever one of its files changes; not confined, as tsx compiles and spawns. */
 export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): StartCommand {
   const tsx = join(projectRoot, 'node_modules/tsx/dist/cli.mjs');
-  return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', entrypoint(projectRoot, name)] };
+  return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', sourceOf(projectRoot, name)] };
 }
 
 /**
@@ -199,7 +194,13 @@ function withoutComma(path: string, cwd: string): string {
   return path.includes(',') ? relative(cwd, path) || '.' : path;
 }
 
-function entrypoint(projectRoot: string, name: string): string {
+/** The program, loaded as it was stripped by strip-types.ts: without Node's stripper it needs 13 MiB less. */
+function entrypoint(projectRoot: string, name: string): string[] {
+  const loader = pathToFileURL(join(projectRoot, 'src/bin/load-stripped.js'));
+  return [`--import=${loader.href}`, sourceOf(projectRoot, name)];
+}
+
+function sourceOf(projectRoot: string, name: string): string {
   return join(projectRoot, 'src/bin', `${name}.ts`);
 }
 

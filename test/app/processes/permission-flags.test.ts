@@ -145,6 +145,7 @@ test('every path has a flag of its own, because a path may hold a comma', () => 
     '--allow-fs-read=/srv/hub/migrations',
     '--allow-fs-read=/proc/self/mountinfo',
     '--allow-fs-read=/srv/hub/package.json',
+    '--allow-fs-read=/srv/hub/.runtime/stripped',
     '--allow-fs-read=/srv/hub/node_modules/better-sqlite3',
     '--allow-fs-write=/srv/hub/data',
   ]);
