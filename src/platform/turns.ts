@@ -45,6 +45,7 @@ export type Ticket = {
   enter(): Promise<void>; // resolves when the first turn begins, rejects with `full()` at the end of the queue
   again(): Promise<void>; // resolves when another turn begins
   isRunning(): boolean; // whether the turn that runs now belongs to this request
+  othersWait(): boolean; // whether any request waits for a turn
   charge(ms: number): void;
   now(): number;
 };
@@ -166,6 +167,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       enter: () => (isFull(client) ? Promise.reject(full()) : again()),
       again,
       isRunning: () => running === ticket,
+      othersWait: () => root.busy.size > 0,
       charge(ms) {
         charge(client, ms);
         if (running !== ticket) startedAt += ms; // not the work of the request whose turn it is
@@ -223,6 +225,11 @@ export function nextTurn(): Promise<void> {
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;
+}
+
+/** Whether any request waits for a turn, which may have more of the same work. Asked within a request. */
+export function othersWait(): boolean {
+  return tickets.getStore()?.othersWait() ?? false;
 }
 
 /** Returns a function that does the work later, outside of turns, at the charge of the request that asks now. */
