@@ -3,7 +3,7 @@ import { hasPassed, SECOND } from '../../platform/clock.ts';
 import { clientAddress, networksOf } from '../../platform/http/call-handler.ts';
 import type { Reply } from '../../platform/http/reply.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
-import { isOwnCheck } from './own-check.ts';
+import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 
 /** Requests in a second from one address or IPv6 /56; a /48 may send twice as many. */
 const A_SECOND = 100;
@@ -48,6 +48,9 @@ export function createProbes(now: () => number): Probes {
   };
 }
 
+/** The secret by which web knows the hub's own check. */
+export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(config.dataDir, log));
+
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
@@ -55,7 +58,7 @@ const probes = once((_hub: Hub) => createProbes(() => performance.now()));
  * is always admitted.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): void {
-  if (isOwnCheck(hub, headers)) return;
+  if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
   if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;
   throw metLimit(hub, 'probes', 1, 'Health and metrics are asked for too often.');

@@ -1,16 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
-import { errorFields } from '../../platform/log.ts';
+import { errorFields, type Log } from '../../platform/log.ts';
 import { newSecret } from '../../platform/secrets.ts';
-import { once, type Hub } from '../hub/hub.ts';
 
 /** The header by which `scripts/healthcheck.sh` shows that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
-/** The secret of this run of web. Without room for the file, checks are counted like other requests. */
-export const ownCheckSecret = once(({ config: { dataDir }, log }: Hub): string => {
+/** Makes the secret of this run of web. Without room for the file, checks are counted like other requests. */
+export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();
   try {
     rmSync(secretPath(dataDir), { force: true });
@@ -19,7 +17,7 @@ export const ownCheckSecret = once(({ config: { dataDir }, log }: Hub): string =
     log.warn('the secret of health checks was not stored', errorFields(error));
   }
   return secret;
-});
+}
 
 /** The secret of the running web process; undefined if there is none, or for an account that may not read it. */
 export function readOwnCheckSecret(dataDir: string): string | undefined {
@@ -34,12 +32,7 @@ function secretPath(dataDir: string): string {
   return join(dataDir, 'run', 'health-check-secret');
 }
 
-/** Whether a request shows that secret. */
-export function isOwnCheck(hub: Hub, headers: IncomingHttpHeaders): boolean {
-  return isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub));
-}
-
-/** Compares digests, which have equal lengths. */
+/** Whether a client knows the secret. Compares digests, which have equal lengths. */
 export function isSecret(sent: string | string[] | undefined, secret: string): boolean {
   return typeof sent === 'string' && timingSafeEqual(digest(sent), digest(secret));
 }
