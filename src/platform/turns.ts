@@ -30,8 +30,7 @@ const OF_ONE_OF_MANY = 10;
 const OF_KIND = 2_000;
 
 /** Short turns share a round of the event loop: so many, and none begins after so many ms of it. */
-const TURNS_OF_ROUND = 8;
-const ROUND = 1;
+const [TURNS_OF_ROUND, ROUND] = [8, 1];
 
 /** Kept answers need no turn while all together have taken no more ms than this in one round of the event loop. */
 const AHEAD = 5;
@@ -56,10 +55,8 @@ export type Ticket = {
 
 type Turns = {
   ticket(client: ClientGroups): Ticket;
-  /** Charges the client, in ms, for what needed no turn. */
-  charge(client: ClientGroups, ms: number): void;
-  /** Whether a kept answer may be sent at once. */
-  mayGoAhead(): boolean;
+  charge(client: ClientGroups, ms: number): void; // for what needed no turn
+  mayGoAhead(): boolean; // whether a kept answer may be sent at once
 };
 
 type TurnsOptions = {
@@ -119,9 +116,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   }
 
   function leave(own: Group): void {
-    for (let group = own; group.parent; group = group.parent) {
-      if (--group.waiting === 0) group.parent.busy.delete(group);
-    }
+    for (let one = own; one.parent; one = one.parent) if (--one.waiting === 0) one.parent.busy.delete(one);
   }
 
   /** No input is read between the turns of one round of the event loop. */
@@ -135,8 +130,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   }
 
   function begin(): void {
-    roundStartedAt ||= now();
-    if (now() - roundStartedAt > ROUND) return;
+    if (now() - (roundStartedAt ||= now()) > ROUND) return;
     halve();
     let group = root;
     while (group.busy.size > 0) {
@@ -189,18 +183,14 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     return ticket;
   }
 
-  function countAhead(ms: number): void {
-    ahead += ms;
-    if (isCounting) return;
-    isCounting = true;
-    defer(() => void ([ahead, isCounting] = [0, false]));
-  }
-
   return {
     ticket: createTicket,
     charge(client, ms) {
       charge(client, ms);
-      countAhead(ms);
+      ahead += ms;
+      if (isCounting) return;
+      isCounting = true;
+      defer(() => void ([ahead, isCounting] = [0, false]));
     },
     mayGoAhead: () => ahead < AHEAD,
   };

@@ -3061,8 +3061,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'between two requests the hub sees who has gone',
     file: 'src/platform/turns.ts',
-    from: 'if (root.busy.size > 0) schedule();',
-    to: 'if (root.busy.size > 0) { begin(); end(); }',
+    from: 'if (waiting > 0) schedule(Math.min(waiting, TURNS_OF_ROUND));',
+    to: 'if (waiting > 0) { turnsLeft = 1; begin(); end(); }',
     test: 'test/platform/http/gone-requests.test.ts',
     name: 'requests that come together take turns: each is answered, health before all of them, a kept page is made once',
   },
@@ -3093,8 +3093,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a queue has an end',
     file: 'src/platform/turns.ts',
-    from: '(isFull(client) ? Promise.reject(full()) : again())',
-    to: 'again()',
+    from: "(isFull(client) ? Promise.reject(full()) : wait('queue'))",
+    to: "wait('queue')",
     test: 'test/platform/turns.test.ts',
     name: 'a client’s queue ends at a thousand; where many wait, ten of every client still do',
   },
@@ -3205,8 +3205,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'long bodies are parsed in different turns',
     file: 'src/platform/http/body.ts',
-    from: 'if (body.length > LONG) await nextTurn();',
-    to: '',
+    from: '  if (body.length > LONG) await nextTurn();\n  const value',
+    to: '  const value',
     test: 'test/features/posts/long-posts.test.ts',
     name: 'of long bodies that are there at once, one is parsed in each turn',
   },

@@ -127,6 +127,34 @@ test('a request whose turn still runs goes on at once, and long work lets others
   assert.deepEqual(served.slice(2), ['203.0.113.2', 'step']);
 });
 
+test('a request that has begun goes on before another of its client begins, so that few are in work at once', async () => {
+  const { ask, run, served } = startTurns();
+  const long = (name: string) => async (): Promise<void> => {
+    for (let n = 0; n < 3; n++) {
+      await nextTurn();
+      served.push(name);
+    }
+  };
+  void ask(address(1), 1, long('a'));
+  void ask(address(1), 1, long('b'));
+  await run(8);
+  assert.deepEqual(served, ['203.0.113.1', 'a', 'a', 'a', '203.0.113.1', 'b', 'b', 'b']);
+});
+
+test('short turns share a round of the event loop, which ends after a millisecond of them', async () => {
+  const { ask, run, served } = startTurns();
+  askOften(ask, 20, address(1), 0.3);
+  await run(1);
+  assert.equal(served.length, 1, 'when it was planned, one request waited');
+  await run(1);
+  assert.equal(served.length, 1 + 4, 'none begins after more than a millisecond');
+  askOften(ask, 20, address(1), 0);
+  while (served.length < 20) await run(1);
+  const before = served.length;
+  await run(1);
+  assert.equal(served.length - before, 8);
+});
+
 test('work that others wait for runs at once, at the charge of who asked for it', async () => {
   const { ask, run, pass, served } = startTurns();
   let later = (): void => {};

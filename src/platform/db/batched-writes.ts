@@ -109,8 +109,9 @@ const LONG_BATCH_MS = 25;
 
 /**
  * Lets writes requested at the same time share one transaction, and so one fsync. It begins when a turn of the event
- * loop adds no item and no request waits for its turn, at the latest after GATHERING_MS. A write that throws is rejected alone; the others are committed. If the transaction
- * itself cannot be committed (full disk, lock), all its writes are rejected and nothing is stored.
+ * loop adds no item and no request waits for its turn, at the latest after GATHERING_MS. A write that throws is
+ * rejected alone; the others are committed. If the transaction itself cannot be committed (full disk, lock), all its
+ * writes are rejected and nothing is stored.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
   let waiting: Waiting<Item>[] = [];
