@@ -2,7 +2,7 @@
  * node src/bin/start.ts [--watch]
  * The whole hub in the foreground: has prepare.ts check and prepare everything, then runs web and worker. Ctrl-C or
  * SIGTERM stops both. --watch restarts them when a source file changes. This process lasts as long as the hub, so it
- * loads little: it needs 15 MiB instead of 80.
+ * loads little: it needs 35 MiB instead of 78.
  */
 import { join } from 'node:path';
 import { noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
