@@ -6,10 +6,10 @@ import { addNotes } from './accounts.ts';
 import type { Answer, Client } from './client.ts';
 import { cookieOf } from './client.ts';
 import type { Hub } from './hub.ts';
-import { number } from './migrated-database.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, writeForm } from './multipart.ts';
 import { sha256Of } from './sha256.ts';
 import { countRows, rowsOf } from './stored-rows.ts';
+import { assertUsageIsRight } from './stored-uploads.ts';
 
 export type SentFile = { filename: string; data: string | Buffer };
 export type Attachment = {
@@ -118,7 +118,7 @@ export function assertNothingKept({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>, 
   assert.deepEqual(openFilesIn(dataDir), []);
   assert.deepEqual(rowsOf({ db }, 'uploads', 'attachments'), [[], []]);
   assert.equal(countRows({ db }, 'posts'), posts);
-  assert.equal(number(db, 'SELECT COALESCE(SUM(bytes), 0) FROM upload_usage'), 0);
+  assertUsageIsRight({ db });
 }
 
 /** Every row has its file with the right bytes, and every file in its place a row. */

@@ -13,7 +13,7 @@ import { createClient } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { raise } from '../../support/receiver.ts';
-import { addFailedJob, putJob } from '../../support/stored-jobs.ts';
+import { addFailedJob, addJob } from '../../support/stored-jobs.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 type Job = { id: number; state: string; kind: string; subject: string | null; attempts: number; lastError: string | null };
@@ -67,7 +67,7 @@ test('of each list all that the page is about can be taken along, one JSON objec
     await ada.post('/api/invitations', { hours: 24, currentPassword: hub.password });
     noteError(hub.handle, new Error(`odd ${'!'.repeat(n)}`));
     raise(hub, n === 0 ? 'sync-failed' : 'space-low', 'a subject');
-    for (const state of ['failed', 'discarded'] as const) putJob(hub, { kind: 'sync-source', state });
+    for (const state of ['failed', 'discarded'] as const) addJob(hub, { kind: 'sync-source', state });
   }
   await hub.work();
 

@@ -7,7 +7,7 @@ import { raiseAlert } from '../../../src/features/alerts/raise-alerts.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { hubWithReceiver, passTime, raise, startReceiver, watch } from '../../support/receiver.ts';
-import { putJob } from '../../support/stored-jobs.ts';
+import { addJob } from '../../support/stored-jobs.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { hubWithWebhook, metric, publish } from '../../support/webhooks.ts';
 
@@ -60,7 +60,7 @@ test('10,000 synchronisations that fail for good make one message, which names a
   hub.db.pragma('synchronous = OFF'); // 10,000 transactions, and no power to be cut
   hub.db.write('jobs', () => {
     for (let id = 1; id <= FAILING; id++) {
-      putJob(hub, { kind: 'sync-source', payload: { sourceId: id }, dedupeKey: String(id), state: 'running' });
+      addJob(hub, { kind: 'sync-source', payload: { sourceId: id }, dedupeKey: String(id), state: 'running', attempts: 5 });
     }
   });
 

@@ -13,7 +13,7 @@ import type { Client } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { begin, query, restorableHub, restore } from '../../support/restore-hub.ts';
-import { addEmptyPosts, losePost } from '../../support/stored-posts.ts';
+import { addPosts, losePost } from '../../support/stored-posts.ts';
 import { removeRows } from '../../support/stored-rows.ts';
 import { addFiles, writePost, writer, type Attachment } from '../../support/uploads.ts';
 
@@ -79,7 +79,7 @@ test('accounts, tokens and invitations have new ids after a deletion as well', a
 
 /** The id that the next post gets. */
 function nextPost(db: Db): number {
-  return addEmptyPosts({ db }, 1, 1);
+  return addPosts({ db }, 1, 1)[0] ?? NaN;
 }
 
 test('after a restore of an older backup ids go on above all that were given since, deleted ones too', async (t) => {

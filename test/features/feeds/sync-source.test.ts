@@ -11,7 +11,7 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
-import { addEmptyPosts, failPost } from '../../support/stored-posts.ts';
+import { addPosts, failPost } from '../../support/stored-posts.ts';
 import { countRows, rowsOf } from '../../support/stored-rows.ts';
 
 type PostList = { items: { id: number; title: string; contentHtml: string; publishedAt: string; updatedAt: string }[] };
@@ -382,7 +382,7 @@ test('what a publisher makes very long is cut: titles, authors, addresses, conte
 
 test('a source with many posts is gone at once for readers, and its rows go in steps that let others write', async (t) => {
   const { hub, ada, id } = await followedFeed(t);
-  addEmptyPosts(hub, id, 2_000);
+  addPosts(hub, id, 2_000);
 
   assert.equal((await ada.delete(`/api/sources/${id}`)).status, 204);
   assert.equal((await ada.get(`/api/sources/${id}`)).status, 404);

@@ -5,7 +5,7 @@ import { drafts } from '../../../src/features/writing/draft-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 const YEAR = 365 * DAY;
 

@@ -13,8 +13,8 @@ import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { storedJobs } from '../../support/kept-jobs.ts';
-import { addBallast, countRows, rowsOf } from '../../support/kept-rows.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { addBallast, countRows, rowsOf } from '../../support/stored-rows.ts';
 import { standardEvent } from '../../support/signed-events.ts';
 import { empty, fill, setRoom } from '../../support/small-room.ts';
 import { formOf, sendForm } from '../../support/uploads.ts';
@@ -55,7 +55,7 @@ function assertNoRoom({ status, text, headers }: Answer): void {
 /** All that is in the database, but for counters. */
 function storedIn(hub: Hub): string {
   const tables = ['posts', 'sources', 'follows', 'read_marks', 'reading_history', 'sessions', 'api_tokens', 'error_events'];
-  return JSON.stringify(rowsOf(hub, tables));
+  return JSON.stringify(rowsOf(hub, ...tables));
 }
 
 test('64 MiB are kept, 5 % of a small disk, what removing the largest source needs, or what the setting says', () => {

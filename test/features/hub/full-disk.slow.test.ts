@@ -8,7 +8,7 @@ import type { Db } from '../../../src/platform/db/open-database.ts';
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { copyDatabase, fillDisk, startOnSmallDisk } from '../../support/small-disk.ts';
 
 const LONG_TITLE = 'A title of some length. '.repeat(8);

@@ -18,9 +18,9 @@ import { createClient, type Client } from '../../support/client.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { storedJobs } from '../../support/kept-jobs.ts';
-import { addPosts } from '../../support/kept-posts.ts';
-import { breakTable, countRows } from '../../support/kept-rows.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { addPosts } from '../../support/stored-posts.ts';
+import { failWrites, countRows } from '../../support/stored-rows.ts';
 import { begin, end } from '../../support/slow-request.ts';
 
 /** A name that nothing else in a database holds. */
@@ -388,7 +388,7 @@ test('much is removed in small steps, and a step that fails is done again later'
 
   const left = countRows(hub, 'notifications');
   assert.ok(left > 0 && left < 1000, `${left} are still to be removed`);
-  const repair = breakTable(hub, 'DELETE', 'notifications', 700);
+  const repair = failWrites(hub, 'DELETE', 'notifications', 700);
   await hub.work();
   assert.ok(countRows(hub, 'notifications') > 0);
   assert.notEqual(accounts(hub.handle).pseudonymOf(2), undefined);
@@ -422,7 +422,7 @@ test('a failure half-way leaves the account as it was', async (t) => {
   const hub = await startHub(t);
   await hub.person('ada');
   const bob = await hub.person('bob');
-  const repair = breakTable(hub, 'INSERT', 'audit_records');
+  const repair = failWrites(hub, 'INSERT', 'audit_records');
 
   assert.equal((await leave(hub, bob)).status, 500);
   assert.equal((await bob.get('/api/account')).status, 200);

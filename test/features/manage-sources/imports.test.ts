@@ -11,8 +11,8 @@ import { addFeed, itemsAt, leave } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { failJobs, storedJobs } from '../../support/kept-jobs.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { failJobs, storedJobs } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };

@@ -1,7 +1,8 @@
 // Protects offering and answering by the pages: without scripts, by keyboard, in a narrow window.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, numberIn } from '../../support/accounts.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { addNotes } from '../../support/accounts.ts';
 import { openBrowser, type Browser } from '../../support/browser.ts';
 import { startHub } from '../../support/hub.ts';
 import { follow, leave, path, submit } from '../../support/page-visits.ts';
@@ -53,7 +54,7 @@ test('a member is offered a source, finds it from every page and from the notifi
   await leave(browser, 'Decline', () => browser.press(ENTER));
   assert.equal(await path(browser), '/offers?said=offer-declined');
   assert.match(await browser.text('main'), /No open offers/);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 3'), 1);
+  assert.equal(sources(hub.handle).countOwned([3]).get(3), 1);
 
   await browser.become(hub.address, bob.cookies);
   await browser.goto(`${hub.address}/sources/2/transfer`);

@@ -9,7 +9,7 @@ import { addFeed, addNotes, itemsAt, offerTo } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { breakTable, countRows } from '../../support/kept-rows.ts';
+import { failWrites, countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type SourceList = { items: { id: number; kind: string; title: string; url?: string }[] };
@@ -196,7 +196,7 @@ test('as many feeds as one import takes are taken, one more is none', async (t) 
 test('an import that fails half-way adds nothing', async (t) => {
   const hub = await startHub(t);
   const ada = await hub.person('ada');
-  breakTable(hub, 'INSERT', 'feeds', 3);
+  failWrites(hub, 'INSERT', 'feeds', 3);
 
   const answer = await importOpml(
     ada,

@@ -18,7 +18,7 @@ import { addPost, backupHub } from '../../support/backup-hub.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { hubctl, hubctlOnTerminal } from '../../support/hubctl.ts';
-import { watchProgress } from '../../support/kept-jobs.ts';
+import { watchProgress } from '../../support/stored-jobs.ts';
 import { MIGRATIONS } from '../../support/migrated-database.ts';
 import { begin, restorableHub } from '../../support/restore-hub.ts';
 

@@ -5,6 +5,7 @@ import { DAY } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
+import { setAccount } from '../../support/stored-accounts.ts';
 import { hubWithWebhook, publish } from '../../support/webhooks.ts';
 
 type Shown = { id: number; title: string; followed?: boolean; webhook?: Record<string, unknown> };
@@ -25,7 +26,7 @@ test('a member sees with each source whether it is followed, in the list too; no
   assert.deepEqual([(await shown(bob, first)).followed, (await shown(bob, second)).followed], [false, true]);
   assert.equal((await shown(ada, second)).followed, true, 'whoever adds a source follows it');
   await hub.person('eve');
-  hub.db.exec(`UPDATE accounts SET role = 'admin' WHERE username = 'eve'`);
+  setAccount(hub, 'eve', { role: 'admin' });
   const answers = [
     await ada.patch(`/api/sources/${first}`, { title: 'One' }),
     await ada.post('/api/sources', { kind: 'native', title: 'Third' }),

@@ -13,7 +13,7 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import type { Hub } from '../../support/hub.ts';
 import { startHubProcess } from '../../support/hub-process.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { reply } from '../../support/origin.ts';
 import { githubEvent } from '../../support/signed-events.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -7,8 +7,8 @@ import { pointersOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { storedJobs } from '../../support/kept-jobs.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Source = {

@@ -6,7 +6,8 @@ import { sources } from '../../../src/features/sources/source-store.ts';
 import { addNotes, addPost, giveTo, itemsAt, offerTo } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { breakTable } from '../../support/kept-rows.ts';
+import { setAccount } from '../../support/stored-accounts.ts';
+import { failWrites } from '../../support/stored-rows.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { writePost } from '../../support/uploads.ts';
 import { makeWebhook } from '../../support/webhooks.ts';
@@ -121,7 +122,7 @@ test('only the owner and administrators may give a source away, and only to an a
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])) });
   const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
   await hub.person('dan');
-  hub.db.exec(`UPDATE accounts SET disabled_at = 1 WHERE username = 'dan'`);
+  setAccount(hub, 'dan', { disabledAt: 1 });
   const open = await addNotes(bob);
   const hidden = await addNotes(bob, 'Hidden', 'private');
   const feed = { kind: 'feed', url: `${origin.url}/feed`, visibility: 'private' };
@@ -149,7 +150,7 @@ test('a transfer that fails half-way changes nothing and tells nobody', async (t
   const ada = await hub.person('ada');
   const bob = await hub.person('bob');
   const sourceId = await addNotes(bob);
-  breakTable(hub, 'INSERT', 'notifications');
+  failWrites(hub, 'INSERT', 'notifications');
 
   assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' })).status, 500);
 

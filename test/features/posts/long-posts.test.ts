@@ -16,7 +16,7 @@ import { readingTerms, searchTerms } from '../../../src/features/posts/search-wo
 import { sendJson } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { randomMarkup } from '../../support/random-markup.ts';

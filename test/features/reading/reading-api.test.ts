@@ -14,8 +14,8 @@ import { addFeed, addNotes, addPost, itemsAt, sendJson } from '../../support/acc
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { type Hub, startHub } from '../../support/hub.ts';
-import { addPosts } from '../../support/kept-posts.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { addPosts } from '../../support/stored-posts.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithReader, submitForm } from '../../support/own-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 

@@ -6,7 +6,7 @@ import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { startHub } from '../../support/hub.ts';
-import { retitlePosts } from '../../support/kept-posts.ts';
+import { retitlePosts } from '../../support/stored-posts.ts';
 import { png } from '../../support/sample-files.ts';
 import { writePost } from '../../support/uploads.ts';
 

@@ -10,7 +10,7 @@ import type { Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import type { Hub } from '../../support/hub.ts';
-import { addPosts, storedPosts } from '../../support/kept-posts.ts';
+import { addPosts, storedPosts } from '../../support/stored-posts.ts';
 
 const ITEMS: Item[] = ['a', 'b', 'c', 'd', 'e'].map((guid) => ({ guid, date: 'Tue, 01 Jan 2030 10:00:00 GMT' }));
 

@@ -13,7 +13,7 @@ import { readingHistory } from '../../../src/features/reading/reading-history-st
 import { audit, COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { breakTable, countRows } from '../../support/kept-rows.ts';
+import { failWrites, countRows } from '../../support/stored-rows.ts';
 
 /** A hub with an administrator and one row of each kind for each of these ages in days. */
 async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string, string> = {}) {
@@ -122,7 +122,7 @@ test('a clock that jumps ahead and comes back neither stops nor repeats it', asy
 test('a run that was cut off goes on, and its record counts all that it removed', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
   notify(hub, 5_000);
-  const repair = breakTable(hub, 'DELETE', 'notifications', 3_000);
+  const repair = failWrites(hub, 'DELETE', 'notifications', 3_000);
 
   await assert.rejects(removeOldRows(hub.handle), /fault/);
   const left = rows(hub).notifications;
@@ -138,7 +138,7 @@ test('a run that was cut off goes on, and its record counts all that it removed'
 test('a run from the command line goes on with one that the worker has begun, and one record counts both', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
   notify(hub, 500);
-  const repair = breakTable(hub, 'DELETE', 'notifications', 300);
+  const repair = failWrites(hub, 'DELETE', 'notifications', 300);
   await assert.rejects(removeOldRows(hub.handle), /fault/);
   repair();
 

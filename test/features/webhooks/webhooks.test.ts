@@ -6,7 +6,7 @@ import { webhooks } from '../../../src/features/webhooks/webhook-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { publicTitles } from '../../support/accounts.ts';
 import { countCalls } from '../../support/count-calls.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
 import { githubEvent, standardEvent } from '../../support/signed-events.ts';
 import { eventBody, eventOf, hubWithWebhook, makeWebhook, metric, publish, sendEvent } from '../../support/webhooks.ts';

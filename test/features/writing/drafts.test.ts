@@ -6,8 +6,8 @@ import { DAY } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, leave } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import type { Hub } from '../../support/hub.ts';
-import { storedPosts } from '../../support/kept-posts.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { storedPosts } from '../../support/stored-posts.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 
 /** For the source of bob, who comes after ada. */

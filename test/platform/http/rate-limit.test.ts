@@ -5,7 +5,7 @@ import { MINUTE } from '../../../src/platform/clock.ts';
 import { createRateLimitStore, type Limit } from '../../../src/platform/db/rate-limit-store.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { countRows, writesSoFar } from '../../support/kept-rows.ts';
+import { countRows, writesSoFar } from '../../support/stored-rows.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
 

@@ -10,7 +10,7 @@ import { route, type HubRequest } from '../../../src/platform/http/router.ts';
 import { startBareServer } from '../../support/bare-server.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { retitlePosts } from '../../support/kept-posts.ts';
+import { retitlePosts } from '../../support/stored-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 
 const ROUTE = route('GET /x', 'public', 'x', () => noContent());
@@ -166,7 +166,7 @@ test('a commit of another process is seen by the very next request, also by its 
   assert.equal((await hub.anybody.get('/api/posts', { 'if-none-match': etag })).status, 304);
 
   const script = `import { openDatabase } from './src/platform/db/open-database.ts';
-    import { retitlePosts } from './test/support/kept-posts.ts';
+    import { retitlePosts } from './test/support/stored-posts.ts';
     retitlePosts({ db: openDatabase(process.argv[1]) }, 'From elsewhere');`;
   const run = spawnSync(process.execPath, ['--input-type=module', '-e', script, hub.config.databasePath], { cwd: hub.config.projectRoot });
   assert.equal(run.status, 0, String(run.stderr));
