@@ -3,9 +3,9 @@
  * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
  */
 import {
-  bridgeCommand, confinedCommand, FEW_ARENAS, folderToRead, makeDataFolderOrExit, needsDataFolder, nodeFacts,
-  type StartCommand, verifyingCommand,
+  bridgeCommand, confinedCommand, folderToRead, makeDataFolderOrExit, needsDataFolder, nodeFacts, verifyingCommand,
 } from '../app/processes/confined-command.ts';
+import { FEW_ARENAS, type StartCommand } from '../app/processes/supervise.ts';
 import { configOrExit, loadConfigOrExit, PROJECT_ROOT } from '../features/hub/read-config.ts';
 
 const PROGRAMS = ['web', 'worker', 'hubctl', 'clamd-bridge'];

@@ -15,7 +15,7 @@ import { noteRuns } from '../../src/features/sources/note-runs.ts';
 import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY, MINUTE } from '../../src/platform/clock.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import { addNotes, addPost, leave, sendJson } from '../support/accounts.ts';
+import { addNotes, addPost, leave, offerTo, sendJson } from '../support/accounts.ts';
 import { optionsFor } from '../support/backup-hub.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { startHub, type Hub } from '../support/hub.ts';
@@ -25,7 +25,7 @@ import { begin } from '../support/restore-hub.ts';
 import { addJob } from '../support/stored-jobs.ts';
 import { newestId } from '../support/stored-rows.ts';
 import { addFiles } from '../support/uploads.ts';
-import { eventOf, makeWebhook, sendEvent } from '../support/webhooks.ts';
+import { eventOf, makeWebhook, metric, sendEvent } from '../support/webhooks.ts';
 
 type Entry = (typeof TABLES)[TableName];
 const ENTRIES = Object.entries(TABLES) as [TableName, Entry][];
@@ -75,6 +75,7 @@ async function hubWithEverything(t: TestContext) {
   await bob.post('/api/invitations', confirmed);
   await bob.form('/settings/preferences', { density: 'compact', textSize: 'normal' });
   const [hers, his] = [await addNotes(ada, 'Hers'), await addNotes(bob, 'His')];
+  assert.ok(await offerTo(bob, await addNotes(bob, 'Offered'), 'somebody'));
   const hook = await makeWebhook(bob);
   await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', { id: 'a', content_html: 'x' }));
   await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.deleted', { id: 'b' }));
@@ -158,8 +159,7 @@ const refused: string[] = [];
 
 /** Does it until the hub refuses, with this status and label; never more often than the bound allows. */
 async function untilRefused(hub: Hub, most: number, [status, label]: [number, string], act: (n: number) => Promise<{ status: number }>): Promise<void> {
-  const refusals = async (): Promise<string | undefined> => new RegExp(`refused_total\\{limit="${label}"\\} (\\d+)`)
-    .exec((await hub.anybody.get('/api/metrics')).text)?.[1];
+  const refusals = (): Promise<number> => metric(hub, `service_limits_refused_total{limit="${label}"}`);
   const before = await refusals();
   for (let n = 0; n <= most; n++) {
     const answer = await act(n);

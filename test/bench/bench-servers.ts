@@ -2,7 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { confinedCommand, FEW_ARENAS, nodeFacts } from '../../src/app/processes/confined-command.ts';
+import { confinedCommand, nodeFacts } from '../../src/app/processes/confined-command.ts';
+import { FEW_ARENAS } from '../../src/app/processes/supervise.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 
 export type RunningServer = { name: string; port: number; pid: number; stop(): Promise<void> };

@@ -64,7 +64,8 @@ export async function benchSync(feeds = FEEDS): Promise<BenchRow[]> {
   }
 }
 
-function feedUrl(server: Server, index: number): string {
+/** The address of a feed of that server, on a host of its own. */
+export function feedUrl(server: Server, index: number): string {
   const { port } = server.address() as AddressInfo;
   const host = `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
   return `http://${host}:${port}/${index % 2 === 0 ? 'changed' : 'unchanged'}/${index}`;
@@ -76,29 +77,32 @@ const ITEMS = Array.from({ length: 15 }, (_, index) => `<item>
   <link>https://example.org/${index}</link><pubDate>Mon, 0${1 + (index % 9)} Jan 2024 10:00:00 GMT</pubDate>
   <description>&lt;p&gt;${SENTENCE.repeat(10)}&lt;/p&gt;</description></item>`).join('');
 
-function answer(req: IncomingMessage, res: ServerResponse): void {
+/** Sends a feed, or says that it is unchanged. */
+export function answer(req: IncomingMessage, res: ServerResponse): void {
   if (req.url?.startsWith('/unchanged/')) return void res.writeHead(304, { etag: '"1"' }).end();
   res.writeHead(200, { 'content-type': 'application/rss+xml', etag: '"1"' });
   const head = `<title>Feed ${req.url}</title><link>https://example.org/</link>`;
   res.end(`<rss version="2.0"><channel>${head}${ITEMS}</channel></rss>`);
 }
 
-function follow(db: Db, urls: string[]): void {
+/** Makes a hub's database whose only account has these feeds, due at `nextSyncAt`. */
+export function follow(db: Db, urls: string[], nextSyncAt = 1): void {
   migrate(db, readMigrations(MIGRATIONS), Date.now);
   db.exec(`INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
     VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0)`);
-  const source = db.prepare<[number]>('source', `
+  const source = db.prepare<[number, number]>('source', `
     INSERT INTO sources (id, owner_id, kind, title, next_sync_at, created_at, updated_at)
-    VALUES (?, 1, 'feed', 'Feed', 1, 0, 0)`);
+    VALUES (?, 1, 'feed', 'Feed', ?, 0, 0)`);
   const feed = db.prepare<[number, string, string]>('feed', `
     INSERT INTO feeds (source_id, url, host, etag) VALUES (?, ?, ?, '"1"')`);
   db.transaction('follow', () => urls.forEach((url, index) => {
-    source.run(index + 1);
+    source.run(index + 1, nextSyncAt);
     feed.run(index + 1, url, new URL(url).host);
   }))();
 }
 
-async function untilSynced(db: Db, feeds: number): Promise<void> {
+/** Resolves once so many synchronisations are counted. */
+export async function untilSynced(db: Db, feeds: number): Promise<void> {
   const done = db.prepare<[], { value: number }>('runs',
     `SELECT SUM(value) AS value FROM counts WHERE metric = 'sync_runs_total'`);
   while ((done.get()?.value ?? 0) < feeds) await sleep(20);

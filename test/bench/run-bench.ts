@@ -23,6 +23,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   backup: async () => (await import('./bench-backup.ts')).benchBackup(),
   restic: async () => (await import('./bench-restic.ts')).benchRestic(),
   start: async () => (await import('./bench-start.ts')).benchStart(),
+  memory: async () => (await import('./bench-memory.ts')).benchMemory(),
 };
 
 /** What a bench cannot do without, where it is not there. */

@@ -117,14 +117,14 @@ test('a real web process is looked at while it stands still: no byte of its file
 });
 
 test('status and doctor name the pending migration and what to do, and say all that the schema allows', async (t) => {
-  const { dataDir, db } = makeHub(t, 1);
+  const { dataDir, db } = makeHub(t, 2);
   db.close();
   const whole = makeHub(t, 0);
   whole.db.close();
   for (const command of ['status', 'doctor']) {
     const { status, stdout } = await hubctl(dataDir, command);
     assert.equal(status, 1);
-    assert.match(stdout, new RegExp(`^WARN Schema: 1 pending\\n {5}The database lacks migration ${LAST?.version} \\(${LAST?.name}\\)\\. ` +
+    assert.match(stdout, new RegExp(`^WARN Schema: 2 pending\\n {5}The database lacks migrations 19 \\(sources_usage\\) to ${LAST?.version} \\(${LAST?.name}\\)\\. ` +
       'Make a backup \\(\\./scripts/backup\\.sh\\)\\. Then start the hub, ' +
       'restart it if it runs, or run \\./scripts/hubctl migrate\\.$', 'm'));
     assert.match(stdout, /^ok {3}Sources: none yet$/m);

@@ -19,7 +19,7 @@ async function hubWithNotifications(t: TestContext, env: Record<string, string> 
   t.after(() => db.close());
   const accountId = addAccount({ db }, 'ada', 'admin');
   for (const age of [80, 100]) {
-    notifications({ db, clock: () => Date.now() - age * DAY }).add({ accountId, kind: 'test', title: 'x', path: '/' });
+    notifications({ db, clock: () => Date.now() - age * DAY }).add({ accountId, kind: 'test', title: `${age} days ago`, path: '/' });
   }
   return { run, count: () => countRows({ db }, 'notifications'), db };
 }

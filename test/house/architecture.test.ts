@@ -1,7 +1,7 @@
 // Protects the house: arrows that point one way, no circles, SQL with its owner, one list of each thing.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { test } from 'node:test';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { ARROWS, circles, folderArrows, folderOf, IMPORTS, SOURCES } from '../support/source-tree.ts';
@@ -103,6 +103,16 @@ test('a store holds SQL alone: it reads no markup, but for cutting texts, and ma
 
 test('every store is opened before a process says that it is up: only commands load files late', () => {
   assert.deepEqual(offenders(/^src\/commands\//, /\bimport\(/), []);
+});
+
+test('what supervises the hub for as long as it runs loads few files, and no database', () => {
+  const loaded = new Set(['src/bin/start.ts']);
+  for (const name of loaded) {
+    const code = SOURCES.find((file) => file.name === name)?.code ?? '';
+    const types = new Set([...code.matchAll(/^import type [^;]* from '([^']+)'/gm)].map(([, target = '']) => posix.join(posix.dirname(name), target)));
+    for (const { file, target } of ARROWS) if (file === name && !types.has(target)) loaded.add(target);
+  }
+  assert.ok(loaded.has('src/app/processes/supervise.ts') && loaded.size <= 16, [...loaded].join(' '));
 });
 
 test('the environment is read in entrypoints only, the clock and chance there and where processes start', () => {

@@ -2767,6 +2767,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'rules and dashboard name only metrics and label values that the hub has',
   },
   {
+    promise: 'a signal ends what prepares the data',
+    file: 'src/app/processes/start-preparation.ts',
+    from: '    child.kill();\n',
+    to: '',
+    test: 'test/app/processes/start.slow.test.ts',
+    name: 'a signal ends at once what still prepares the data, and nothing is started',
+  },
+  {
     promise: 'the data of the hub is for its own account alone',
     file: 'src/bin/start.ts',
     from: 'process.umask(0o077);',
@@ -3349,7 +3357,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a long export leaves others their turn',
     file: 'src/platform/http/reply.ts',
-    from: '    await nextTurn();',
+    from: '    await pause();',
     to: '',
     test: 'test/features/leaving/leaving.test.ts',
     name: 'a long export goes out in chunks, between which others have their turn',

@@ -129,7 +129,7 @@ test('a process whose standard error is gone works on and stops when it is told 
   web.child.stderr?.destroy();
 
   for (const until = performance.now() + 400; performance.now() < until;) { // longer than lines wait to be written
-    assert.equal((await createClient(address).get('/api/health')).status, 200);
+    assert.equal((await createClient(address).get('/api/posts')).status, 200);
   }
   web.child.kill('SIGTERM');
   await waitUntil('it has ended', () => web.child.exitCode !== null, 10_000);

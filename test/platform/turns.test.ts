@@ -1,7 +1,9 @@
 // Protects the rule of turns: who has used least of the main thread lately goes first, and nobody waits without end.
 import assert from 'node:assert/strict';
 import { setImmediate as round } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { inChunks } from '../../src/platform/http/reply.ts';
 import { charged, createTurns, nextTurn, ownTurn, withTicket, type ClientGroups } from '../../src/platform/turns.ts';
 
 const address = (n: number): ClientGroups => ['network', `203.0.113.${n}`];
@@ -136,6 +138,25 @@ test('work that others wait for runs at once, at the charge of who asked for it'
   void ask(address(2), 1);
   await run(2);
   assert.deepEqual(served.slice(2), ['203.0.113.2', '203.0.113.1']);
+});
+
+test('a long answer is made in the turns of its request, also after the socket has taken the first bytes', async () => {
+  const { ask, run, served } = startTurns();
+  const pieces = function* () {
+    for (let n = 0; n < 3; n++) {
+      served.push('piece');
+      yield 'x'.repeat(20_000);
+    }
+  };
+  let stream: Readable | undefined;
+  void ask(address(1), 0, async () => void (stream = inChunks(pieces())));
+  await run(1);
+  stream?.resume(); // outside of the request
+  await round();
+  assert.deepEqual(served, ['203.0.113.1', 'piece']);
+  await run(1);
+  assert.deepEqual(served, ['203.0.113.1', 'piece', 'piece']);
+  stream?.destroy();
 });
 
 test('what was used long ago counts no more', async () => {

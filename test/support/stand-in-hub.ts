@@ -35,8 +35,11 @@ setInterval(() => undefined, 1_000);
 for (const end of ['SIGTERM', 'disconnect']) process.on(end, () => process.exit(0));
 `;
 const PREPARE = `
+import { writeFileSync } from 'node:fs';
 import type { Config } from '../../features/hub/read-config.ts';
 export function prepareHub(config: Config) {
+  writeFileSync(config.dataDir + '/prepare.pid', String(process.pid));
+  while (process.env.ENDLESS);
   if (process.env.UNSAFE) throw new Error('migration 2 is not safe: run scripts/hubctl migrate');
   return config.baseUrl + '/join/abc';
 }
@@ -73,7 +76,7 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-/** The process id of web or worker, which may have ended since. */
+/** The process id of web, worker or what prepares them (`prepare`), which may have ended since. */
 export function pidOf(folder: string, name: string): number {
   return Number(readFileSync(join(folder, 'data', `${name}.pid`), 'utf8'));
 }

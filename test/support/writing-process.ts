@@ -1,13 +1,13 @@
 // Writes to the file named in its arguments all the time in short transactions, as the web process does. On SIGTERM
 // prints as JSON how often, and what went wrong.
 import { openDatabase } from '../../src/platform/db/open-database.ts';
-import { createCounters } from '../../src/platform/metrics/counters.ts';
+import { createRateLimitStore } from '../../src/platform/db/rate-limit-store.ts';
 
 const db = openDatabase(process.argv[2] ?? '');
-const counters = createCounters(db);
+const limits = createRateLimitStore(db, Date.now);
 const request = db.transaction('request', (n: number) => {
-  counters.add('a', `${n % 50}`, 1);
-  counters.add('b', `${n % 70}`, 1);
+  limits.take({ name: 'a', burst: 1_000_000, everyMs: 1 }, `${n % 50}`);
+  limits.take({ name: 'b', burst: 1_000_000, everyMs: 1 }, `${n % 70}`);
 });
 const errors: string[] = [];
 let writes = 0;

@@ -6,15 +6,7 @@ import { isInside } from '../../features/hub/settings.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { nameBehindLinks } from '../../platform/files/granted-name.ts';
 import { chooseNames, type ReadablePath } from './grant-names.ts';
-
-/**
- * Environment of the hub's processes, for glibc. With one memory arena per thread, web was seen to grow to 400 MiB
- * instead of 280 while it hashed passwords and read files.
- */
-export const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
-
-/** How to start a program. */
-export type StartCommand = { name: string; file: string; args: string[] };
+import type { StartCommand } from './supervise.ts';
 
 /** The capabilities of this Node and this machine. */
 export type NodeFacts = {

@@ -33,14 +33,9 @@ function problemOf(worker: NonNullable<HealthAnswer>['worker']): string | null {
   return typeof seconds === 'number' ? `the worker was last seen ${seconds} seconds ago` : 'the worker was never seen';
 }
 
-/** Resolves to true once the hub at the address is ready, to false when `signal` aborts before that. */
-export async function waitForHealth(address: string, signal: AbortSignal): Promise<boolean> {
-  while (!signal.aborted) {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(5 * SECOND)]);
-    if ((await askReadiness(address, limit)).problem === null) return true;
-    await delay(POLL, undefined, { signal }).catch(() => undefined);
-  }
-  return false;
+/** Resolves once the hub at the address is ready. */
+export async function waitForHealth(address: string): Promise<void> {
+  while ((await askReadiness(address, AbortSignal.timeout(5 * SECOND))).problem !== null) await delay(POLL);
 }
 
 function reason(error: unknown): string {
@@ -49,7 +44,9 @@ function reason(error: unknown): string {
 }
 
 /** The one message of web to its parent process: where it listens, or why it cannot. */
-export type WebMessage = { listening: { host: string; port: number } } | { failed: string };
+export type WebMessage = Listening | { failed: string };
+
+export type Listening = { listening: { host: string; port: number } };
 
 /** Whether a message of a child process is a WebMessage; other programs may send anything. */
 export function isWebMessage(message: unknown): message is WebMessage {

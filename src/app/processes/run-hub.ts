@@ -2,17 +2,14 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isRestoreOpen, isRestoreUnderWay } from '../../features/backups/restore-state.ts';
-import { localAddress, type Config } from '../../features/hub/read-config.ts';
-import { confinedCommand, watchedCommand, type NodeFacts } from './confined-command.ts';
-import { isWebMessage, waitForHealth } from './readiness.ts';
+import { isWebMessage, type Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
-import { supervise, type Ending } from './supervise.ts';
+import { supervise, type Ending, type StartCommand } from './supervise.ts';
 
 type RunHubOptions = {
-  node: NodeFacts;
+  cwd: string;
   env: Record<string, string | undefined>;
-  watch: boolean; // restart on change; tsx keeps web's messages to itself, so that the port must be a fixed one
-  onReady: (address: string) => void; // web is healthy; the address is the one on this machine
+  onListening: (message: Listening) => void; // what web says then
 };
 
 const POLL = 250; // ms
@@ -27,20 +24,18 @@ const PAUSED = 'the hub makes way';
  * Runs web and worker until a signal or until one of them ends. Resolves to null after a stop that was asked for,
  * otherwise to a line that says why it ended.
  */
-export async function runHub(config: Config, { node, env, watch, onReady }: RunHubOptions): Promise<string | null> {
-  const { promise: listening, resolve } = Promise.withResolvers<string>();
+export async function runHub(
+  commands: readonly StartCommand[], { cwd, env, onListening }: RunHubOptions,
+): Promise<string | null> {
   let failure: string | undefined;
 
   const onMessage = (name: string, message: unknown): void => {
     if (name !== 'web' || !isWebMessage(message)) return;
     if ('failed' in message) failure = message.failed;
-    else resolve(localAddress(message.listening.host, message.listening.port));
+    else onListening(message);
   };
 
-  const commands = ['web', 'worker'].map((name) =>
-    watch ? watchedCommand(config, name, node) : confinedCommand(config, name, [], node),
-  );
-  const supervision = supervise(commands, { cwd: node.cwd, env, onMessage });
+  const supervision = supervise(commands, { cwd, env, onMessage });
   const ignoreSignals = onStopSignals(supervision.stop, supervision.kill);
   let isPaused = false;
   const pause = (): void => {
@@ -48,15 +43,7 @@ export async function runHub(config: Config, { node, env, watch, onReady }: RunH
     supervision.stop();
   };
   process.on(PAUSE_SIGNAL, pause);
-  if (watch) resolve(localAddress(config.host, config.port));
-
-  const over = new AbortController();
-  void listening.then(async (address) => {
-    if (await waitForHealth(address, over.signal)) onReady(address);
-  });
-
   const ending = await supervision.ended;
-  over.abort();
   ignoreSignals();
   process.off(PAUSE_SIGNAL, pause);
   return isPaused ? PAUSED : describeEnding(ending, failure);

@@ -89,7 +89,7 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
   audit(hub, 'source.offered', by, { kind: 'source', id, name: title }, toFollower ? {} : { to: account.id });
   const event = { kind: 'source.offered' };
   notifications(hub).add({
-    ...event, accountId: account.id, title: `“${title}” is offered to you`, path: offersPath(id),
+    ...event, accountId: account.id, senderId: by.viewer.id, title: `“${title}” is offered to you`, path: offersPath(id),
   });
   for (const accountId of new Set([by.viewer.id, source.ownerId])) {
     const told = `“${title}” is offered to someone; nothing changes until they accept`;
@@ -126,7 +126,7 @@ function notifyTransferred(hub: Hub, source: Source, newOwnerId: number, senderI
   const advice = kind === 'webhook' ? '. Create a new secret for it: the previous owner knows the current one' : '';
   const event = 'source.transferred';
   const tell = (accountId: number, whose: string, path: string): void =>
-    notifications(hub).add({ accountId, kind: event, title: `“${title}” now belongs to ${whose}`, path });
+    notifications(hub).add({ accountId, senderId, kind: event, title: `“${title}” now belongs to ${whose}`, path });
   for (const accountId of new Set([ownerId, senderId])) tell(accountId, 'someone else', '/sources');
   tell(newOwnerId, `you${advice}`, `/sources/${id}`);
 }

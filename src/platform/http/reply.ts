@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import http from 'node:http';
 import { Readable } from 'node:stream';
 import { nextTurn } from '../turns.ts';
@@ -122,17 +123,18 @@ const CHUNK = 16_384;
 
 /** A text of any length that is made while it is sent. The event loop runs between its chunks. */
 export function inChunks(pieces: Iterable<string>): Readable {
-  return Readable.from(chunksOf(pieces));
+  return Readable.from(chunksOf(pieces, AsyncLocalStorage.bind(nextTurn)));
 }
 
-async function* chunksOf(pieces: Iterable<string>): AsyncGenerator<string> {
+/** `pause` is bound to the request: a socket that takes more bytes knows no request. */
+async function* chunksOf(pieces: Iterable<string>, pause: () => Promise<void>): AsyncGenerator<string> {
   let chunk = '';
   for (const piece of pieces) {
     chunk += piece;
     if (chunk.length < CHUNK) continue;
     yield chunk;
     chunk = '';
-    await nextTurn(); // else a stream goes on for as long as the socket takes what it is given
+    await pause(); // else a stream goes on for as long as the socket takes what it is given
   }
   if (chunk) yield chunk;
 }

@@ -195,13 +195,22 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions): (req: Inc
     const shown = `${cookie}\n${authorization}\n${String(headers['x-forwarded-for'])}`;
     const [known, at] = [last.get(socket), performance.now()];
     if (known?.shown === shown && !hasPassed(known.at, CLIENT_KNOWN, at)) return known.groups;
-    const account = isAnonymous(req) ? undefined : accountOf(req);
+    const account = isAnonymous(req) ? undefined : accountIfReadable(req);
     const groups = account === undefined
       ? groupsOf(clientAddress(socket.remoteAddress, headers, trustedProxies))
       : ['member', String(account)] as const;
     last.set(socket, { shown, at, groups });
     return groups;
   };
+
+  /** A database that cannot be read is reported when the request is answered. */
+  function accountIfReadable(req: IncomingMessage): number | undefined {
+    try {
+      return accountOf(req);
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 /** Sends an answer without a body and ends the connection. */

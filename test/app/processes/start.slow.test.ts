@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { isRunning, runProgram } from '../../support/run-program.ts';
 import { exit, pidOf, ready, standInProject, startHub } from '../../support/stand-in-hub.ts';
 import { writeFiles } from '../../support/temporary-project.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   test(`the hub prints where it runs and the set-up link, and ${signal} stops both processes`, async (t) => {
@@ -68,6 +69,25 @@ test('what stops the preparation is printed as it is, and nothing is started', a
   assert.equal(await exit(hub), 1);
   assert.equal(hub.stderr(), 'migration 2 is not safe: run scripts/hubctl migrate\n');
   assert.ok(!existsSync(join(hub.folder, 'data/web.pid')));
+});
+
+test('a signal ends at once what still prepares the data, and nothing is started', async (t) => {
+  const hub = startHub(t, standInProject(t), { PORT: '0', ENDLESS: '1' });
+  const written = join(hub.folder, 'data/prepare.pid');
+  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+
+  hub.child.kill('SIGTERM');
+
+  assert.equal(await exit(hub), 0);
+  assert.ok(!isRunning(pidOf(hub.folder, 'prepare')));
+  assert.ok(!existsSync(join(hub.folder, 'data/web.pid')));
+});
+
+test('what prepared the hub has ended when the hub runs', async (t) => {
+  const hub = startHub(t, standInProject(t), { PORT: '0' });
+  await ready(hub);
+
+  await waitUntil('it has ended', () => !isRunning(pidOf(hub.folder, 'prepare')));
 });
 
 test('the data folder is made for the hub alone, and what is written there too', async (t) => {

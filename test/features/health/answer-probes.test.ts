@@ -27,18 +27,18 @@ test('a network may ask a hundred times a second, a /48 twice as often', () => {
   assert.equal(often(200, '203.0.113.1'), 100);
 });
 
-test('the first ten answers of a second are made anew, more are the last one, which is a second old at most', () => {
+test('the first forty answers of a second are made anew, more are the last one, which is a second old at most', () => {
   let now = 0;
   let made = 0;
   const { answer } = createProbes(() => now);
   const asked = (): unknown => answer('ready', () => json({ made: ++made })).body;
 
-  for (let n = 1; n <= 10; n++) assert.equal(asked(), `{"made":${n}}`);
+  for (let n = 1; n <= 40; n++) assert.equal(asked(), `{"made":${n}}`);
   now = 999;
-  assert.equal(asked(), '{"made":10}');
+  assert.equal(asked(), '{"made":40}');
   assert.equal(answer('live', () => json({})).body, '{}');
   now = 1_000;
-  assert.equal(asked(), '{"made":11}');
+  assert.equal(asked(), '{"made":41}');
 });
 
 test('who asks too often is refused and counted; the hub’s own check never is', async (t) => {

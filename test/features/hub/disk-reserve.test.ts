@@ -29,7 +29,7 @@ const REPAIRS = [
   'POST /sources/:id/delete', 'POST /sources/:id/unfollow', 'POST /sources/:id/icon/clear',
   'POST /sources/several', // which looks at what is asked for
   'POST /posts/:id/delete', 'POST /attachments/:id/delete', 'POST /write/discard', 'POST /posts/:id/edit/discard',
-  'POST /history/clear', 'POST /history/:id/forget',
+  'POST /history/clear', 'POST /history/:id/forget', 'POST /offers/:id/decline', 'POST /offers/:id/withdraw',
 ];
 
 /** A hub with an administrator and a member, who has notes with one post. */

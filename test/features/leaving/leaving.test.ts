@@ -17,6 +17,7 @@ import { addNotes, addPost, leave, sendJson } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
+import { storeNotifications } from '../../support/stored-notifications.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { storedJobs } from '../../support/stored-jobs.ts';
 import { addPosts } from '../../support/stored-posts.ts';
@@ -380,9 +381,7 @@ test('much is removed in small steps, and a step that fails is done again later'
   const bob = await hub.person('bob');
   const sourceId = await addNotes(ada);
   await addPost(ada, sourceId);
-  hub.db.write('notify', () => {
-    for (let n = 0; n < 1_000; n++) notifications(hub.handle).add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
-  });
+  storeNotifications(hub, 2, 1_000);
 
   await leave(hub, bob);
 

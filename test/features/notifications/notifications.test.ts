@@ -5,8 +5,9 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
 import { addNotes, notificationTitles, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { startHub } from '../../support/hub.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
+import { storeNotifications } from '../../support/stored-notifications.ts';
 import { countRows, failWrites } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -165,16 +166,9 @@ test('what concerns security and failure stands before news, and a thousand news
   assert.deepEqual([titles().length, titles().includes('Failing 1')], [2000, false]);
 });
 
-/** So many more for ada, the oldest first, in one go. */
-function tellMany({ handle }: Hub, count: number): void {
-  handle.db.write('tell many', () => {
-    for (let n = 0; n < count; n++) notifications(handle).add({ accountId: 1, kind: 'test.told', title: 'One of many', path: '/' });
-  });
-}
-
 test('many are marked in small transactions: what was marked before trouble stays, and the rest can be asked for again', async (t) => {
   const { hub, ada } = await hubWithNotifications(t, 0);
-  tellMany(hub, 1700);
+  storeNotifications(hub, 1, 1700);
   const unread = (): number => notifications(hub.handle).countUnread(1, 1700);
   const repair = failWrites(hub, 'UPDATE', 'notifications', 100);
 
@@ -187,7 +181,7 @@ test('many are marked in small transactions: what was marked before trouble stay
 
 test('others are served while many are marked, and what comes meanwhile stays unread', async (t) => {
   const { hub, ada, bob, tell } = await hubWithNotifications(t, 0);
-  tellMany(hub, 20_000);
+  storeNotifications(hub, 1, 20_000);
   let isMarked = false;
   const marking = ada.post('/api/notifications/read', { all: true }).then(() => void (isMarked = true));
   const hasBegun = (): boolean => notifications(hub.handle).countUnread(1, 20_000) < 20_000;

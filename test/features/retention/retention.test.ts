@@ -13,7 +13,8 @@ import { readingHistory } from '../../../src/features/reading/reading-history-st
 import { audit, COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { failWrites, countRows } from '../../support/stored-rows.ts';
+import { storeNotifications } from '../../support/stored-notifications.ts';
+import { countRows, failWrites } from '../../support/stored-rows.ts';
 
 /** A hub with an administrator and one row of each kind for each of these ages in days. */
 async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string, string> = {}) {
@@ -36,7 +37,7 @@ async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string
 function notify({ db }: Hub, count: number, at = 0): void {
   const { add } = notifications({ db, clock: () => at });
   db.write('notify', () => {
-    for (let n = 0; n < count; n++) add({ accountId: 1, kind: 'test', title: 'x', path: '/' });
+    for (let n = 0; n < count; n++) add({ accountId: 1, kind: 'test', title: `${at} ${n}`, path: '/' });
   });
 }
 
@@ -121,25 +122,25 @@ test('a clock that jumps ahead and comes back neither stops nor repeats it', asy
 
 test('a run that was cut off goes on, and its record counts all that it removed', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
-  notify(hub, 5_000);
-  const repair = failWrites(hub, 'DELETE', 'notifications', 3_000);
+  storeNotifications(hub, 1, 12_000); // more than two steps
+  const repair = failWrites(hub, 'DELETE', 'notifications', 9_000);
 
-  await assert.rejects(removeOldRows(hub.handle), /fault/);
+  await assert.rejects(removeOldRows(hub.handle), /made to fail/);
   const left = rows(hub).notifications;
-  assert.ok(left > 2000 && left < 5000, `${left} are left`);
+  assert.ok(left > 3_000 && left < 12_000, `${left} are left`);
   assert.deepEqual(await applied(ada), []);
   repair();
   await removeOldRows(hub.handle);
 
   assert.equal(rows(hub).notifications, 0);
-  assert.deepEqual(await applied(ada), [{ notifications: 5000 }]);
+  assert.deepEqual(await applied(ada), [{ notifications: 12_000 }]);
 });
 
 test('a run from the command line goes on with one that the worker has begun, and one record counts both', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
   notify(hub, 500);
   const repair = failWrites(hub, 'DELETE', 'notifications', 300);
-  await assert.rejects(removeOldRows(hub.handle), /fault/);
+  await assert.rejects(removeOldRows(hub.handle), /made to fail/);
   repair();
 
   await removeOldRowsNow(hub.handle, COMMAND_LINE);

@@ -33,6 +33,16 @@ async function startSlowServer(t: TestContext) {
   return { ...server, served, waits, flood };
 }
 
+test('a request whose account cannot be looked up takes the turns of its network', async (t) => {
+  const waits: string[] = [];
+  const { client } = await startBareServer(t, {
+    routes: [route('GET /data', 'public', 'data', () => json({}))],
+    accountOf: () => { throw new Error('the disk is gone'); }, observeWait: (kind) => void waits.push(kind),
+  });
+  assert.equal((await client.get('/data', { cookie: 's=ada' })).status, 200);
+  assert.deepEqual(waits, ['network']);
+});
+
 const from = (address: string): string => `X-Forwarded-For: ${address}`;
 
 test('a flood from one address leaves another address and health the next turns', async (t) => {

@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Listening } from './readiness.ts';
+import { onStopSignals } from './stop-signals.ts';
+import type { StartCommand } from './supervise.ts';
+
+/** What prepare.ts tells its parent process, which checks none of it: both are the same program. */
+export type Prepared = {
+  dataDir: string;
+  commands: StartCommand[];
+  failure: string | null; // why the hub cannot run on data that is on trial
+};
+
+type Preparation = {
+  prepared: Prepared;
+  /** Has the address printed once web is healthy. */
+  announce(message: Listening): void;
+  /** Ends it, if it still waits for that. */
+  end(): void;
+};
+
+/** Runs prepare.ts. Resolves once everything is prepared, or else to the exit status with which to end. */
+export async function startPreparation(args: readonly string[]): Promise<Preparation | number> {
+  const child = spawn(process.execPath, [...process.execArgv, 'src/bin/prepare.ts', ...args],
+    { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  let isStopped = false;
+  const stop = (): void => {
+    isStopped = true;
+    child.kill();
+  };
+  const ignoreSignals = onStopSignals(stop, stop);
+  const ended = once(child, 'exit');
+  const prepared = await Promise.race([once(child, 'message'), ended.then(() => null)]);
+  ignoreSignals();
+  if (prepared === null) return isStopped ? 0 : child.exitCode ?? 1;
+  return {
+    prepared: prepared[0] as Prepared,
+    announce: (message) => void (child.connected && child.send(message)),
+    end: () => void (child.connected && child.disconnect()),
+  };
+}
