@@ -18,7 +18,7 @@ import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { addNotes, addPost, leave, offerTo, sendJson } from '../support/accounts.ts';
 import { optionsFor } from '../support/backup-hub.ts';
 import { createClient, type Client } from '../support/client.ts';
-import { startHub, type Hub } from '../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../support/hub.ts';
 import { migratedDatabase } from '../support/migrated-database.ts';
 import { add, claimOne, startQueue } from '../support/queue.ts';
 import { begin } from '../support/restore-hub.ts';
@@ -117,8 +117,7 @@ test('leaving removes what the list says, from every table in which the account 
   const atOnce = rowsOf(hub.db, id);
   for (const [name, { leaving }] of ENTRIES) if (leaving === 'at once') assert.equal(atOnce.get(name), 0, name);
   for (let days = 0; days < 3; days++) {
-    hub.passTime(DAY);
-    await hub.work();
+    await hub.work(DAY);
   }
   for (const [name, rows] of rowsOf(hub.db, id)) assert.equal(rows, 0, name);
 });
@@ -272,8 +271,7 @@ function noteMany({ handle, passTime }: Hub, sourceId: number): void {
 }
 
 test('each table with a number is filled until the hub refuses or the oldest row ends, and has no more rows', async (t) => {
-  const hub = await startHub(t, LIMITS);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada'], LIMITS);
   for (const [name, fill] of Object.entries(FILL)) {
     const username = name.replaceAll('_', '-');
     const client = await hub.person(username);

@@ -16,8 +16,7 @@ const FAILING = 10_000;
 test('a trouble is told within seconds, in words that say where, and what is told is stored', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   raise(hub, 'sync-failed', 'Owls (5)');
-  hub.passTime(5 * SECOND);
-  await hub.work();
+  await hub.work(5 * SECOND);
 
   const [alert, ...more] = receiver.alerts();
   assert.deepEqual(more, []);
@@ -195,8 +194,7 @@ test('when no synchronisation is failed any more, by success or by hand, that is
   const { hub, receiver } = await hubWithReceiver(t, { SYNC_MAX_ATTEMPTS: '1' });
   const ada = await hub.person('ada');
   addFailingFeeds(hub, 2, 0);
-  hub.passTime(SECOND);
-  await hub.work();
+  await hub.work(SECOND);
   await passTime(hub, 10 * SECOND, 5 * SECOND);
   assert.equal(receiver.alerts().length, 1);
 

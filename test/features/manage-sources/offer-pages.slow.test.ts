@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { addNotes } from '../../support/accounts.ts';
 import { openBrowser, type Browser } from '../../support/browser.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { follow, leave, path, submit } from '../../support/page-visits.ts';
 import { requireTool } from '../../support/tools.ts';
 
@@ -23,9 +23,7 @@ async function tabTo(browser: Browser, name: string): Promise<void> {
 
 test('a member is offered a source, finds it from every page and from the notification, and answers by keyboard', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const { hub, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol']);
   for (const title of ['Diary', 'Notes']) await addNotes(bob, title, 'private');
   const browser = await openBrowser(t);
   await browser.disableScripts();

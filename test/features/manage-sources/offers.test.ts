@@ -5,14 +5,12 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { addNotes, addPost, itemsAt, leave, notificationTitles, offerTo } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { setAccount } from '../../support/stored-accounts.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 test('sources sent to a member who did not ask use up nothing of hers, however many come', async (t) => {
-  const hub = await startHub(t, { SOURCES_MAX: '12' });
-  await hub.person('ada');
-  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const { bob, carol } = await hubWith(t, ['ada', 'bob', 'carol'], { SOURCES_MAX: '12' });
 
   for (let n = 0; n < 12; n++) {
     const id = await addNotes(bob, `Unwanted ${n}`);
@@ -85,12 +83,10 @@ test('an offer ends after 14 days: nobody can accept it any more, its sender is 
 test('an offer lasts no longer because the clock was wrong, and is forgotten 90 days after its end', async (t) => {
   const { hub, bob, carol } = await hubWithThree(t);
   await offerTo(bob, await addNotes(bob), 'carol');
-  hub.passTime(-400 * DAY);
-  await hub.work();
+  await hub.work(-400 * DAY);
   assert.equal((await offersOf(carol))[0]?.expiresAt, new Date(hub.now() + 14 * DAY).toISOString());
   for (const [days, left] of [[14, 1], [89, 1], [2, 0]] as const) {
-    hub.passTime(days * DAY);
-    await hub.work();
+    await hub.work(days * DAY);
     assert.equal(countRows(hub, 'source_offers'), left);
   }
 });

@@ -110,8 +110,7 @@ test('long jobs say in their own transactions how far they are: a large feed, an
   const { hub, feed, ada, id } = await followedFeed(t);
   const said = watchProgress(hub);
   feed.handler = serving(() => rss('Owls', items));
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   const stored = said('sync-source');
   assert.deepEqual(stored[0], [0, 120]);
   assert.ok(stored.length > 1 && stored.every(([done, total], n) => total === 120 && done >= (stored[n - 1]?.[0] ?? 0)));

@@ -5,7 +5,7 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { notifications } from '../../../src/features/notifications/notification-store.ts';
 import { addNotes, notificationTitles, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { storeNotifications } from '../../support/stored-notifications.ts';
 import { countRows, failWrites } from '../../support/stored-rows.ts';
@@ -16,8 +16,7 @@ type List = { items: Item[]; next: string | null };
 
 /** A hub in which ada was told so many things, and bob one. */
 async function hubWithNotifications(t: TestContext, count: number) {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const tell = (username: string, title: string): void => notifications(hub.handle).add({
     accountId: username === 'ada' ? 1 : 2, kind: 'test.told', title, path: '/posts/1',
   });
@@ -111,8 +110,7 @@ test('unread ones with the same text about the same page are one, at the top, wi
 });
 
 test('one sender causes at most 20 an hour at one receiver, and the last stands for the rest; trouble is told all the same', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  const { hub, ada, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol']);
   const hide = async (client: Client, visibility: string): Promise<void> => {
     const { items } = (await client.get('/api/sources?limit=100')).json<{ items: { id: number; owner: { id: number } }[] }>();
     for (const { id } of items) await client.patch(`/api/sources/${id}`, { visibility });

@@ -9,7 +9,7 @@ import { addFeed, addNotes, addPost, itemsAt, notificationTitles } from '../../s
 import type { Client } from '../../support/client.ts';
 import { assertContentIsCounted } from '../../support/content-usage.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { countRows, removeRows } from '../../support/stored-rows.ts';
 import { eventOf, makeWebhook, metric, publish, sendEvent } from '../../support/webhooks.ts';
@@ -19,8 +19,7 @@ const LONG = 'x'.repeat(20_000);
 
 /** A hub whose bob, a member, has a feed, a webhook and a place for posts of his own. */
 async function hubWithQuota(t: TestContext, quota = QUOTA) {
-  const hub = await startHub(t, { CONTENT_QUOTA_BYTES: String(quota) });
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], { CONTENT_QUOTA_BYTES: String(quota) });
   const items: Item[] = [{ guid: 'first' }];
   const origin = await startOrigin(t, serving(() => rss('Owls', items)));
   const feed = await addFeed(bob, `${origin.url}/feed`, { visibility: 'private' });
@@ -80,8 +79,7 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   assert.equal(await write(ada, await addNotes(ada)), 201, 'it is bob’s alone');
 
   for (let n = 0; n < 3; n++) assert.equal(await send('post.deleted', { id: `long-${n}` }), 202);
-  hub.passTime(10 * SECOND);
-  await hub.work();
+  await hub.work(10 * SECOND);
   await hub.work();
   assert.equal((await bob.get(`/api/sources/${feed}`)).json()['state'], 'active');
   assert.equal((await itemsAt(bob, `/api/posts?source=${feed}`)).length, 2);
@@ -94,8 +92,7 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
 test('a large feed stops within its document, at most one step beyond the quota', async (t) => {
   const { hub, items, feed } = await hubWithQuota(t);
   items.push(...Array.from({ length: 200 }, (_, n) => ({ guid: `n${n}`, content: LONG })));
-  hub.passTime(24 * 60 * MINUTE);
-  await hub.work();
+  await hub.work(24 * 60 * MINUTE);
   await hub.work();
 
   const { bytes = NaN } = contentUsage(hub.handle).of(2) ?? {};
@@ -129,16 +126,14 @@ test('what contents take is right after every change: edits, files, deletions, t
   items.push({ guid: 'b', content: '<img src="https://x.test/i.png">', extra: enclosure });
   for (const change of ['new', 'changed']) {
     items[1] = { ...items[1], guid: 'b', title: change, content: change };
-    hub.passTime(24 * 60 * MINUTE);
-    await hub.work();
+    await hub.work(24 * 60 * MINUTE);
     check(`a ${change} post of a feed`);
   }
   await publish(hub, hook, 'post.published', { id: 'a', content_html: 'a', attachments: [{ url: 'https://x.test/a', mime_type: 'a/b' }] });
   await publish(hub, hook, 'post.deleted', { id: 'a' });
   await publish(hub, hook, 'ping', {});
   check('events');
-  hub.passTime(8 * 24 * 60 * MINUTE);
-  await hub.work();
+  await hub.work(8 * 24 * 60 * MINUTE);
   check('events that are forgotten');
   await bob.delete(`/api/posts/${post}`);
   await ada.post(`/api/sources/${feed}/transfer`, { username: 'ada' });

@@ -9,7 +9,7 @@ import { json, noContent, type Reply, type ReplyHeaders } from '../../../src/pla
 import { route, type HubRequest } from '../../../src/platform/http/router.ts';
 import { startBareServer } from '../../support/bare-server.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { retitlePosts } from '../../support/stored-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 
@@ -23,9 +23,8 @@ function answerOf(bytes: number): CachedAnswer {
 
 /** A hub whose `ada` follows one feed with a public post. */
 async function hubWithPost(t: TestContext) {
-  const hub = await startHub(t);
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a', title: 'Barn owls' }])) });
-  const ada = await hub.person('ada');
   const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
   return { hub, ada, sourceId: added.json<{ id: number }>().id };
 }
