@@ -8,7 +8,7 @@ import { hasPassed, SECOND } from './clock.ts';
  * Clients are compared in groups. First all members together are compared with all networks together, so each of these
  * two gets half when both want all. Then one account is compared with another, or one network with another: an IPv4
  * address or an IPv6 /48, and within that its /56s. A client that has waited for two seconds goes first. Requests of
- * one client begin in the order in which they came.
+ * one client begin in the order in which they came, and one that has begun goes on before another begins.
  *
  * What is charged. A turn lasts from one immediate of the event loop to the next, in which nothing but the request
  * runs: its code and all its promises that need no waiting. A request that has waited for anything else (a body, a
@@ -29,6 +29,10 @@ const OF_ONE = 1_000;
 const OF_ONE_OF_MANY = 10;
 const OF_KIND = 2_000;
 
+/** Short turns share a round of the event loop: so many, and none begins after so many ms of it. */
+const TURNS_OF_ROUND = 8;
+const ROUND = 1;
+
 /** Kept answers need no turn while all together have taken no more ms than this in one round of the event loop. */
 const AHEAD = 5;
 
@@ -45,6 +49,7 @@ export type Ticket = {
   enter(): Promise<void>; // resolves when the first turn begins, rejects with `full()` at the end of the queue
   again(): Promise<void>; // resolves when another turn begins
   isRunning(): boolean; // whether the turn that runs now belongs to this request
+  othersWait(): boolean; // whether any request waits for a turn
   charge(ms: number): void;
   now(): number;
 };
@@ -70,7 +75,8 @@ type Group = {
   parent: Group | null;
   groups: Map<string, Group>;
   busy: Set<Group>; // those of its groups in which somebody waits
-  queue: Waiter[];
+  begun: Waiter[]; // requests that have had a turn
+  queue: Waiter[]; // the others
   waiting: number; // also in its groups
   used: number; // ms, also by its groups
   since: number; // when it last had a turn, or began to wait
@@ -83,8 +89,8 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   const root = createGroup(null);
   let running: Ticket | null = null;
   let [startedAt, halvedAt] = [0, now()];
-  let [isScheduled, isCounting] = [false, false];
-  let ahead = 0;
+  let [turnsLeft, roundStartedAt] = [0, 0];
+  let [ahead, isCounting] = [0, false];
 
   function groupOf(client: ClientGroups): Group {
     let group = root;
@@ -101,15 +107,15 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     return groupOf(client).waiting >= (ofKind < OF_KIND ? OF_ONE : OF_ONE_OF_MANY);
   }
 
-  function join(client: ClientGroups, waiter: Waiter): void {
+  function join(client: ClientGroups, waiter: Waiter, line: 'begun' | 'queue'): void {
     const own = groupOf(client);
-    own.queue.push(waiter);
+    own[line].push(waiter);
     for (let group = own; group.parent; group = group.parent) {
       if (group.waiting++ > 0) continue;
       group.since = now();
       group.parent.busy.add(group);
     }
-    schedule();
+    if (turnsLeft === 0) schedule(1);
   }
 
   function leave(own: Group): void {
@@ -118,21 +124,26 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     }
   }
 
-  function schedule(): void {
-    if (isScheduled) return;
-    isScheduled = true;
-    defer(begin); // no input is read between these two
-    defer(end);
+  /** No input is read between the turns of one round of the event loop. */
+  function schedule(turns: number): void {
+    turnsLeft = turns;
+    roundStartedAt = 0;
+    for (let n = 0; n < turns; n++) {
+      defer(begin);
+      defer(end);
+    }
   }
 
   function begin(): void {
+    roundStartedAt ||= now();
+    if (now() - roundStartedAt > ROUND) return;
     halve();
     let group = root;
     while (group.busy.size > 0) {
       group = leastUsed(group.busy, now());
       group.since = now();
     }
-    const next = group.queue.shift();
+    const next = group.begun.shift() ?? group.queue.shift();
     if (!next) return;
     leave(group);
     running = next.ticket;
@@ -143,8 +154,9 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   function end(): void {
     running?.charge(now() - startedAt);
     running = null;
-    isScheduled = false;
-    if (root.busy.size > 0) schedule();
+    if (--turnsLeft > 0) return;
+    const waiting = [...root.busy].reduce((sum, kind) => sum + kind.waiting, 0);
+    if (waiting > 0) schedule(Math.min(waiting, TURNS_OF_ROUND));
   }
 
   function charge(client: ClientGroups, ms: number): void {
@@ -161,11 +173,13 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   }
 
   function createTicket(client: ClientGroups): Ticket {
-    const again = (): Promise<void> => new Promise((start) => join(client, { ticket, start }));
+    const wait = (line: 'begun' | 'queue'): Promise<void> =>
+      new Promise((start) => join(client, { ticket, start }, line));
     const ticket: Ticket = {
-      enter: () => (isFull(client) ? Promise.reject(full()) : again()),
-      again,
+      enter: () => (isFull(client) ? Promise.reject(full()) : wait('queue')),
+      again: () => wait('begun'),
       isRunning: () => running === ticket,
+      othersWait: () => root.busy.size > 0,
       charge(ms) {
         charge(client, ms);
         if (running !== ticket) startedAt += ms; // not the work of the request whose turn it is
@@ -193,7 +207,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
 }
 
 function createGroup(parent: Group | null): Group {
-  return { parent, groups: new Map(), busy: new Set(), queue: [], waiting: 0, used: 0, since: 0 };
+  return { parent, groups: new Map(), busy: new Set(), begun: [], queue: [], waiting: 0, used: 0, since: 0 };
 }
 
 function leastUsed(groups: Iterable<Group>, now: number): Group {
@@ -223,6 +237,11 @@ export function nextTurn(): Promise<void> {
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;
+}
+
+/** Whether any request waits for a turn, which may have more of the same work. Asked within a request. */
+export function othersWait(): boolean {
+  return tickets.getStore()?.othersWait() ?? false;
 }
 
 /** Returns a function that does the work later, outside of turns, at the charge of the request that asks now. */

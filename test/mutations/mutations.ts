@@ -3133,7 +3133,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the hub’s own check of its health is always answered',
     file: 'src/features/health/answer-probes.ts',
-    from: 'if (isOwnCheck(hub, headers)) return;',
+    from: 'if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return;',
     to: '',
     test: 'test/features/health/answer-probes.test.ts',
     name: 'who asks too often is refused and counted; the hub’s own check never is',

@@ -1,8 +1,7 @@
 import type { Server } from 'node:http';
 import { accountOf, authenticate } from '../../features/accounts/authenticate.ts';
 import { noteError } from '../../features/errors/error-store.ts';
-import { admitProbe } from '../../features/health/answer-probes.ts';
-import { ownCheckSecret } from '../../features/health/answer-probes.ts';
+import { admitProbe, ownCheckSecret } from '../../features/health/answer-probes.ts';
 import { requireRoom } from '../../features/hub/disk-reserve.ts';
 import { bufferedCounts, httpMetrics, metLimit, processMetrics, turnWaits, type Hub } from '../../features/hub/hub.ts';
 import { requireNoTrial } from '../../features/hub/trial.ts';

@@ -1,14 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
 import { hasPassed, SECOND } from '../../platform/clock.ts';
 import { clientAddress, networksOf } from '../../platform/http/call-handler.ts';
 import type { Reply } from '../../platform/http/reply.ts';
-import { errorFields } from '../../platform/log.ts';
-import { newSecret } from '../../platform/secrets.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
-import { OWN_CHECK_HEADER, ownCheckPath } from './own-check.ts';
+import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 
 /** Requests in a second from one address or IPv6 /56; a /48 may send twice as many. */
 const A_SECOND = 100;
@@ -53,6 +48,9 @@ export function createProbes(now: () => number): Probes {
   };
 }
 
+/** The secret by which web knows the hub's own check. */
+export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(config.dataDir, log));
+
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
@@ -60,7 +58,7 @@ const probes = once((_hub: Hub) => createProbes(() => performance.now()));
  * is always admitted.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): void {
-  if (isOwnCheck(hub, headers)) return;
+  if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
   if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;
   throw metLimit(hub, 'probes', 1, 'Health and metrics are asked for too often.');
@@ -69,30 +67,4 @@ export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): void
 /** The answer to a probe of that kind, of at most a second's age. */
 export function answerProbe(hub: Hub, kind: string, make: () => Reply): Reply {
   return probes(hub).answer(kind, make);
-}
-
-/** The secret of this run of web. Without room for the file, checks are counted like other requests. */
-export const ownCheckSecret = once(({ config: { dataDir }, log }: Hub): string => {
-  const secret = newSecret();
-  try {
-    rmSync(ownCheckPath(dataDir), { force: true });
-    writeFileSync(ownCheckPath(dataDir), secret, { mode: 0o600 });
-  } catch (error) {
-    log.warn('the secret of health checks was not stored', errorFields(error));
-  }
-  return secret;
-});
-
-/** Whether a request shows that secret. */
-function isOwnCheck(hub: Hub, headers: IncomingHttpHeaders): boolean {
-  return isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub));
-}
-
-/** Compares digests, which have equal lengths. */
-export function isSecret(sent: string | string[] | undefined, secret: string): boolean {
-  return typeof sent === 'string' && timingSafeEqual(digest(sent), digest(secret));
-}
-
-function digest(value: string): Buffer {
-  return createHash('sha256').update(value).digest();
 }

@@ -6,8 +6,9 @@ import {
 } from '../../platform/metrics/exposition.ts';
 import { isRestoreUnderWay } from '../backups/restore-state.ts';
 import type { Hub } from '../hub/hub.ts';
-import { answerProbe, isSecret } from './answer-probes.ts';
+import { answerProbe } from './answer-probes.ts';
 import { metricFamilies, readMetrics } from './metrics.ts';
+import { isSecret } from './own-check.ts';
 import { DatabaseGoneError, readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };

@@ -1,18 +1,42 @@
-import { readFileSync } from 'node:fs';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorFields, type Log } from '../../platform/log.ts';
+import { newSecret } from '../../platform/secrets.ts';
 
 /** The header by which `scripts/healthcheck.sh` shows that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
+/** Makes the secret of this run of web. Without room for the file, checks are counted like other requests. */
+export function makeOwnCheckSecret(dataDir: string, log: Log): string {
+  const secret = newSecret();
+  try {
+    rmSync(secretPath(dataDir), { force: true });
+    writeFileSync(secretPath(dataDir), secret, { mode: 0o600 });
+  } catch (error) {
+    log.warn('the secret of health checks was not stored', errorFields(error));
+  }
+  return secret;
+}
+
 /** The secret of the running web process; undefined if there is none, or for an account that may not read it. */
 export function readOwnCheckSecret(dataDir: string): string | undefined {
   try {
-    return readFileSync(ownCheckPath(dataDir), 'utf8');
+    return readFileSync(secretPath(dataDir), 'utf8');
   } catch {
     return undefined;
   }
 }
 
-export function ownCheckPath(dataDir: string): string {
+function secretPath(dataDir: string): string {
   return join(dataDir, 'run', 'health-check-secret');
+}
+
+/** Whether a client knows the secret. Compares digests, which have equal lengths. */
+export function isSecret(sent: string | string[] | undefined, secret: string): boolean {
+  return typeof sent === 'string' && timingSafeEqual(digest(sent), digest(secret));
+}
+
+function digest(value: string): Buffer {
+  return createHash('sha256').update(value).digest();
 }

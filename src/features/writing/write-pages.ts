@@ -8,7 +8,9 @@ import { HttpError, invalid, page, seeOther, type Page, type Reply } from '../..
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
 import { errorFields } from '../../platform/log.ts';
+import { STEP } from '../../platform/markup/in-steps.ts';
 import { hashSecret, signText } from '../../platform/secrets.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { signInAgain } from '../accounts/sign-in-pages.ts';
 import { bytesLeft, firstValues, formLimits, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
@@ -86,6 +88,7 @@ export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Repl
   const post = changeablePost(hub, pathId(req.params), req.viewer);
   const draft = openDraft(hub, req);
   const typed = fittingFields(draft?.fields ?? await valuesOf(hub, post, req.viewer));
+  if (post.contentHtml.length > STEP) await nextTurn();
   return page(changePostPage(post, formOf(hub, req, typed, draft)));
 }
 

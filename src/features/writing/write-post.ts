@@ -4,7 +4,7 @@ import { createInput, pathId, type Input } from '../../platform/http/input.ts';
 import { HttpError, invalid, json, noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
-import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
+import { inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { nextTurn } from '../../platform/turns.ts';
@@ -150,7 +150,9 @@ function wholePost(hub: Hub, id: number): WholePost {
 
 /** Sanitises and prepares the post. Its hash contains the time, so that every change is stored. */
 function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, { viewer }: By): Promise<PreparedPost> {
-  return inTurn(hub, { length: written.contentHtml.length, accountOf: () => viewer.id }, async () => {
+  const { length } = written.contentHtml;
+  return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
+    if (length > STEP) await nextTurn(); // plain text was made into markup in this one
     const contentHtml = isSanitized ? written.contentHtml : await inSteps(sanitizing(written.contentHtml));
     const now = hub.clock();
     const hashed = JSON.stringify({ ...written, contentHtml, now });

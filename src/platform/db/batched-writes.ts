@@ -1,4 +1,4 @@
-import { charged } from '../turns.ts';
+import { charged, othersWait } from '../turns.ts';
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
@@ -101,15 +101,15 @@ type Waiting<Item> = { write(batch: Batch<Item>): void; resolve(): void; reject(
 /** `error` is undefined on success. */
 type Ending = { error: unknown };
 
-/** The longest time for which a batch is gathered, while each turn of the event loop adds items. */
+/** The longest time for which a batch is gathered. */
 const GATHERING_MS = 5;
 
 /** A transaction ends after this time. The remaining items go into the next one, so that other processes can write. */
 const LONG_BATCH_MS = 25;
 
 /**
- * Lets writes requested at the same time share one transaction, and so one fsync. It begins after the first turn of the
- * event loop that adds no item. A write that throws is rejected alone; the others are committed. If the transaction
+ * Lets writes requested at the same time share one transaction, and so one fsync. It begins when a turn of the event
+ * loop adds no item and no request waits for its turn, at the latest after GATHERING_MS. A write that throws is rejected alone; the others are committed. If the transaction
  * itself cannot be committed (full disk, lock), all its writes are rejected and nothing is stored.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
@@ -140,8 +140,8 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
 
   /** `known`: how many items waited one turn ago. */
   function gather(since: number, known: number): void {
-    const isGrowing = waiting.length > known && performance.now() - since < GATHERING_MS;
-    if (isGrowing) setImmediate(gather, since, waiting.length);
+    const mayGrow = waiting.length > known || othersWait();
+    if (mayGrow && performance.now() - since < GATHERING_MS) setImmediate(gather, since, waiting.length);
     else flush();
   }
 

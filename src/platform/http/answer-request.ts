@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { isStorageTrouble } from '../db/open-database.ts';
 import { isDiskFull } from '../error-code.ts';
-import { ownTurn } from '../turns.ts';
+import { nextTurn, ownTurn } from '../turns.ts';
 import {
   CLIENT_GONE, createCallHandler, isAnonymousRead, isGone, isRead, type CallHandlerOptions, type Exchange,
 } from './call-handler.ts';
@@ -79,9 +79,10 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     try {
       const made = await callHandler(exchange);
       if (isGone(exchange.req)) return await letGo(made);
-      await ownTurn(); // the handler may have waited for something
+      await (isLong(made) ? nextTurn() : ownTurn()); // the handler may have waited for something
       const reply = await renderReply(made, exchange, options);
       requireAcceptable(exchange.req, reply);
+      if (isLong(reply)) await nextTurn(); // hashing and sending take long too
       return reply;
     } catch (error) {
       return await renderReply(await errorReply(exchange, error), exchange, options);
@@ -178,6 +179,14 @@ function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): Re
   const caching = isShared ? 'public, max-age=0, must-revalidate' : viewer && isText ? 'private, no-cache' : 'no-store';
   const vary = caching === 'no-store' ? {} : { vary: 'Cookie, Authorization' };
   return { ...reply, headers: { ...reply.headers, 'cache-control': caching, ...vary } };
+}
+
+/** Characters or bytes of an answer of which each step of its making has a turn of its own. */
+const LONG = 256 * 1024;
+
+function isLong({ body }: Reply | RenderedReply): boolean {
+  if (body === null || typeof body === 'string' || Buffer.isBuffer(body)) return (body?.length ?? 0) > LONG;
+  return isPage(body) && body.main.markup.length > LONG;
 }
 
 function isPage(body: NonNullable<Reply['body']>): body is Page {

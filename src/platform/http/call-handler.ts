@@ -18,6 +18,7 @@ export type Exchange = {
   search: string; // of an anonymous read only what a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
+  answered: () => void; // called once the answer is counted: the client's next request may begin
 };
 
 /** A request that just came. Its target may name the host too, as proxies are asked (RFC 9112 §3.2.2). */
@@ -27,7 +28,7 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
   const search = question < 0 ? '' : target.slice(question);
-  return { req, res, id, path, search, route: undefined, viewer: null };
+  return { req, res, id, path, search, route: undefined, viewer: null, answered: () => {} };
 }
 
 /** The status of dropped requests in log and metrics, as in nginx. It is never sent to a client. */
@@ -115,9 +116,8 @@ export function createCallHandler(options: CallHandlerOptions) {
    */
   async function waitForRoom(exchange: Exchange, route: Route): Promise<void> {
     const { req } = exchange;
-    const beginNext = await untaken.room(exchange);
+    exchange.answered = await untaken.room(exchange);
     await ownTurn();
-    setImmediate(beginNext); // the answer to this one is counted by then
     if (isGone(req)) throw new HttpError(CLIENT_GONE, 'The client has closed the connection.');
     const caller = route.checksBearer ? NOBODY : authenticate(req);
     exchange.viewer = caller.viewer;

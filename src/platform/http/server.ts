@@ -87,7 +87,7 @@ export function createHubServer(options: ServerOptions): Server {
     const exchange = openExchange(req, res, nextId());
     const { path, search } = exchange;
     if (search && isAnonymousRead(req)) exchange.search = knownSearch(match('GET', path), search);
-    const client = groups(req);
+    const client = groups(req, started);
     const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
     if (kept !== undefined) finish(exchange, kept, started);
     // The last line names the request itself, so it is written outside of the context.
@@ -164,6 +164,7 @@ export function createHubServer(options: ServerOptions): Server {
   function finish(exchange: Exchange, status: number, started: number): void {
     const { req, id, path, route } = exchange;
     untaken.note(exchange);
+    exchange.answered();
     const elapsed = performance.now() - started;
     const method = req.method ?? 'GET';
     options.observe(method, route, status, elapsed / SECOND);
@@ -186,14 +187,14 @@ export function createHubServer(options: ServerOptions): Server {
 const CLIENT_KNOWN = 10 * SECOND;
 
 /** Tells the groups of a request's client. Remembers those of the last request of each connection. */
-function createGroupsOf({ trustedProxies, accountOf }: ServerOptions): (req: IncomingMessage) => ClientGroups {
+function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
   const last = new WeakMap<Duplex, { shown: string; at: number; groups: ClientGroups }>();
 
-  return (req) => {
+  return (req: IncomingMessage, at: number): ClientGroups => {
     const { socket, headers } = req;
     const { cookie = '', authorization = '' } = headers;
     const shown = `${cookie}\n${authorization}\n${String(headers['x-forwarded-for'])}`;
-    const [known, at] = [last.get(socket), performance.now()];
+    const known = last.get(socket);
     if (known?.shown === shown && !hasPassed(known.at, CLIENT_KNOWN, at)) return known.groups;
     const account = isAnonymous(req) ? undefined : accountIfReadable(req);
     const groups = account === undefined

@@ -39,6 +39,7 @@ const FAULTS: Record<string, Fault> = {
   'certificate-ending': echo(410),
   'scanner-silent': echo(507),
   'disk-full': echo(508),
+  'content-quota': echo(505),
   'space-low': ({ path }, response) => void response.socket?.end(`HTTP/1.1 ${path}\r\n\r\n`),
   'error-burst': ({ path }, response) => void response.writeHead(200, { 'x-path': path.repeat(1_000) }).end(),
 };
