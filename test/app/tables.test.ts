@@ -48,7 +48,9 @@ function rowsOf(db: Db, accountId: number): Map<string, number> {
     SELECT t.name AS "table", c.name FROM pragma_table_list t, pragma_table_info(t.name) c
      WHERE t.schema = 'main' AND t.type = 'table' AND c.name IN (SELECT value FROM json_each(?))`).all(JSON.stringify(WHOSE));
   const found = new Map([['accounts', rowsWhere(db, 'accounts', 'id', accountId)]]);
-  for (const { table, name } of columns) found.set(table, (found.get(table) ?? 0) + rowsWhere(db, table, name, accountId));
+  for (const { table, name } of columns) {
+    found.set(table, (found.get(table) ?? 0) + rowsWhere(db, table, name, accountId));
+  }
   return found;
 }
 

@@ -10,7 +10,9 @@ export function addAccount({ db }: Stored, username: string, role: Role = 'membe
 }
 
 /** Changes an account without what the hub does when somebody asks for that. */
-export function setAccount({ db }: Stored, username: string, change: Partial<Pick<Account, 'role' | 'disabledAt'>>): void {
+export function setAccount(
+  { db }: Stored, username: string, change: Partial<Pick<Account, 'role' | 'disabledAt'>>,
+): void {
   const store = accounts({ db, clock: Date.now });
   const account = store.findByName(username);
   assert.ok(account);

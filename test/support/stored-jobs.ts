@@ -3,7 +3,7 @@ import { createJobRecords, type JobRow } from '../../src/platform/jobs/job-recor
 import type { WorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import type { Stored } from './stored-rows.ts';
 
-type NewJob = Pick<JobRow, 'id' | 'kind' | 'payload' | 'state' | 'runAt' | 'dedupeKey' | 'lane' | 'attempts' | 'leaseExpiresAt' | 'lastError'>;
+type NewJob = Omit<JobRow, 'maxAttempts' | 'progress' | 'progressTotal' | 'createdAt' | 'finishedAt'>;
 
 /** A job in any state, as if the hub had brought it there; the worker of a running one is gone. Returns its id. */
 export function addJob({ db }: Stored, job: Partial<NewJob> = {}): number {

@@ -57,7 +57,8 @@ export function indexBytes({ db }: Stored): number {
 
 /** Gives all posts, or that one, another title past everything that watches over it. */
 export function retitlePosts({ db }: Stored, title: string, id: number | null = null): void {
-  db.prepare<[object]>('retitle posts', 'UPDATE posts SET title = @title WHERE id = COALESCE(@id, id)').run({ title, id });
+  const update = db.prepare<[object]>('retitle posts', 'UPDATE posts SET title = @title WHERE id = COALESCE(@id, id)');
+  update.run({ title, id });
 }
 
 /** Makes the content of each post 400,000 characters of chance, which no compression makes short. */

@@ -43,7 +43,9 @@ export function hideTable({ db }: Stored, table: string): () => void {
 }
 
 /** Lets such writes to the table fail, or only those of the row with this id, until the returned function is called. */
-export function failWrites({ db }: Stored, write: 'INSERT' | 'UPDATE' | 'DELETE', table: string, id?: number): () => void {
+export function failWrites(
+  { db }: Stored, write: 'INSERT' | 'UPDATE' | 'DELETE', table: string, id?: number,
+): () => void {
   const name = `fail_${write}_${table}`;
   const when = id === undefined ? '' : `WHEN ${write === 'INSERT' ? 'NEW' : 'OLD'}.rowid = ${id}`;
   db.exec(`CREATE TRIGGER ${name} BEFORE ${write} ON "${table}" ${when} BEGIN SELECT RAISE(ABORT, 'made to fail'); END`);

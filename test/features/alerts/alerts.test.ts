@@ -59,7 +59,7 @@ test('10,000 synchronisations that fail for good make one message, which names a
   hub.db.pragma('synchronous = OFF'); // 10,000 transactions, and no power to be cut
   hub.db.write('jobs', () => {
     for (let id = 1; id <= FAILING; id++) {
-      addJob(hub, { kind: 'sync-source', payload: { sourceId: id }, dedupeKey: String(id), state: 'running', attempts: 5 });
+      addJob(hub, { payload: { sourceId: id }, dedupeKey: String(id), state: 'running', attempts: 5 });
     }
   });
 

@@ -10,7 +10,9 @@ import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
 import { getFile, type ShownPost } from '../../support/own-posts.ts';
-import { assertInStep, cachedSizes, cacheNumbers, hubWithFeed, hubWithFiles, image } from '../../support/remote-files.ts';
+import {
+  assertInStep, cachedSizes, cacheNumbers, hubWithFeed, hubWithFiles, image,
+} from '../../support/remote-files.ts';
 import { avif, gif, jpeg, pdf, png, pngChunk, webp } from '../../support/sample-files.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

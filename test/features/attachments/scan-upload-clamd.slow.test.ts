@@ -8,7 +8,9 @@ import { startHub } from '../../support/hub.ts';
 import { pdf } from '../../support/sample-files.ts';
 import { fileActs, scanCounts } from '../../support/scanner.ts';
 import { requireTool } from '../../support/tools.ts';
-import { addFiles, assertFilesMatchRows, filesIn, hubWithWriter, writePost, writer, type PostAnswer } from '../../support/uploads.ts';
+import {
+  addFiles, assertFilesMatchRows, filesIn, hubWithWriter, writePost, writer, type PostAnswer,
+} from '../../support/uploads.ts';
 
 test('with ClamAV behind the bridge clean files are taken and infected ones refused', async (t) => {
   if (!requireTool(t, 'clamd')) return;

@@ -9,7 +9,9 @@ import { reply } from '../../support/origin.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from '../../support/scanner.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { storedJobs } from '../../support/stored-jobs.ts';
-import { addFiles, filesIn, hubWithWriter, uploadPath, uploadRows, writePost, writer, type PostAnswer } from '../../support/uploads.ts';
+import {
+  addFiles, filesIn, hubWithWriter, uploadPath, uploadRows, writePost, writer, type PostAnswer,
+} from '../../support/uploads.ts';
 
 const FILE = { filename: 'report.txt', data: 'Words of which nobody knows yet.' };
 const AWAY = reply(503, {}, '{"detail":"starting"}');

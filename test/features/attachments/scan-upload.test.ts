@@ -6,7 +6,10 @@ import { reply, type OriginHandler } from '../../support/origin.ts';
 import { freePort } from '../../support/ports.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from '../../support/scanner.ts';
 import { sha256 } from '../../support/sha256.ts';
-import { addFiles, assertFilesMatchRows, assertNothingKept, filesIn, formWith, hubWithWriter, sendForm, writePost, writer, type Attachment } from '../../support/uploads.ts';
+import {
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, formWith, hubWithWriter, sendForm, writePost, writer,
+  type Attachment,
+} from '../../support/uploads.ts';
 
 const FILE = { filename: 'a report.txt', data: 'Nothing but words.' };
 const OTHER = { filename: 'other.txt', data: 'Other words.' };

@@ -10,7 +10,9 @@ import { addNotes, leave } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { countRows } from '../../support/stored-rows.ts';
-import { assertFilesMatchRows, filesIn, hubWithWriter, uploadPath, uploadRows, writePost, writer } from '../../support/uploads.ts';
+import {
+  assertFilesMatchRows, filesIn, hubWithWriter, uploadPath, uploadRows, writePost, writer,
+} from '../../support/uploads.ts';
 
 const DAY_AND_HOUR = 25 * HOUR;
 

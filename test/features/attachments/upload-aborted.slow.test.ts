@@ -7,7 +7,10 @@ import type { Hub } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
 import { png } from '../../support/sample-files.ts';
-import { addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, hubWithWriter, openFilesIn, writePost } from '../../support/uploads.ts';
+import {
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, hubWithWriter, openFilesIn,
+  writePost,
+} from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 type Leave = 'reset' | 'destroy' | 'end';

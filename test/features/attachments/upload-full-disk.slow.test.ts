@@ -7,7 +7,9 @@ import { addNotes } from '../../support/accounts.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { copyDatabase, fillDisk, startOnSmallDisk } from '../../support/small-disk.ts';
 import { failWrites } from '../../support/stored-rows.ts';
-import { addFiles, assertFilesMatchRows, assertNothingKept, filesIn, hubWithWriter, uploadPath, uploadRows, writePost } from '../../support/uploads.ts';
+import {
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, hubWithWriter, uploadPath, uploadRows, writePost,
+} from '../../support/uploads.ts';
 
 const MEGABYTE = 1_000_000;
 

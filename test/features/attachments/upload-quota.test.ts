@@ -13,7 +13,10 @@ import { rawConnection } from '../../support/raw-exchange.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { assertUsageIsRight, setUsage } from '../../support/stored-uploads.ts';
-import { addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost, writer } from '../../support/uploads.ts';
+import {
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost,
+  writer,
+} from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const QUOTA = 100_000;

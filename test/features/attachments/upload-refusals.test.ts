@@ -8,7 +8,9 @@ import { fieldHeaders, fileHeaders, writeForm } from '../../support/multipart.ts
 import {
   animatedWebp, avif, box, gif, jpeg, longBox, pdf, png, pngChunk, pngHeader, webp, zip,
 } from '../../support/sample-files.ts';
-import { addFiles, assertNothingKept, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost, writer, type SentFile } from '../../support/uploads.ts';
+import {
+  addFiles, assertNothingKept, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost, writer, type SentFile,
+} from '../../support/uploads.ts';
 
 const SIZE = { width: 3, height: 2 };
 const GOOD: SentFile = { filename: 'good.png', data: png(SIZE) };

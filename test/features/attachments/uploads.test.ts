@@ -8,7 +8,10 @@ import { withoutKeys } from '../../support/own-posts.ts';
 import { gif, jpeg, pdf, png, webp, avif } from '../../support/sample-files.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
-import { addFiles, assertFilesMatchRows, filesIn, formWith, hubWithWriter, openFilesIn, sendForm, uploadPath, uploadRows, writePost, writer, type Attachment, type PostAnswer } from '../../support/uploads.ts';
+import {
+  addFiles, assertFilesMatchRows, filesIn, formWith, hubWithWriter, openFilesIn, sendForm, uploadPath, uploadRows,
+  writePost, writer, type Attachment, type PostAnswer,
+} from '../../support/uploads.ts';
 
 const SIZE = { width: 3, height: 2 };
 

@@ -11,7 +11,9 @@ import { setImmediate } from 'node:timers/promises';
 import { passwordLinks, sessions } from '../../../src/features/accounts/credential-store.ts';
 import { openPlainFile } from '../../../src/features/backups/manifest.ts';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../../src/features/backups/restore-state.ts';
-import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../../../src/features/backups/restore-steps.ts';
+import {
+  finishRestore, openRestored, removeStaged, swapRestored, undoRestore,
+} from '../../../src/features/backups/restore-steps.ts';
 import { offers } from '../../../src/features/manage-sources/offer-store.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { changeDatabase, copyOf, optionsFor, rewriteSums, verify } from '../../support/backup-hub.ts';
@@ -199,7 +201,8 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, open 
   const hub = await restorableHub(t);
   changeDatabase(hub.backup, (db) => {
     for (const [index, [kind, state]] of JOBS.entries()) {
-      addJob({ db }, { kind, state, lane: `lane ${index}`, attempts: 5, ...(state === 'running' && { leaseExpiresAt: 9e12 }) });
+      const lease = state === 'running' ? { leaseExpiresAt: 9e12 } : {};
+      addJob({ db }, { kind, state, lane: `lane ${index}`, attempts: 5, ...lease });
     }
     for (let n = 0; n < 2; n++) sessions({ db, clock: Date.now }).start(1);
     passwordLinks({ db, clock: Date.now }).create(1);
