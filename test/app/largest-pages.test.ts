@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { hubRoutes } from '../../src/app/routes.ts';
 import { MAX_PAGE_BYTES } from '../../src/platform/http/answer-request.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { startHub, type Hub } from '../support/hub.ts';
+import { hubWith, type Hub } from '../support/hub.ts';
 import { submitForm } from '../support/own-posts.ts';
 import { worstAddresses } from '../support/worst-addresses.ts';
 import { WORST_MARKUP, WORST_TEXTS } from '../support/worst-posts.ts';
@@ -14,8 +14,7 @@ const Q = '"';
 const POST = 400_000; // characters that a post may have
 
 async function hubWithWorstRows(t: TestContext) {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   addWorstRows(hub, `<p>${'&amp;'.repeat(POST)}</p>`);
   return { hub, ada };
 }

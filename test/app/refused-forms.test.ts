@@ -6,7 +6,7 @@ import { MULTIPART_SHAPE } from '../../src/platform/http/read-multipart.ts';
 import { addFeed, addNotes, addPost } from '../support/accounts.ts';
 import { createClient } from '../support/client.ts';
 import { rss, serving } from '../support/feeds.ts';
-import { startHub } from '../support/hub.ts';
+import { hubWith } from '../support/hub.ts';
 import { startOrigin } from '../support/origin.ts';
 import { submitForm } from '../support/own-posts.ts';
 
@@ -119,10 +119,8 @@ const FIELD = /<(?:input|select|textarea)\b[^>]*>/g;
 
 /** A hub with whatever there is a form for. */
 async function hubOfForms(t: TestContext) {
-  const hub = await startHub(t);
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: '1', title: 'Owls' }])) });
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
   const notes = await addNotes(ada);
   const feed = await addFeed(ada, `${origin.url}/feed`);
   await ada.form(`/sources/${notes}/follow`, { folder: 'Birds' });
@@ -166,8 +164,7 @@ test('there is no form that nobody has tried to get wrong', async (t) => {
 });
 
 test('a list that cannot be narrowed down so marks the field too', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
   for (const [name, value] of [['target', 'source:x'], ['from', 'yesterday'], ['to', '2030-02-31'], ['actor', LONG]] as const) {
     const { status, text } = await ada.page(`/admin/audit?${new URLSearchParams({ [name]: value })}`);
     assert.equal(status, 400, name);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hubRoutes } from '../../src/app/routes.ts';
 import type { Route } from '../../src/platform/http/router.ts';
-import { startHub } from '../support/hub.ts';
+import { hubWith, startHub } from '../support/hub.ts';
 
 /** What anybody may ask for; of a private source, its posts and files nobody else sees anything there. */
 const PUBLIC = [
@@ -41,9 +41,7 @@ test('anybody may call only what is for anybody, and administrators alone what a
 });
 
 test('each address refuses whoever it is not for: 401 for nobody known, 403 for a member', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   for (const route of hubRoutes(hub.handle).filter(({ access }) => access !== 'public')) {
     const [method, path] = [route.method, sample(route)];
     assert.equal((await hub.anybody.send(method, path)).status, 401, `${method} ${path}`);

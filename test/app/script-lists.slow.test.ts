@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { addNotes, addPost } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
-import { startHub } from '../support/hub.ts';
+import { hubWith } from '../support/hub.ts';
 import { path, signIn } from '../support/page-visits.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -13,8 +13,7 @@ const POSTS = 30;
 
 /** The browser of `bob`, who follows a source with 30 unread posts, on his list. */
 async function openList(t: TestContext) {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(ada);
   await bob.send('PUT', `/api/sources/${sourceId}/follow`, {
     body: '{"folder":"Harbour"}', headers: { 'content-type': 'application/json' },

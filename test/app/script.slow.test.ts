@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
-import { startHub } from '../support/hub.ts';
+import { hubWith } from '../support/hub.ts';
 import { follow, path, signIn } from '../support/page-visits.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 test('the script runs under every name of the hub, on members\' pages only, and no other script does', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const browser = await openBrowser(t);
 
   for (const address of [hub.address, hub.address.replace('127.0.0.1', 'localhost')]) {
@@ -34,8 +33,7 @@ test('the script runs under every name of the hub, on members\' pages only, and 
 
 test('after signing out, back shows nothing of what was private', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const browser = await openBrowser(t);
   await signIn(browser, hub.address, 'ada', hub.password, '/settings');
 

@@ -9,7 +9,7 @@ import { workerQueue } from '../../src/features/hub/worker-jobs.ts';
 import { addNotes, addPost, itemsAt, sendJson } from '../support/accounts.ts';
 import { openBrowser, type Browser } from '../support/browser.ts';
 import { createClient } from '../support/client.ts';
-import { startHub, type Hub } from '../support/hub.ts';
+import { hubWith, type Hub } from '../support/hub.ts';
 import { FIND_FAINT_TEXT, FIND_FAULTS, follow, path, signIn, submit } from '../support/page-visits.ts';
 import { countRows } from '../support/stored-rows.ts';
 import { requireTool } from '../support/tools.ts';
@@ -21,9 +21,7 @@ async function openSettings(browser: Browser, hub: Hub, username: string): Promi
 
 /** A hub with an administrator and bob, and a browser that runs no scripts. */
 async function visit(t: TestContext) {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const browser = await openBrowser(t);
   await browser.disableScripts();
   return { hub, ada, bob, browser };
@@ -197,8 +195,7 @@ const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeam
 
 test('the pages have no faults, stand out in light and dark, and are no wider than a phone', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const browser = await openBrowser(t);
   const sourceId = await addNotes(ada, LONG);
   await addPost(ada, sourceId, LONG);

@@ -3,22 +3,27 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { JOB_KINDS } from '../../src/app/job-kinds.ts';
+import { accounts } from '../../src/features/accounts/account-store.ts';
 import { apiTokens, sessions, signInNetworks } from '../../src/features/accounts/credential-store.ts';
 import { makeInvitation } from '../../src/features/accounts/join-hub.ts';
 import { makeBackup } from '../../src/features/backups/make-backup.ts';
+import { heartbeats } from '../../src/features/hub/hub.ts';
 import { TABLES, type TableName } from '../../src/features/hub/tables.ts';
 import { notifications } from '../../src/features/notifications/notification-store.ts';
+import { contentUsage } from '../../src/features/sources/content-usage-store.ts';
 import { noteRuns } from '../../src/features/sources/note-runs.ts';
 import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY, MINUTE } from '../../src/platform/clock.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
-import { addNotes, addPost, leave, numberIn, offerTo, sendJson } from '../support/accounts.ts';
+import { addNotes, addPost, leave, offerTo, sendJson } from '../support/accounts.ts';
 import { optionsFor } from '../support/backup-hub.ts';
 import { createClient, type Client } from '../support/client.ts';
-import { startHub, type Hub } from '../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../support/hub.ts';
 import { migratedDatabase } from '../support/migrated-database.ts';
 import { add, claimOne, startQueue } from '../support/queue.ts';
 import { begin } from '../support/restore-hub.ts';
+import { addJob } from '../support/stored-jobs.ts';
+import { newestId } from '../support/stored-rows.ts';
 import { addFiles } from '../support/uploads.ts';
 import { eventOf, makeWebhook, metric, sendEvent } from '../support/webhooks.ts';
 
@@ -33,15 +38,19 @@ function tablesOf(db: Db): string[] {
 /** Columns that say whose a row is. */
 const WHOSE = ['account_id', 'owner_id', 'actor_id', 'created_by', 'sender_id', 'owner'];
 
+function rowsWhere(db: Db, table: string, column: string, id: number): number {
+  return db.prepare<[number], { n: number }>('rows', `SELECT COUNT(*) AS n FROM ${table} WHERE ${column} = ?`).get(id)?.n ?? NaN;
+}
+
 /** How many rows name the account, by table. */
 function rowsOf(db: Db, accountId: number): Map<string, number> {
   const columns = db.prepare<[string], { table: string; name: string }>('columns of persons', `
     SELECT t.name AS "table", c.name FROM pragma_table_list t, pragma_table_info(t.name) c
      WHERE t.schema = 'main' AND t.type = 'table' AND c.name IN (SELECT value FROM json_each(?))`).all(JSON.stringify(WHOSE));
-  const count = (table: string, name: string): number => db.prepare<[number], { n: number }>('rows of person',
-    `SELECT COUNT(*) AS n FROM ${table} WHERE ${name} = ?`).get(accountId)?.n ?? 0;
-  const found = new Map([['accounts', db.prepare<[number], { n: number }>('row', 'SELECT COUNT(*) AS n FROM accounts WHERE id = ?').get(accountId)?.n ?? 0]]);
-  for (const { table, name } of columns) found.set(table, (found.get(table) ?? 0) + count(table, name));
+  const found = new Map([['accounts', rowsWhere(db, 'accounts', 'id', accountId)]]);
+  for (const { table, name } of columns) {
+    found.set(table, (found.get(table) ?? 0) + rowsWhere(db, table, name, accountId));
+  }
   return found;
 }
 
@@ -61,7 +70,7 @@ async function hubWithEverything(t: TestContext) {
   await hub.person('somebody');
   const bob = await hub.newcomer('bob');
   const confirmed = { currentPassword: hub.password };
-  const id = numberIn(hub, `SELECT id FROM accounts WHERE username = 'bob'`);
+  const id = accounts(hub.handle).findByName('bob')?.id ?? NaN;
   await ada.patch(`/api/admin/accounts/${id}`, { role: 'admin', ...confirmed });
   await ada.post(`/api/admin/accounts/${id}/reset-password`, confirmed);
   await bob.post('/api/tokens', { name: 'phone', ...confirmed });
@@ -110,8 +119,7 @@ test('leaving removes what the list says, from every table in which the account 
   const atOnce = rowsOf(hub.db, id);
   for (const [name, { leaving }] of ENTRIES) if (leaving === 'at once') assert.equal(atOnce.get(name), 0, name);
   for (let days = 0; days < 3; days++) {
-    hub.passTime(DAY);
-    await hub.work();
+    await hub.work(DAY);
   }
   for (const [name, rows] of rowsOf(hub.db, id)) assert.equal(rows, 0, name);
 });
@@ -128,8 +136,8 @@ function contents(path: string): Map<string, Set<string>> {
 
 test('a restored backup keeps, empties and changes what the list says', async (t) => {
   const { hub } = await hubWithEverything(t);
-  hub.db.exec(`INSERT INTO jobs (kind, payload, dedupe_key, run_at, max_attempts, created_at) VALUES ('deliver-alert', '{}', 'x', 0, 1, 0);
-    INSERT INTO heartbeats (program, started_at, seen_at) VALUES ('web', 0, 0)`);
+  addJob(hub, { kind: 'deliver-alert' });
+  heartbeats(hub.handle).beat('web');
   const { name } = await makeBackup({ ...optionsFor(hub.dataDir), clock: hub.now });
   const backup = join(hub.dataDir, 'backups', name);
   const runAgain = JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map((kind) => kind.name);
@@ -169,7 +177,7 @@ async function untilRefused(hub: Hub, most: number, [status, label]: [number, st
 async function fillContent({ hub, client, id }: Person, event: (n: number) => [type: string, data: object]): Promise<void> {
   const hook = await makeWebhook(client);
   await untilRefused(hub, 500, [507, 'content-quota'], (n) => sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, ...event(n))));
-  const bytes = numberIn(hub, `SELECT bytes FROM content_usage WHERE account_id = ${id}`);
+  const { bytes = NaN } = contentUsage(hub.handle).of(id) ?? {};
   assert.ok(bytes >= QUOTA && bytes < QUOTA + 12_000, `${bytes} bytes`);
 }
 
@@ -241,7 +249,7 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
     const sourceId = await addNotes(client);
     for (let n = 0; n < 22; n++) {
       await addPost(client, sourceId);
-      await sendJson(client, 'DELETE', `/api/posts/${numberIn(hub, 'SELECT MAX(id) FROM posts')}/read`, {});
+      await sendJson(client, 'DELETE', `/api/posts/${newestId(hub, 'posts')}/read`, {});
       assert.equal((await client.post('/api/reading/mark-read', { all: true })).status, 200);
     }
   },
@@ -265,12 +273,11 @@ function noteMany({ handle, passTime }: Hub, sourceId: number): void {
 }
 
 test('each table with a number is filled until the hub refuses or the oldest row ends, and has no more rows', async (t) => {
-  const hub = await startHub(t, LIMITS);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada'], LIMITS);
   for (const [name, fill] of Object.entries(FILL)) {
     const username = name.replaceAll('_', '-');
     const client = await hub.person(username);
-    const id = numberIn(hub, `SELECT id FROM accounts WHERE username = '${username}'`);
+    const id = accounts(hub.handle).findByName(username)?.id ?? NaN;
     const sign = async (): Promise<Client> => {
       const other = createClient(hub.address);
       assert.equal((await other.post('/api/session', { username, password: hub.password })).status, 200);
@@ -279,9 +286,9 @@ test('each table with a number is filled until the hub refuses or the oldest row
     refused.length = 0;
     await fill({ hub, client, id, sign });
     const { most, of, then } = TABLES[name as CountedTable];
-    const whose = of === 'source' ? `source_id = (SELECT MAX(id) FROM sources)` : `${name === 'sources' ? 'owner_id' : name === 'invitations' ? 'created_by' : 'account_id'} = ${id}`;
+    const whose = of === 'source' ? 'source_id' : name === 'sources' ? 'owner_id' : name === 'invitations' ? 'created_by' : 'account_id';
     assert.equal(refused.length > 0, then === 'refused', name);
-    if (typeof most === 'number') assert.equal(numberIn(hub, `SELECT COUNT(*) FROM ${name} WHERE ${whose}`), most, name);
+    if (typeof most === 'number') assert.equal(rowsWhere(hub.db, name, whose, of === 'source' ? newestId(hub, 'sources') : id), most, name);
     hub.passTime(MINUTE);
   }
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { isoTime } from '../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt } from '../support/accounts.ts';
-import { startHub } from '../support/hub.ts';
+import { hubWith, startHub } from '../support/hub.ts';
 import { rowsOf } from '../support/stored-rows.ts';
 
 const DAY = 24 * 3_600_000;
@@ -14,8 +14,7 @@ const NO_DAYS = ['30.5', '-1', '0', '3651', '99999', 'abc', '1e2', '0x1e', ' 30'
 type Token = { name: string; scope: string; expiresAt: string | null };
 
 test('a token whose number of days is not understood is refused, and the form comes back as it was filled in', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const typed = { name: 'Feed reader', scope: 'read', currentPassword: hub.password };
   for (const days of NO_DAYS) {
     const { status, text } = await ada.form('/settings/tokens', { ...typed, days });
@@ -33,8 +32,7 @@ test('a token whose number of days is not understood is refused, and the form co
 });
 
 test('a wrong password keeps what was chosen for a new token; the right one makes it with just that', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const again = await ada.form('/settings/tokens', { name: 'n', scope: 'admin', days: '45', currentPassword: 'wrong' });
   assert.equal(again.status, 403);
   for (const kept of [/name="name" value="n"/, /<option value="admin" selected>/, /<option value="45" selected>/]) {
@@ -50,8 +48,7 @@ test('a wrong password keeps what was chosen for a new token; the right one make
 });
 
 test('the API takes the end of a token as days or as a time, and refuses what is neither, or both', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const make = (values: object) => ada.post('/api/tokens', { name: 'p', ...values, currentPassword: hub.password });
   const inAYear = isoTime(hub.now() + 365 * DAY);
   for (const wrong of [
@@ -69,8 +66,7 @@ test('the API takes the end of a token as days or as a time, and refuses what is
 });
 
 test('an invitation is refused when its hours or role are not understood, also when the field was emptied', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const typed = { role: 'admin', hours: '24', currentPassword: hub.password };
   for (const hours of ['', '0', '721', '1.5', '-1', 'abc', '1e1']) {
     const { status, text } = await ada.form('/admin/invitations', { ...typed, hours });
@@ -93,8 +89,7 @@ function stateOf(hub: Awaited<ReturnType<typeof startHub>>): string {
 }
 
 async function hubOfChoices(t: TestContext) {
-  const hub = await startHub(t);
-  const [ada] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada } = await hubWith(t, ['ada', 'bob']);
   const source = await addNotes(ada);
   const post = await addPost(ada, source);
   await ada.form(`/sources/${source}/follow`, { folder: 'Birds', notify: '0' });
@@ -134,8 +129,7 @@ test('a switch, choice or id of any other form that is not understood is refused
 });
 
 test('the settings that a person chose are still chosen on the page that refuses one of them', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
   const chosen = { density: 'compact', textSize: 'larger', marksOpened: '1', timeZone: 'Europe/Atlantis' };
   const { text } = await ada.form('/settings/preferences', chosen);
   assert.match(text, /value="compact" checked/);

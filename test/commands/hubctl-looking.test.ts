@@ -14,7 +14,7 @@ import { hubctl, hubctlProcess } from '../support/hubctl.ts';
 import { MIGRATIONS } from '../support/migrated-database.ts';
 import { sha256 } from '../support/sha256.ts';
 import { addAccount } from '../support/stored-accounts.ts';
-import { putJob } from '../support/stored-jobs.ts';
+import { addJob } from '../support/stored-jobs.ts';
 import { addLaterMigration } from '../support/stored-rows.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -36,7 +36,7 @@ function makeHub(t: TestContext, lacking: number) {
   migrate(db, MIGRATIONS.slice(0, MIGRATIONS.length - lacking), Date.now);
   const hub = hubOf('hubctl', config, db, createLog('test', 'error', Date.now, () => {}));
   addAccount(hub, 'ada', 'admin');
-  putJob({ db }, { kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', state: 'failed' });
+  addJob({ db }, { kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', state: 'failed' });
   return { dataDir, db };
 }
 

@@ -16,6 +16,7 @@ import { noteVerdict } from '../../src/features/backups/note-run.ts';
 import { isFileLocked, lockForRemoving, lockForVerifying } from '../../src/features/hub/data-locks.ts';
 import { backupHub, verify, type BackupHub } from '../support/backup-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { dropTable, hideTable } from '../support/stored-rows.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const NOW = Date.UTC(2030, 5, 30, 3, 15);
@@ -114,7 +115,7 @@ test('the newest backup that lacks nothing is kept, however old, and where none 
 test('case 79: a run that fails removes nothing', async (t) => {
   const hub = backupHub(t);
   place(hub, madeBefore(1, 2, 3, 40, 50));
-  hub.db.exec('DROP TABLE jobs');
+  dropTable(hub, 'jobs');
   await assert.rejects(hub.backup({ clock: () => NOW, retentionDays: 7 }));
   assert.equal(hub.backups().length, 5);
 });
@@ -259,11 +260,11 @@ test('case 80: while the newest backups are damaged, the newest that was verifie
 
   const degraded = await hub.backup({ clock: () => NOW, retentionDays: 7 });
   assert.deepEqual([degraded.verification.verdict, degraded.retention.removed], ['degraded', []]);
-  hub.db.exec('ALTER TABLE jobs RENAME TO no_jobs');
+  const showJobs = hideTable(hub, 'jobs');
   await assert.rejects(hub.backup({ clock: () => NOW + 60_000, retentionDays: 7 }));
   assert.equal((await verify(good.path)).verdict, 'verified', 'it is there after runs that made no good one');
 
-  hub.db.exec('ALTER TABLE no_jobs RENAME TO jobs');
+  showJobs();
   renameSync(`${file.path}.away`, file.path);
   const made = await hub.backup({ clock: () => NOW + 120_000, retentionDays: 7 });
   assert.ok(made.retention.removed.includes(good.name), made.retention.problems.join());

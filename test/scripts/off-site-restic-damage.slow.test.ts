@@ -9,7 +9,7 @@ import { watchConditions } from '../../src/features/health/watch-conditions.ts';
 import { alertEvents } from '../../src/features/alerts/alert-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { startHub } from '../support/hub.ts';
-import { retitlePosts } from '../support/kept-posts.ts';
+import { retitlePosts } from '../support/stored-posts.ts';
 import { flipBit, packsOf, resticHub, type ResticHub } from '../support/restic.ts';
 
 const DAMAGED = /the repository: DAMAGED: .* see "A damaged restic repository" in scripts\/README\.md/;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { addPost, backupHub } from '../support/backup-hub.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
-import { storedPosts } from '../support/kept-posts.ts';
+import { storedPosts } from '../support/stored-posts.ts';
 import { freePort } from '../support/ports.ts';
 import { query } from '../support/restore-hub.ts';
 import { restoreEnvironment } from '../support/restore-script.ts';

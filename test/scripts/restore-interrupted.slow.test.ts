@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { isRestoreUnderWay, readRestoreState, statePath } from '../../src/features/backups/restore-state.ts';
 import { finishRestore, openRestored, swapRestored, undoRestore } from '../../src/features/backups/restore-steps.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
-import { retitlePosts } from '../support/kept-posts.ts';
+import { retitlePosts } from '../support/stored-posts.ts';
 import {
   assertOldIsSomewhere, begin, copyData, keptIn, leftovers, restorableHub, worldIn, type RestorableHub,
 } from '../support/restore-hub.ts';

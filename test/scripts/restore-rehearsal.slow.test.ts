@@ -8,8 +8,8 @@ import { sources } from '../../src/features/sources/source-store.ts';
 import { addNotes } from '../support/accounts.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { temporaryDataDir } from '../support/hub-process.ts';
-import { retitlePosts } from '../support/kept-posts.ts';
-import { rowsOf } from '../support/kept-rows.ts';
+import { retitlePosts } from '../support/stored-posts.ts';
+import { namesOf, rowsOf } from '../support/stored-rows.ts';
 import { freePort } from '../support/ports.ts';
 import { query, uploadsIn } from '../support/restore-hub.ts';
 import { restoreEnvironment, runRestore, startHub } from '../support/restore-script.ts';
@@ -25,10 +25,10 @@ const CHANGED = new Set(['sessions', 'audit_records', 'jobs', 'heartbeats', 'cou
 /** Every row of every table that a restore has to bring back as it was, but for what signing in afterwards changes. */
 function dumpOf(dataDir: string): Record<string, unknown[]> {
   return query(dataDir, (db) => {
-    const tables = Object.entries(rowsOf({ db })).filter(([name]) => !CHANGED.has(name));
+    const tables = namesOf({ db }, 'table').filter((name) => !CHANGED.has(name) && !name.startsWith('sqlite_'));
     const shown = (name: string, row: object): string =>
       JSON.stringify(name === 'sign_in_networks' ? { ...row, seen_at: 'when signing in' } : row);
-    return Object.fromEntries(tables.map(([name, rows]) => [name, rows.map((row) => shown(name, row)).sort()]));
+    return Object.fromEntries(tables.map((name) => [name, rowsOf({ db }, name).flat().map((row) => shown(name, row)).sort()]));
   });
 }
 

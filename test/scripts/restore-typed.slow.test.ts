@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { changeDatabase, harmUnseen } from '../support/backup-hub.ts';
-import { lengthenPosts } from '../support/kept-posts.ts';
+import { lengthenPosts } from '../support/stored-posts.ts';
 import { makeKey, sealBackup } from '../support/off-site.ts';
 import { freePort } from '../support/ports.ts';
 import { leftovers, postsIn, restorableHub, stateOf, uploadsIn, worldIn } from '../support/restore-hub.ts';

@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { changeDatabase, copyOf, harmUnseen } from '../support/backup-hub.ts';
-import { lengthenPosts } from '../support/kept-posts.ts';
+import { lengthenPosts } from '../support/stored-posts.ts';
 import { makeKey, sealBackup } from '../support/off-site.ts';
 import { restorableHub, stateOf } from '../support/restore-hub.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';

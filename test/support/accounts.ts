@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createClient, type Client } from './client.ts';
 import type { Hub } from './hub.ts';
-import { number } from './migrated-database.ts';
 
 /** Sends a JSON body with a method that seldom has one. */
 export function sendJson(client: Client, method: string, path: string, value: unknown) {
@@ -89,9 +88,4 @@ export async function tokenOf(
   const made = await client.post('/api/tokens', { name: 'script', currentPassword: hub.password, ...values });
   assert.equal(made.status, 201, made.text);
   return made.json<{ id: number; token: string }>();
-}
-
-/** What the database says to a question with one number as its answer. */
-export function numberIn({ db }: Pick<Hub, 'db'>, sql: string): number {
-  return number(db, sql);
 }

@@ -2,7 +2,7 @@
 import { sourcePosts } from '../../src/features/posts/source-posts-store.ts';
 import { searchDrift } from '../../src/features/posts/saved-posts-store.ts';
 import { openDatabase } from '../../src/platform/db/open-database.ts';
-import { endLeases } from './kept-jobs.ts';
+import { endLeases } from './stored-jobs.ts';
 
 const [path = '', question = '', sourceId] = process.argv.slice(2);
 const db = openDatabase(path);

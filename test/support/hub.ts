@@ -118,8 +118,9 @@ export async function startHub(
     now: clock,
     /** Runs the tasks of the schedule that are due now. */
     tick: () => scheduler.tick(),
-    /** Does what the schedule and the queue have due now. */
-    async work(): Promise<void> {
+    /** Does what the schedule and the queue have due, after so much time has passed (ms). */
+    async work(passed = 0): Promise<void> {
+      now += passed;
       await scheduler.tick();
       await worker.runDue();
     },
@@ -141,4 +142,14 @@ export async function startHub(
       return lines.map((line) => JSON.parse(line));
     },
   };
+}
+
+/** Such a hub, and by their names people who are signed in there; the first one is the administrator. */
+export async function hubWith<Name extends string>(
+  t: TestContext, names: Name[], env: Record<string, string> = {}, limits: Partial<OutboundOptions> = {},
+): Promise<{ hub: Hub } & Record<Name, Client>> {
+  const hub = await startHub(t, env, limits);
+  const people = {} as Record<Name, Client>;
+  for (const name of names) people[name] = await hub.person(name);
+  return { hub, ...people };
 }

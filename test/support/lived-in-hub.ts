@@ -166,8 +166,7 @@ async function happenings(hub: Hub, ada: Client, bob: Client, { ids, notes, hook
   for (const id of [...ids, hook.id]) noteMonth(hub, id);
   await ada.patch(`/api/sources/${ids[0]}`, { paused: true });
   for (let days = 0; days < 8; days++) {
-    hub.passTime(6 * HOUR);
-    await hub.work();
+    await hub.work(6 * HOUR);
     await hub.work();
   }
 }

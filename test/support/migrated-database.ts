@@ -55,8 +55,3 @@ export function migratedDatabase(t: TestContext): MigratedDatabase {
   putDatabase(path);
   return { path, db: connect(), connect };
 }
-
-/** The number that the expression or SELECT gives. */
-export function number(db: Db, sql: string): number {
-  return db.prepare<[], { n: number }>('number', `SELECT (${sql}) AS n`).get()?.n ?? NaN;
-}

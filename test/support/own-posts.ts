@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { MINUTE } from '../../src/platform/clock.ts';
 import { addNotes, addPost } from './accounts.ts';
 import { cookieOf, type Answer, type Client } from './client.ts';
-import { startHub, type Hub } from './hub.ts';
+import { hubWith, type Hub } from './hub.ts';
 import { formOf, sendForm, writePost, type SentFile } from './uploads.ts';
 
 type ShownAttachment = {
@@ -24,8 +24,7 @@ export type Served = { status: number; headers: Headers; body: Buffer };
 
 /** A hub whose `ada`, its administrator, has a source of own posts. */
 export async function hubWithOwnPosts(t: TestContext, env: Record<string, string> = {}, visibility = 'public') {
-  const hub = await startHub(t, env);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada'], env);
   return { hub, ada, sourceId: await addNotes(ada, 'Notes', visibility) };
 }
 

@@ -90,8 +90,7 @@ export function watch(hub: Hub, event: string, problem: string | null): void {
 /** Lets the time pass in steps of the schedule, working at each. */
 export async function passTime(hub: Hub, ms: number, step: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += step) {
-    hub.passTime(Math.min(step, ms - passed));
-    await hub.work();
+    await hub.work(Math.min(step, ms - passed));
   }
 }
 

@@ -7,7 +7,7 @@ import { beginRestore, finishRestore, openRestored, swapRestored } from '../../s
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { addPost, backupHub } from './backup-hub.ts';
 import { hubctlProcess } from './hubctl.ts';
-import { countRows } from './kept-rows.ts';
+import { countRows } from './stored-rows.ts';
 import { MIGRATIONS } from './migrated-database.ts';
 import type { Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, UNTIL_EXIT } from './temporary-project.ts';

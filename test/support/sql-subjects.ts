@@ -5,6 +5,10 @@ export const SQL =
 /** The tests whose subject is SQL or the schema. */
 const SUBJECTS: [test: RegExp, subject: string][] = [
   [/^platform\/db\//, 'the database, migrations, and how writes share it'],
+  [/^platform\/log\./, 'slow statements, which the log names'],
+  [/^platform\/metrics\/kept-counts\./, 'triggers that count rows, whatever statement changes them'],
+  [/^app\/tables\./, 'the list of all tables, compared with the schema'],
+  [/^features\/health\/metric-list\./, 'counts that the SQL of migrations keeps'],
   [/^features\/backups\/(backup-make|verify-backup)\./, 'databases that are damaged on purpose'],
   [/^features\/backups\/restore-steps\./, 'migrations that a restore applies'],
   [/^features\/backups\/ids\./, 'how tables number their rows'],

@@ -1,4 +1,5 @@
-import { accounts, type Role } from '../../src/features/accounts/account-store.ts';
+import assert from 'node:assert/strict';
+import { type Account, accounts, type Role } from '../../src/features/accounts/account-store.ts';
 import { type AuditRecord, auditRecords } from '../../src/features/audit/audit-store.ts';
 import type { Stored } from './stored-rows.ts';
 
@@ -6,6 +7,17 @@ import type { Stored } from './stored-rows.ts';
 export function addAccount({ db }: Stored, username: string, role: Role = 'member'): number {
   const person = { username, displayName: username, role, passwordHash: '' };
   return accounts({ db, clock: Date.now }).create(person)?.id ?? NaN;
+}
+
+/** Changes an account without what the hub does when somebody asks for that. */
+export function setAccount(
+  { db }: Stored, username: string, change: Partial<Pick<Account, 'role' | 'disabledAt'>>,
+): void {
+  const store = accounts({ db, clock: Date.now });
+  const account = store.findByName(username);
+  assert.ok(account);
+  const { role, disabledAt } = { ...account, ...change };
+  store.setState(account.id, role, disabledAt);
 }
 
 /** Every audit record, oldest first. */

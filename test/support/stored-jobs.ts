@@ -3,10 +3,20 @@ import { createJobRecords, type JobRow } from '../../src/platform/jobs/job-recor
 import type { WorkerQueue } from '../../src/platform/jobs/worker-queue.ts';
 import type { Stored } from './stored-rows.ts';
 
-/** Every job, of one kind or all, oldest first. */
-export function storedJobs({ db }: Stored, wanted?: string): JobRow[] {
-  const all = createJobRecords(db, Date.now).list({ limit: 100_000 }).reverse();
-  return all.filter(({ kind }) => wanted === undefined || kind === wanted);
+type NewJob = Omit<JobRow, 'maxAttempts' | 'progress' | 'progressTotal' | 'createdAt' | 'finishedAt'>;
+
+/** A job in any state, as if the hub had brought it there; the worker of a running one is gone. Returns its id. */
+export function addJob({ db }: Stored, job: Partial<NewJob> = {}): number {
+  const row = {
+    id: null, kind: 'sync-source', state: 'queued', runAt: 0, dedupeKey: null, lane: null, lastError: null, attempts: 0,
+    leaseExpiresAt: job.state === 'running' ? 1 : null, ...job, payload: JSON.stringify(job.payload ?? {}),
+  };
+  return db.prepare<[object]>('add job', `
+    INSERT INTO jobs (id, kind, payload, state, run_at, dedupe_key, lane, last_error, attempts, max_attempts, created_at,
+                      lease_token, lease_expires_at, finished_at)
+    VALUES (@id, @kind, @payload, @state, @runAt, @dedupeKey, @lane, @lastError, @attempts, 5, 0,
+            iif(@leaseExpiresAt IS NULL, NULL, 'gone'), @leaseExpiresAt, iif(@state = 'failed', 0, NULL))`)
+    .run(row).lastInsertRowid;
 }
 
 /** Lets a job of source 1 fail for good, as a worker does. Returns its id. */
@@ -18,18 +28,21 @@ export function addFailedJob(queue: WorkerQueue, dedupeKey: string, error: strin
   return job.id;
 }
 
-type LeftJob = Pick<JobRow, 'kind' | 'state'> &
-  Partial<Pick<JobRow, 'payload' | 'dedupeKey' | 'lane' | 'leaseExpiresAt'>>;
+/** Every job, of one kind or all, oldest first. */
+export function storedJobs({ db }: Stored, wanted?: string): JobRow[] {
+  const all = createJobRecords(db, Date.now).list({ limit: 100_000 }).reverse();
+  return all.filter(({ kind }) => wanted === undefined || kind === wanted);
+}
 
-/** A job as a worker that is gone left it after five attempts; a running one has its lease until then. */
-export function putJob({ db }: Stored, { payload = {}, leaseExpiresAt = 1, ...job }: LeftJob): void {
-  const lease = job.state === 'running' ? leaseExpiresAt : null;
-  db.prepare<[object]>('put job', `
-    INSERT INTO jobs (kind, payload, dedupe_key, lane, state, run_at, attempts, max_attempts, created_at, lease_token,
-                      lease_expires_at, finished_at)
-    VALUES (@kind, @payload, @dedupeKey, @lane, @state, 0, 5, 5, 0, iif(@lease IS NULL, NULL, 'gone'), @lease,
-            iif(@state = 'failed', 0, NULL))`)
-    .run({ dedupeKey: null, lane: null, ...job, payload: JSON.stringify(payload), lease });
+/** All jobs of that kind have failed for good. */
+export function failJobs({ db }: Stored, kind: string): void {
+  db.prepare<[string]>('fail jobs', `
+    UPDATE jobs SET state = 'failed', finished_at = 1, last_error = 'x' WHERE kind = ?`).run(kind);
+}
+
+/** Jobs of a worker that was killed are free as after their lease, with tries left. */
+export function endLeases({ db }: Stored): void {
+  db.exec(`UPDATE jobs SET lease_expires_at = 0, attempts = 1 WHERE state = 'running'`);
 }
 
 /** Takes running jobs from their worker once the post with that guid is stored; returns what ends that. */
@@ -37,4 +50,13 @@ export function loseLeasesAt({ db }: Stored, guid: string): () => void {
   db.exec(`CREATE TRIGGER lose AFTER INSERT ON posts WHEN NEW.guid = '${guid}' BEGIN
     UPDATE jobs SET lease_token = 'another' WHERE state = 'running'; END`);
   return () => db.exec('DROP TRIGGER lose');
+}
+
+/** How far jobs of a kind said to be from now on, each time that they said it. */
+export function watchProgress({ db }: Stored): (kind: string) => [progress: number, total: number | null][] {
+  db.exec(`CREATE TEMP TABLE said (kind TEXT, progress INTEGER, total INTEGER);
+    CREATE TEMP TRIGGER says AFTER UPDATE OF progress ON main.jobs
+    BEGIN INSERT INTO said VALUES (NEW.kind, NEW.progress, NEW.progress_total); END`);
+  const read = db.prepare<[string], { progress: number; total: number | null }>('said', 'SELECT progress, total FROM said WHERE kind = ?');
+  return (kind) => read.all(kind).map(({ progress, total }) => [progress, total]);
 }

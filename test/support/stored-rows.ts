@@ -36,11 +36,36 @@ export function dropTable({ db }: Stored, table: string): void {
   db.exec(`DROP TABLE "${table}"`);
 }
 
-/** Lets every such write to the table fail, until the function that it returns is called. */
-export function failWrites({ db }: Stored, write: 'INSERT' | 'DELETE', table: string): () => void {
+/** Gives a table another name until the returned function is called. */
+export function hideTable({ db }: Stored, table: string): () => void {
+  db.exec(`ALTER TABLE "${table}" RENAME TO "hidden_${table}"`);
+  return () => db.exec(`ALTER TABLE "hidden_${table}" RENAME TO "${table}"`);
+}
+
+/** Lets such writes to the table fail, or only those of the row with this id, until the returned function is called. */
+export function failWrites(
+  { db }: Stored, write: 'INSERT' | 'UPDATE' | 'DELETE', table: string, id?: number,
+): () => void {
   const name = `fail_${write}_${table}`;
-  db.exec(`CREATE TRIGGER ${name} BEFORE ${write} ON "${table}" BEGIN SELECT RAISE(ABORT, 'made to fail'); END`);
+  const when = id === undefined ? '' : `WHEN ${write === 'INSERT' ? 'NEW' : 'OLD'}.rowid = ${id}`;
+  db.exec(`CREATE TRIGGER ${name} BEFORE ${write} ON "${table}" ${when} BEGIN SELECT RAISE(ABORT, 'made to fail'); END`);
   return () => db.exec(`DROP TRIGGER ${name}`);
+}
+
+/** Takes up so many bytes of the database until the returned function is called. */
+export function addBallast({ db }: Stored, bytes: number): () => void {
+  db.exec(`CREATE TABLE IF NOT EXISTS ballast (b BLOB) STRICT; INSERT INTO ballast VALUES (zeroblob(${bytes}))`);
+  return () => db.exec('DELETE FROM ballast');
+}
+
+/** How many rows this connection has changed since it was opened. */
+export function changesMade({ db }: Stored): number {
+  return db.prepare<[], { n: number }>('changes', 'SELECT total_changes() AS n').get()?.n ?? NaN;
+}
+
+/** Another text after every commit of another connection and every row that this one changes. */
+export function writesSoFar(hub: Stored): string {
+  return `${String(hub.db.pragma('data_version'))} ${changesMade(hub)}`;
 }
 
 /** Records a migration that only a later version of the hub knows. */

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import { addNotes } from './accounts.ts';
 import type { Answer, Client } from './client.ts';
 import { cookieOf } from './client.ts';
-import type { Hub } from './hub.ts';
-import { number } from './migrated-database.ts';
+import { startHub, type Hub } from './hub.ts';
 import { BOUNDARY, fieldHeaders, fileHeaders, writeForm } from './multipart.ts';
 import { sha256Of } from './sha256.ts';
 import { countRows, rowsOf } from './stored-rows.ts';
+import { assertUsageIsRight } from './stored-uploads.ts';
 
 export type SentFile = { filename: string; data: string | Buffer };
 export type Attachment = {
@@ -30,6 +31,12 @@ export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 export async function writer(hub: Hub, username: string, visibility = 'public') {
   const client = await hub.person(username);
   return { client, sourceId: await addNotes(client, 'Notes', visibility) };
+}
+
+/** A hub whose administrator, ada, has a public source of own posts. */
+export async function hubWithWriter(t: TestContext, env: Record<string, string> = {}) {
+  const hub = await startHub(t, env);
+  return { hub, ada: await writer(hub, 'ada') };
 }
 
 export function formWith(fields: Record<string, string>, files: SentFile[] = []): Buffer {
@@ -118,7 +125,7 @@ export function assertNothingKept({ db, dataDir }: Pick<Hub, 'db' | 'dataDir'>, 
   assert.deepEqual(openFilesIn(dataDir), []);
   assert.deepEqual(rowsOf({ db }, 'uploads', 'attachments'), [[], []]);
   assert.equal(countRows({ db }, 'posts'), posts);
-  assert.equal(number(db, 'SELECT COALESCE(SUM(bytes), 0) FROM upload_usage'), 0);
+  assertUsageIsRight({ db });
 }
 
 /** Every row has its file with the right bytes, and every file in its place a row. */

@@ -11,7 +11,8 @@ import { documentedApi, type ApiDocument, type ApiRequest, type DocumentedApi } 
 import { createClient, type Answer, type Client } from './client.ts';
 import { rss, serving } from './feeds.ts';
 import { startHub, type Hub } from './hub.ts';
-import { addJob } from './kept-jobs.ts';
+import { addJob } from './stored-jobs.ts';
+import { dropTable } from './stored-rows.ts';
 import { startOrigin } from './origin.ts';
 import { raise } from './receiver.ts';
 import { standardEvent } from './signed-events.ts';
@@ -264,6 +265,6 @@ export async function leave(
   await call(bob, 'DELETE /api/account', { body: { password: hub.password, confirmation: 'DELETE' } });
   await api.ask(ada, 'PATCH /api/sources/{id}', { id: hook.id, body: { paused: true } });
   assert.equal((await api.ask(hub.anybody, 'POST /api/webhooks/{id}', { id: hook.id, body: {} })).status, 410);
-  hub.db.exec('DROP TABLE heartbeats');
+  dropTable(hub, 'heartbeats');
   assert.equal((await api.ask(hub.anybody, 'GET /api/health')).status, 503);
 }

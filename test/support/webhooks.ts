@@ -12,7 +12,7 @@ import { sealSecret } from '../../src/platform/secrets.ts';
 import type { Db } from '../../src/platform/db/open-database.ts';
 import type { Client } from './client.ts';
 import { hubEnvironment } from './hub-process.ts';
-import { startHub, type Hub } from './hub.ts';
+import { hubWith, type Hub } from './hub.ts';
 import { standardEvent, type SignedEvent } from './signed-events.ts';
 
 type Sent = { status: number; headers: Record<string, string | string[] | undefined>; text: string };
@@ -23,8 +23,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 /** A hub whose `ada`, its administrator, has a webhook. */
 export async function hubWithWebhook(t: TestContext, env: Record<string, string> = {}) {
-  const hub = await startHub(t, env);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada'], env);
   return { hub, ada, hook: await makeWebhook(ada) };
 }
 

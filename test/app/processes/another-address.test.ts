@@ -7,7 +7,7 @@ import { createWebServer } from '../../../src/app/processes/web-server.ts';
 import { sessions } from '../../../src/features/accounts/credential-store.ts';
 import { closeServer } from '../../../src/platform/http/server.ts';
 import { addNotes, addPost } from '../../support/accounts.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 
 test('with another BASE_URL feeds keep the ids of all that is in them, and link to the new address', async (t) => {
   const old = await startHub(t, { BASE_URL: 'https://old.example' });
@@ -47,8 +47,7 @@ function signIn(hub: Hub, host: string, headers: Record<string, string> = {}): P
 }
 
 test('without https one signs in on a network at home, with a cookie that such a browser keeps', async (t) => {
-  const hub = await startHub(t, { BASE_URL: 'http://192.168.1.20:8080' });
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada'], { BASE_URL: 'http://192.168.1.20:8080' });
   const { status, headers } = await signIn(hub, '192.168.1.20:8080');
   assert.equal(status, 200);
   assert.match(String(headers['set-cookie']), /^(?!__Host-)\w+=/);
@@ -58,8 +57,7 @@ test('without https one signs in on a network at home, with a cookie that such a
 
 test('over Tailscale one signs in with a cookie for https alone, from the address in the tailnet', async (t) => {
   const name = 'owl.tail1234.ts.net';
-  const hub = await startHub(t, { BASE_URL: `https://${name}`, TRUSTED_PROXIES: '127.0.0.1/32' });
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada'], { BASE_URL: `https://${name}`, TRUSTED_PROXIES: '127.0.0.1/32' });
   const { status, headers } = await signIn(hub, name, { 'x-forwarded-for': '100.64.0.9', 'x-forwarded-proto': 'https' });
   assert.equal(status, 200);
   assert.match(String(headers['set-cookie']), /^__Host-.*; Secure/);

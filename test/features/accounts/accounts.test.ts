@@ -10,7 +10,7 @@ import { DAY, HOUR } from '../../../src/platform/clock.ts';
 import { COMMAND_LINE } from '../../../src/features/audit/audit.ts';
 import { pointersOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
 import { countRows, failWrites } from '../../support/stored-rows.ts';
 
@@ -150,8 +150,7 @@ test('administrators make, list and withdraw invitations; the link is in the fir
 });
 
 test('what is wrong with an invitation is said by pointer', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const cases: [values: object, wrong: string[]][] = [
     [{ role: 'root' }, ['/role']],
     [{ hours: 0 }, ['/hours']],

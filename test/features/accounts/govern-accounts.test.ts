@@ -10,7 +10,7 @@ import { HOUR } from '../../../src/platform/clock.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { addNotes, addPost, itemsAt, leave } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
 import { countLimited, countRows, rowsOf } from '../../support/stored-rows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -18,8 +18,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const NEW = 'another long password';
 
 async function hubOfTwo(t: TestContext) {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const change = (id: number, values: object, by: Client = ada) =>
     by.patch(`/api/admin/accounts/${id}`, { currentPassword: hub.password, ...values });
   const link = async (id: number): Promise<string> => {

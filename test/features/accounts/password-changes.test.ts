@@ -8,7 +8,7 @@ import { passwords } from '../../../src/features/accounts/passwords.ts';
 import { signIn as signInTo } from '../../../src/features/accounts/authenticate.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 const NEW_PASSWORD = 'another password';
@@ -42,8 +42,7 @@ function interrupted(hub: Hub, meanwhile: () => Promise<unknown>) {
 }
 
 async function hubOfAda(t: TestContext) {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const accounts = accountsOf(hub.handle);
   const changePassword = async () => {
     const values = { currentPassword: hub.password, newPassword: NEW_PASSWORD };

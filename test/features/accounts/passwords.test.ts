@@ -7,7 +7,7 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { passwords as passwordsOf } from '../../../src/features/accounts/passwords.ts';
 import type { StoreHub } from '../../../src/features/hub/hub.ts';
 import { HttpError } from '../../../src/platform/http/reply.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 
 const PASSWORD = 'correct horse';
@@ -89,8 +89,7 @@ test('an unknown name costs as many derivations as a known one, and never fits',
 });
 
 test('signing in with an unknown name costs the hub what a wrong password costs', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const count = countDerivations(t);
   const costOf = async (username: string) => {
     const before = count();
@@ -103,8 +102,7 @@ test('signing in with an unknown name costs the hub what a wrong password costs'
 });
 
 test('signing in renews an outdated hash, a failed try does not', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const old = storedHash(hub.password);
   accounts(hub.handle).setPasswordHash(1, old);
   const stored = () => accounts(hub.handle).find(1)?.passwordHash ?? '';
@@ -117,8 +115,7 @@ test('signing in renews an outdated hash, a failed try does not', async (t) => {
 });
 
 test('passwords of ten and of 1024 bytes are taken as they are', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   for (const password of ['ééééé', ' '.repeat(10), 'x'.repeat(1024)]) {
     accounts(hub.handle).setPasswordHash(1, storedHash('current one'));
     assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: 'current one' })).status, 200);

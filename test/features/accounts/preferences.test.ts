@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dayName, showTime, type Times } from '../../../src/platform/http/times.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -19,8 +19,7 @@ function told(times: Times, at: number, form?: 'ago' | 'row' | 'exact'): string 
 }
 
 test('density, size of text, keys and time zone are chosen once, and are so on every page of that person alone', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   assert.match((await bob.page('/settings')).text, /<html lang="en" data-density="comfortable" data-text="normal">/);
   assert.match((await bob.page('/settings')).text, /<body data-keys="on" data-zone="unknown">/);
 
@@ -41,8 +40,7 @@ test('density, size of text, keys and time zone are chosen once, and are so on e
 });
 
 test('what is no choice is refused at its field, and nothing is changed', async (t) => {
-  const hub = await startHub(t);
-  const bob = await hub.person('bob');
+  const { bob } = await hubWith(t, ['bob']);
 
   const refused = await bob.form('/settings/preferences', { ...FORM, timeZone: 'Europe/Atlantis' });
 
@@ -54,8 +52,7 @@ test('what is no choice is refused at its field, and nothing is changed', async 
 });
 
 test('the browser tells the time zone once, where none was chosen', async (t) => {
-  const hub = await startHub(t);
-  const bob = await hub.person('bob');
+  const { bob } = await hubWith(t, ['bob']);
   const tell = (timeZone: string) => bob.send('POST', '/settings/time-zone', {
     body: new URLSearchParams({ timeZone }), headers: { accept: 'application/json' },
   });
@@ -69,8 +66,7 @@ test('the browser tells the time zone once, where none was chosen', async (t) =>
 });
 
 test('opening a post marks it as read, unless its reader does not want that; the history has it all the same', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const notes = await addNotes(ada);
   const [first, second] = [await addPost(ada, notes, 'First'), await addPost(ada, notes, 'Second')];
   const isRead = async (id: number) => (await bob.get(`/api/posts/${id}`)).json()['read'];

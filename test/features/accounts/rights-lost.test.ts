@@ -9,7 +9,7 @@ import { type Source, sources } from '../../../src/features/sources/source-store
 import { addNotes, browserOf, itemsAt, tokenOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { rss } from '../../support/feeds.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from '../../support/scanner.ts';
 import { begin, end, type Proof } from '../../support/slow-request.ts';
@@ -78,9 +78,7 @@ async function assertRefused(
 }
 
 async function hubWithBob(t: Parameters<typeof startHub>[0], env: Record<string, string> = {}) {
-  const hub = await startHub(t, env);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], env);
   notifications(hub.handle).add({ accountId: 2, kind: 'test', title: 'x', path: '/' });
   return { hub, ada, bob, sourceId: await addNotes(bob) };
 }

@@ -7,16 +7,14 @@ import { passwords } from '../../../src/features/accounts/passwords.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import { sendJson } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 const PROXY = { TRUSTED_PROXIES: '127.0.0.1' };
 
 /** A hub behind a proxy, in which checking a password costs nothing: what is counted here are tries. */
 async function hubBehindProxy(t: TestContext) {
-  const hub = await startHub(t, PROXY);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], PROXY);
   const own = passwords(hub.handle);
   own.verify = async (password, stored) => ({ ok: password === hub.password && stored !== undefined, outdated: false });
   const signIn = async (username: string, password: string, address: string) => {
@@ -104,8 +102,7 @@ test('the hub remembers the 20 addresses of an account where it signed in last',
 });
 
 test('one account that has its password checked all the time keeps nobody out, and whoever is told to wait has not guessed', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const signIn = () => createClient(hub.address).post('/api/session', { username: 'ada', password: hub.password });
   const check = (who?: number) => Promise.allSettled(Array.from({ length: 40 }, () =>
     passwords(hub.handle).verify('a wrong password', undefined, who)));

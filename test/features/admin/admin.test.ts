@@ -10,10 +10,10 @@ import { test, type TestContext } from 'node:test';
 import { HOUR } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { raise } from '../../support/receiver.ts';
-import { addFailedJob, putJob } from '../../support/stored-jobs.ts';
+import { addFailedJob, addJob } from '../../support/stored-jobs.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 type Job = { id: number; state: string; kind: string; subject: string | null; attempts: number; lastError: string | null };
@@ -23,9 +23,7 @@ const PAGES = ['', '/jobs', '/errors', '/alerts', '/webhooks', '/audit', '/accou
 
 /** A hub with an administrator, a member, and a synchronisation that has failed for good. */
 async function hubWithFailedJob(t: TestContext) {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const jobId = addFailedJob(workerQueue(hub.handle), '1', 'it answered <b>500</b>');
   return { hub, ada, bob, jobId };
 }
@@ -49,8 +47,7 @@ test('everything under admin is for administrators: others learn nothing, not ev
 });
 
 test('each list stands at its own address, under the name by which the navigation leads to it', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
 
   for (const { name, title } of ADMIN_LISTS) {
     const { text } = await ada.page(`/admin/${name}`);
@@ -60,14 +57,14 @@ test('each list stands at its own address, under the name by which the navigatio
 });
 
 test('of each list all that the page is about can be taken along, one JSON object a line, by administrators', async (t) => {
-  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/', ALERT_WEBHOOK_FORMAT: 'json' });
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const env = { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/', ALERT_WEBHOOK_FORMAT: 'json' };
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], env);
   for (let n = 0; n < 2; n++) {
     await ada.post('/api/sources', { kind: 'webhook', title: `Hook ${n}` });
     await ada.post('/api/invitations', { hours: 24, currentPassword: hub.password });
     noteError(hub.handle, new Error(`odd ${'!'.repeat(n)}`));
     raise(hub, n === 0 ? 'sync-failed' : 'space-low', 'a subject');
-    for (const state of ['failed', 'discarded'] as const) putJob(hub, { kind: 'sync-source', state });
+    for (const state of ['failed', 'discarded'] as const) addJob(hub, { kind: 'sync-source', state });
   }
   await hub.work();
 
@@ -124,8 +121,7 @@ test('a job is given up by an administrator unless it runs', async (t) => {
 });
 
 test('jobs, errors and accounts come page by page', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   for (let n = 0; n < 7; n++) {
     jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
     noteError(hub.handle, new Error(`kind ${'x'.repeat(n)}`));
@@ -145,9 +141,7 @@ test('jobs, errors and accounts come page by page', async (t) => {
 });
 
 test('accounts are listed with what they own, and never their passwords', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   await addNotes(bob);
   await bob.delete(`/api/sources/${await addNotes(bob, 'Gone')}`);
 
@@ -219,8 +213,7 @@ test('the overview tells what needs attention', async (t) => {
 });
 
 test('the overview tells in sentences why sources fail', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const reasons = ['could not connect to owls.test (ECONNREFUSED)', 'owls.test answered 404', 'This is no feed.'];
   for (const [n, reason] of reasons.entries()) {
     hub.passTime(1);

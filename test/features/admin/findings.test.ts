@@ -87,8 +87,7 @@ test('sources that fail are told since the first of them has', async (t) => {
   const { hub, feed } = await followedFeed(t, []);
   assert.deepEqual([of(hub.handle, 'Sources').level, of(hub.handle, 'Sources').state], ['good', '1 well']);
   feed.handler = reply(500, {});
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   const failedAt = hub.now();
   hub.passTime(DAY);
   assert.deepEqual(troubleOf(hub.handle, 'Sources'), {
@@ -100,8 +99,7 @@ test('a webhook that is silent for a week is told since its last event', async (
   const { hub, ada, hook } = await hubWithWebhook(t);
   const madeAt = hub.now();
   assert.equal(of(hub.handle, 'Webhooks').state, '1 listening');
-  hub.passTime(8 * DAY);
-  await hub.work();
+  await hub.work(8 * DAY);
   assert.deepEqual(troubleOf(hub.handle, 'Webhooks'), {
     level: 'warn', problem: 'Webhooks have been silent for more than 7 days.', since: madeAt, href: '/admin/webhooks',
   });

@@ -10,7 +10,7 @@ import { backupName } from '../../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
 import { addNotes, addPost, browserOf } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
 import { answering, hubWithReceiver } from '../../support/receiver.ts';
 
 /** The steps that a page shows: what each is called, and whether it is done. Undefined where it shows none. */
@@ -89,8 +89,7 @@ test('a test alert goes by the worker, one at a time, and the page says what cam
 });
 
 test('where no address is set there is nothing to test: the step and the page say what to set', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
 
   for (const path of ['/', '/admin/alerts']) {
     const { text } = await ada.page(path);
@@ -115,8 +114,7 @@ test('that alerts arrive is still known when the last one was so long ago that i
 });
 
 test('a member is shown what concerns a member, until it is done', async (t) => {
-  const hub = await startHub(t);
-  const [, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   assert.deepEqual(await stepsOn(bob), { 'Follow a source': false, 'Write something': false });
 
   const notes = await addNotes(bob);
@@ -128,8 +126,7 @@ test('a member is shown what concerns a member, until it is done', async (t) => 
 });
 
 test('the list is put away for whoever did so, and a choice in the settings brings it back', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
 
   const away = await ada.form('/settings/next-steps', { from: '/admin' });
 

@@ -33,8 +33,7 @@ async function scannedHub(t: TestContext, isRequired: boolean) {
   const told = (): string[] => receiver.alerts().map(({ event, severity }) => `${event} ${severity}`);
   const passMinutes = async (count: number): Promise<void> => {
     for (let left = count * 6; left > 0; left--) {
-      hub.passTime(10 * SECOND);
-      await hub.work();
+      await hub.work(10 * SECOND);
     }
   };
   return { hub, receiver, scanner, env, ada, post: id, upload, told, passMinutes };

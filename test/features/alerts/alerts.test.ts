@@ -7,7 +7,7 @@ import { raiseAlert } from '../../../src/features/alerts/raise-alerts.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { hubWithReceiver, passTime, raise, startReceiver, watch } from '../../support/receiver.ts';
-import { putJob } from '../../support/stored-jobs.ts';
+import { addJob } from '../../support/stored-jobs.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { hubWithWebhook, metric, publish } from '../../support/webhooks.ts';
 
@@ -16,8 +16,7 @@ const FAILING = 10_000;
 test('a trouble is told within seconds, in words that say where, and what is told is stored', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t);
   raise(hub, 'sync-failed', 'Owls (5)');
-  hub.passTime(5 * SECOND);
-  await hub.work();
+  await hub.work(5 * SECOND);
 
   const [alert, ...more] = receiver.alerts();
   assert.deepEqual(more, []);
@@ -60,7 +59,7 @@ test('10,000 synchronisations that fail for good make one message, which names a
   hub.db.pragma('synchronous = OFF'); // 10,000 transactions, and no power to be cut
   hub.db.write('jobs', () => {
     for (let id = 1; id <= FAILING; id++) {
-      putJob(hub, { kind: 'sync-source', payload: { sourceId: id }, dedupeKey: String(id), state: 'running' });
+      addJob(hub, { payload: { sourceId: id }, dedupeKey: String(id), state: 'running', attempts: 5 });
     }
   });
 
@@ -195,8 +194,7 @@ test('when no synchronisation is failed any more, by success or by hand, that is
   const { hub, receiver } = await hubWithReceiver(t, { SYNC_MAX_ATTEMPTS: '1' });
   const ada = await hub.person('ada');
   addFailingFeeds(hub, 2, 0);
-  hub.passTime(SECOND);
-  await hub.work();
+  await hub.work(SECOND);
   await passTime(hub, 10 * SECOND, 5 * SECOND);
   assert.equal(receiver.alerts().length, 1);
 

@@ -8,9 +8,11 @@ import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
 import { getFile, type ShownPost } from '../../support/own-posts.ts';
-import { assertInStep, cachedSizes, cacheNumbers, hubWithFeed, hubWithFiles, image } from '../../support/remote-files.ts';
+import {
+  assertInStep, cachedSizes, cacheNumbers, hubWithFeed, hubWithFiles, image,
+} from '../../support/remote-files.ts';
 import { avif, gif, jpeg, pdf, png, pngChunk, webp } from '../../support/sample-files.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -159,8 +161,7 @@ async function imagesOf(t: TestContext, client: Client, name: string, urls: stri
 }
 
 test('images on hosts that hang keep those of other sources and owners from nothing', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const fast = await startOrigin(t, image(PNG));
   const asked: string[] = [];
   const silent = await Promise.all(Array.from({ length: 20 }, (_, n) => startOrigin(t, () => void asked.push(`host ${n}`))));
@@ -303,7 +304,6 @@ test('a fetch that failed while the clock was ahead is tried again once it is ri
   hub.passTime(300 * DAY);
   assert.equal((await getFile(hub, at('/gone.png'))).status, 404);
   publisher.routes['/gone.png'] = image(PNG);
-  hub.passTime(-300 * DAY);
-  await hub.work();
+  await hub.work(-300 * DAY);
   assert.equal((await getFile(hub, at('/gone.png'))).status, 200);
 });

@@ -8,14 +8,15 @@ import { startHub } from '../../support/hub.ts';
 import { pdf } from '../../support/sample-files.ts';
 import { fileActs, scanCounts } from '../../support/scanner.ts';
 import { requireTool } from '../../support/tools.ts';
-import { addFiles, assertFilesMatchRows, filesIn, writePost, writer, type PostAnswer } from '../../support/uploads.ts';
+import {
+  addFiles, assertFilesMatchRows, filesIn, hubWithWriter, writePost, writer, type PostAnswer,
+} from '../../support/uploads.ts';
 
 test('with ClamAV behind the bridge clean files are taken and infected ones refused', async (t) => {
   if (!requireTool(t, 'clamd')) return;
   const clamd = await startClamd(t);
   const bridge = await startBridge(t, { address: clamd.address });
-  const hub = await startHub(t, { VIRUS_SCAN_URL: `${bridge.url}/scan`, VIRUS_SCAN_REQUIRED: '1' });
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t, { VIRUS_SCAN_URL: `${bridge.url}/scan`, VIRUS_SCAN_REQUIRED: '1' });
   const clean = [{ filename: 'plan.pdf', data: pdf() }, { filename: 'words.txt', data: 'Good words.' }];
   const post = await writePost(hub, ada, clean);
   assert.deepEqual(post.attachments.map(({ scan }) => scan), ['clean', 'clean']);
@@ -46,8 +47,7 @@ test('what came while clamd was not there is found when it is back', async (t) =
   assert.deepEqual(post.attachments.map(({ scan }) => scan), ['unscanned', 'unscanned']);
 
   const hub = await startHub(t, { VIRUS_SCAN_URL: `${url}/scan`, DATA_DIR: before.dataDir });
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   const { attachments } = (await hub.anybody.get(`/api/posts/${post.id}`)).json<PostAnswer>();
   assert.deepEqual(attachments.map(({ filename, scan }) => [filename, scan]), [['good.txt', 'clean']]);
   assert.deepEqual(await scanCounts(hub), { clean: 1, infected: 1, unavailable: 2 });

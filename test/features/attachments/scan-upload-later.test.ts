@@ -9,7 +9,9 @@ import { reply } from '../../support/origin.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from '../../support/scanner.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { storedJobs } from '../../support/stored-jobs.ts';
-import { addFiles, filesIn, uploadPath, uploadRows, writePost, writer, type PostAnswer } from '../../support/uploads.ts';
+import {
+  addFiles, filesIn, hubWithWriter, uploadPath, uploadRows, writePost, writer, type PostAnswer,
+} from '../../support/uploads.ts';
 
 const FILE = { filename: 'report.txt', data: 'Words of which nobody knows yet.' };
 const AWAY = reply(503, {}, '{"detail":"starting"}');
@@ -17,8 +19,7 @@ const AWAY = reply(503, {}, '{"detail":"starting"}');
 /** A hub with a post whose file was taken while the scanner was away. */
 async function hubWithUnscanned(t: TestContext) {
   const scanner = await startScanner(t, AWAY);
-  const hub = await startHub(t, { VIRUS_SCAN_URL: scanner.url });
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t, { VIRUS_SCAN_URL: scanner.url });
   const post = await writePost(hub, ada, [FILE]);
   const path = new URL(post.attachments[0]?.url ?? '').pathname;
   return { hub, scanner, ada, post, path };
@@ -45,13 +46,11 @@ test('a file without a verdict is scanned again, more and more slowly, until the
   assert.deepEqual([await shownScan(hub, post), (await hub.anybody.get(path)).status], [['unscanned'], 200]);
 
   scanner.answers = CLEAN;
-  hub.passTime(HOUR + MINUTE);
-  await hub.work();
+  await hub.work(HOUR + MINUTE);
   assert.deepEqual(await shownScan(hub, post), ['clean']);
   assert.equal((await scanCounts(hub))['clean'], 1);
   const asked = scanner.requests.length;
-  hub.passTime(5 * HOUR);
-  await hub.work();
+  await hub.work(5 * HOUR);
   assert.equal(scanner.requests.length, asked, 'nothing is scanned twice');
 });
 
@@ -65,8 +64,7 @@ test('a late verdict of infected quarantines the file for everybody and tells it
   const cached = (await hub.anybody.get(path)).headers.get('etag') ?? '';
 
   scanner.answers = INFECTED;
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
 
   for (const client of [hub.anybody, admin, bob.client]) {
     assert.equal((await client.get(path)).status, 410);
@@ -98,8 +96,7 @@ test('a late verdict of infected quarantines the file for everybody and tells it
 test('bytes known to be infected are refused also while the scanner is away', async (t) => {
   const { hub, scanner, ada, post } = await hubWithUnscanned(t);
   scanner.answers = INFECTED;
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   scanner.answers = AWAY;
 
   const again = await addFiles(hub, ada.client, post.id, [{ filename: 'good.txt', data: 'good' }, FILE]);
@@ -113,8 +110,7 @@ test('bytes known to be infected are refused also while the scanner is away', as
 test('a quarantine stays, whatever the scanner says of the same bytes later, until nobody has named them for a day', async (t) => {
   const { hub, scanner, ada, post, path } = await hubWithUnscanned(t);
   scanner.answers = INFECTED;
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   scanner.answers = CLEAN;
 
   const again = await addFiles(hub, ada.client, post.id, [FILE]);
@@ -125,8 +121,7 @@ test('a quarantine stays, whatever the scanner says of the same bytes later, unt
 
   await ada.client.delete(`/api/attachments/${post.attachments[0]?.id}`);
   for (let day = 0; day < 3; day++) {
-    hub.passTime(25 * HOUR);
-    await hub.work();
+    await hub.work(25 * HOUR);
   }
   assert.deepEqual(await shownScan(hub, await writePost(hub, ada, [FILE])), ['clean']);
 });
@@ -137,13 +132,11 @@ test('a file that is cut off on the disk gets its verdict when it is whole again
   truncateSync(onDisk, 5);
   scanner.answers = CLEAN;
   const before = scanner.requests.length;
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   assert.deepEqual([scanner.requests.length, await shownScan(hub, post)], [before, ['unscanned']]);
 
   writeFileSync(onDisk, FILE.data);
-  hub.passTime(HOUR + MINUTE);
-  await hub.work();
+  await hub.work(HOUR + MINUTE);
   assert.deepEqual(await shownScan(hub, post), ['clean']);
 });
 
@@ -153,8 +146,7 @@ test('the same file in the hands of two people has one job and one verdict', asy
   assert.equal(storedJobs(hub, 'scan-upload').length, 1);
   scanner.answers = CLEAN;
   const before = scanner.requests.length;
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   assert.deepEqual([scanner.requests.length - before, await shownScan(hub, second)], [1, ['clean']]);
 });
 
@@ -164,8 +156,7 @@ test('a clean verdict at a second upload spares the job its work', async (t) => 
   await writePost(hub, ada, [FILE]);
   assert.deepEqual(await shownScan(hub, post), ['clean']);
   const before = scanner.requests.length;
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   assert.equal(scanner.requests.length, before);
 });
 
@@ -173,13 +164,11 @@ test('a file that was deleted meanwhile is not scanned for ever', async (t) => {
   const { hub, scanner, ada, post } = await hubWithUnscanned(t);
   await ada.client.delete(`/api/posts/${post.id}`);
   for (let day = 0; day < 3; day++) {
-    hub.passTime(25 * HOUR);
-    await hub.work();
+    await hub.work(25 * HOUR);
   }
   assert.deepEqual(filesIn(hub.dataDir).uploads, []);
   const before = scanner.requests.length;
-  hub.passTime(25 * HOUR);
-  await hub.work();
+  await hub.work(25 * HOUR);
   assert.equal(scanner.requests.length, before);
   assert.ok(storedJobs(hub, 'scan-upload').every(({ state }) => state === 'done'));
 });

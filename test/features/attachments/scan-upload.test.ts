@@ -1,13 +1,14 @@
 // Protects uploads with a scanner: infected files are refused, and where scanning is required nothing goes unscanned.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { reply, type OriginHandler } from '../../support/origin.ts';
 import { freePort } from '../../support/ports.ts';
 import { CLEAN, fileActs, INFECTED, scanCounts, startScanner } from '../../support/scanner.ts';
 import { sha256 } from '../../support/sha256.ts';
 import {
-  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, formWith, sendForm, writePost, writer, type Attachment,
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, formWith, hubWithWriter, sendForm, writePost, writer,
+  type Attachment,
 } from '../../support/uploads.ts';
 
 const FILE = { filename: 'a report.txt', data: 'Nothing but words.' };
@@ -30,8 +31,7 @@ test('the scanner gets each file as it was sent; what it calls clean is taken an
 test('an infected file is refused with its whole request, recorded and counted; nothing is kept', async (t) => {
   const scanner = await startScanner(t, (request, response) =>
     (request.body.includes('Other') ? INFECTED : CLEAN)(request, response));
-  const hub = await startHub(t, { VIRUS_SCAN_URL: scanner.url });
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t, { VIRUS_SCAN_URL: scanner.url });
   const fields = { sourceId: String(ada.sourceId), title: 'T' };
   const answer = await sendForm(hub, ada.client, '/api/posts', formWith(fields, [FILE, OTHER]));
 
@@ -90,8 +90,7 @@ for (const [what, answers] of [
 test('where a required scanner misses one file of two, neither is kept', async (t) => {
   const scanner = await startScanner(t, (request, response) =>
     (request.body.includes('Other') ? reply(503, {}) : CLEAN)(request, response));
-  const hub = await startHub(t, { VIRUS_SCAN_URL: scanner.url, VIRUS_SCAN_REQUIRED: '1' });
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t, { VIRUS_SCAN_URL: scanner.url, VIRUS_SCAN_REQUIRED: '1' });
   const { id } = await writePost(hub, ada);
 
   assert.equal((await addFiles(hub, ada.client, id, [FILE, OTHER])).status, 503);
@@ -110,8 +109,7 @@ test('without a scanner files are taken unscanned, and no job waits for one', as
 
 test('a file that is refused by its type, or has no room, is not shown to the scanner', async (t) => {
   const scanner = await startScanner(t, CLEAN);
-  const hub = await startHub(t, { VIRUS_SCAN_URL: scanner.url, UPLOAD_QUOTA_BYTES: '100' });
-  await hub.person('root');
+  const { hub } = await hubWith(t, ['root'], { VIRUS_SCAN_URL: scanner.url, UPLOAD_QUOTA_BYTES: '100' });
   const ada = await writer(hub, 'ada');
   const { id } = await writePost(hub, ada);
 

@@ -21,8 +21,7 @@ async function hubWithUnnamed(t: TestContext) {
   const ada = await writer(hub, 'ada');
   const old = await writePost(hub, ada, [FILE]);
   await ada.client.delete(`/api/posts/${old.id}`);
-  hub.passTime(DAY_AND_HOUR);
-  await hub.work();
+  await hub.work(DAY_AND_HOUR);
   hub.passTime(DAY_AND_HOUR);
   assert.equal(uploadRows(hub.db)[0]?.attachments, 0);
   const { id } = await writePost(hub, ada);

@@ -10,14 +10,15 @@ import { addNotes, leave } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { countRows } from '../../support/stored-rows.ts';
-import { assertFilesMatchRows, filesIn, uploadPath, uploadRows, writePost, writer } from '../../support/uploads.ts';
+import {
+  assertFilesMatchRows, filesIn, hubWithWriter, uploadPath, uploadRows, writePost, writer,
+} from '../../support/uploads.ts';
 
 const DAY_AND_HOUR = 25 * HOUR;
 
 async function daysPass(hub: Hub, days: number): Promise<void> {
   for (let day = 0; day < days; day++) {
-    hub.passTime(DAY_AND_HOUR);
-    await hub.work();
+    await hub.work(DAY_AND_HOUR);
   }
 }
 
@@ -44,8 +45,7 @@ for (const [what, remove] of [
   ['a source', (source: number) => `/api/sources/${source}`],
 ] as const) {
   test(`deleting ${what} takes its rows at once and its files after a day in which nobody named them`, async (t) => {
-    const hub = await startHub(t);
-    const ada = await writer(hub, 'ada');
+    const { hub, ada } = await hubWithWriter(t);
     const other = { client: ada.client, sourceId: await addNotes(ada.client) };
     await hub.work();
     const post = await writePost(hub, ada, [file('gone'), file('shared')].slice(0, what === 'an attachment' ? 1 : 2));
@@ -69,8 +69,7 @@ for (const [what, remove] of [
 }
 
 test('of an account that is deleted no file is left, and of its place for files nothing', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const bob = await writer(hub, 'bob');
   await writePost(hub, ada, [file('shared')]);
   await writePost(hub, bob, [file('gone'), file('shared')]);
@@ -84,8 +83,7 @@ test('of an account that is deleted no file is left, and of its place for files 
 });
 
 test('a file stays for 24 hours after it was found unnamed, also across a restart', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const post = await writePost(hub, ada, [file('gone')]);
   await ada.client.delete(`/api/posts/${post.id}`);
   await hub.work(); // notices at once: it has just started
@@ -100,8 +98,7 @@ test('a file stays for 24 hours after it was found unnamed, also across a restar
 });
 
 test('a file that is attached again in between stays, and its day begins anew when it is deleted again', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const first = await writePost(hub, ada, [file('back')]);
   await ada.client.delete(`/api/posts/${first.id}`);
   await daysPass(hub, 1);
@@ -118,8 +115,7 @@ test('a file that is attached again in between stays, and its day begins anew wh
 });
 
 test('a file that was named for a moment between two sweeps has its whole day before it', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const nameForAMoment = async (): Promise<void> => {
     const { id } = await writePost(hub, ada, [file('back')]);
     await ada.client.delete(`/api/posts/${id}`);
@@ -134,8 +130,7 @@ test('a file that was named for a moment between two sweeps has its whole day be
 });
 
 test('nothing is removed while a backup is made; the hour after it is', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const post = await writePost(hub, ada, [file('gone')]);
   const stray = strayFile(hub, 'stray', 2 * DAY_AND_HOUR);
   await ada.client.delete(`/api/posts/${post.id}`);
@@ -146,16 +141,14 @@ test('nothing is removed while a backup is made; the hour after it is', async (t
   assert.ok(hub.logged().some(({ event }) => event === 'sweep of uploads postponed: a backup is running'));
 
   lock.release();
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   assert.deepEqual([existsSync(stray), uploadRows(hub.db).length], [false, 1]); // seen unnamed only now
   await daysPass(hub, 1);
   assert.deepEqual([filesIn(hub.dataDir).uploads, uploadRows(hub.db)], [[], []]);
 });
 
 test('no backup begins while files are being removed, and one may right after', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const { id } = await writePost(hub, ada, ['a', 'b', 'c'].map(file));
   await ada.client.delete(`/api/posts/${id}`);
   await daysPass(hub, 1);
@@ -175,8 +168,7 @@ test('no backup begins while files are being removed, and one may right after', 
 });
 
 test('files without a row are removed once they are a day old; whatever else lies there is left alone', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   await writePost(hub, ada, [file('named')]);
   const [old, young] = [strayFile(hub, 'old', 24 * HOUR + MINUTE), strayFile(hub, 'young', 23 * HOUR)];
   const names = ['README', 'zz/file', 'ab/notes.txt', `ab/${sha256('old')}`];
@@ -210,14 +202,12 @@ test('what cut-off requests left in tmp/ goes after three hours; what others put
 
   await hub.work();
   assert.deepEqual(readdirSync(tmp).sort(), ['notes', `upload-${uuid.replace('0', '1')}`, 'upload-mine'].sort());
-  hub.passTime(HOUR + MINUTE);
-  await hub.work();
+  await hub.work(HOUR + MINUTE);
   assert.deepEqual(readdirSync(tmp).sort(), ['notes', 'upload-mine']);
 });
 
 test('missing and shortened files are reported in the log each day, and their rows stay', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   await writePost(hub, ada, ['a', 'b', 'c'].map(file));
   rmSync(uploadPath(hub.dataDir, sha256('a')));
   truncateSync(uploadPath(hub.dataDir, sha256('b')), 0);
@@ -230,14 +220,12 @@ test('missing and shortened files are reported in the log each day, and their ro
 });
 
 test('a file that was noticed to be unnamed while the clock was ahead goes a day after that is right', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const post = await writePost(hub, ada, [file('gone')]);
   assert.equal((await ada.client.delete(`/api/posts/${post.id}`)).status, 204);
   hub.passTime(300 * DAY);
   await hub.work(); // notices
-  hub.passTime(-300 * DAY);
-  await hub.work();
+  await hub.work(-300 * DAY);
   assert.deepEqual(filesIn(hub.dataDir).uploads, [sha256('gone')]);
   await daysPass(hub, 2);
   assert.deepEqual(filesIn(hub.dataDir).uploads, []);

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { cookieOf } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import type { Hub } from '../../support/hub.ts';
 import { randomBelow } from '../../support/random.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
 import { png } from '../../support/sample-files.ts';
 import {
-  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, openFilesIn, writePost, writer,
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, hubWithWriter, openFilesIn,
+  writePost,
 } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -16,8 +17,7 @@ type Leave = 'reset' | 'destroy' | 'end';
 
 /** A hub with a post, to which `send` begins to upload and then goes away. */
 async function hubToLeave(t: TestContext) {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const { id } = await writePost(hub, ada);
   const path = `/api/posts/${id}/attachments`;
   let expected = answered(hub, path).length;

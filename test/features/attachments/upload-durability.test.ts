@@ -4,15 +4,13 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { uploadFiles } from '../../../src/features/attachments/upload-files.ts';
-import { startHub } from '../../support/hub.ts';
 import { pdf } from '../../support/sample-files.ts';
 import { countRows, rowsOf } from '../../support/stored-rows.ts';
-import { formWith, sendForm, uploadRows, writer } from '../../support/uploads.ts';
+import { formWith, hubWithWriter, sendForm, uploadRows } from '../../support/uploads.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
 
 test('a file is on the disk before it has its name, its name before the row, the row before the answer', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const uploads = join(hub.dataDir, 'uploads');
   const steps: { place: string; bytes: number; rows: number }[] = [];
   await watchSyncs(t, (path) => void steps.push(
@@ -36,8 +34,7 @@ test('a file is on the disk before it has its name, its name before the row, the
 });
 
 test('a file that the disk does not confirm is refused, and nothing of it stays', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   let failing = '';
   await watchSyncs(t, (path) => {
     if (failing && path.includes(failing)) throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });

@@ -6,10 +6,9 @@ import { test } from 'node:test';
 import { addNotes } from '../../support/accounts.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { copyDatabase, fillDisk, startOnSmallDisk } from '../../support/small-disk.ts';
-import { startHub } from '../../support/hub.ts';
 import { failWrites } from '../../support/stored-rows.ts';
 import {
-  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, uploadPath, uploadRows, writePost, writer,
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, hubWithWriter, uploadPath, uploadRows, writePost,
 } from '../../support/uploads.ts';
 
 const MEGABYTE = 1_000_000;
@@ -71,8 +70,7 @@ test('uploads leave the database room on a disk that they would fill', async (t)
 });
 
 test('when the database cannot grow, an upload is refused with 503 and its file does not stay', async (t) => {
-  const hub = await startHub(t);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t);
   const { id } = await writePost(hub, ada);
   const mend = failWrites(hub, 'INSERT', 'attachments');
   assert.equal((await addFiles(hub, ada.client, id, [{ filename: 'a.txt', data: 'a' }])).status, 500);

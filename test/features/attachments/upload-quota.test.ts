@@ -10,11 +10,12 @@ import { addNotes } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { cookieOf } from '../../support/client.ts';
 import { rawConnection } from '../../support/raw-exchange.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
 import { assertUsageIsRight, setUsage } from '../../support/stored-uploads.ts';
 import {
-  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, sendForm, writePost, writer,
+  addFiles, assertFilesMatchRows, assertNothingKept, filesIn, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost,
+  writer,
 } from '../../support/uploads.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -37,8 +38,7 @@ function assertOverQuota(answer: Answer, bytesLeft: number): void {
 }
 
 test('an account may fill its quota to the last byte; one more is refused with what is left', async (t) => {
-  const hub = await startHub(t, hubWithQuota);
-  await hub.person('root');
+  const { hub } = await hubWith(t, ['root'], hubWithQuota);
   const ada = await writer(hub, 'ada');
   const { id } = await writePost(hub, ada);
 
@@ -55,8 +55,7 @@ test('an account may fill its quota to the last byte; one more is refused with w
 });
 
 test('the same bytes count each time they are attached, though they are stored once', async (t) => {
-  const hub = await startHub(t, hubWithQuota);
-  await hub.person('root');
+  const { hub } = await hubWith(t, ['root'], hubWithQuota);
   const ada = await writer(hub, 'ada');
   const file = text('a.txt', 40_000);
   await writePost(hub, ada, [file, file]);
@@ -68,8 +67,7 @@ test('the same bytes count each time they are attached, though they are stored o
 });
 
 test('what is deleted is free again: a file, a post, a source', async (t) => {
-  const hub = await startHub(t, hubWithQuota);
-  await hub.person('root');
+  const { hub } = await hubWith(t, ['root'], hubWithQuota);
   const ada = await writer(hub, 'ada');
   const other = { client: ada.client, sourceId: await addNotes(ada.client) };
   const post = await writePost(hub, ada, [text('a.txt', 10_000), text('b.txt', 20_000)]);
@@ -88,8 +86,7 @@ test('what is deleted is free again: a file, a post, a source', async (t) => {
 });
 
 test('of uploads at once that fit one by one but not together one is taken, and nothing else stays', async (t) => {
-  const hub = await startHub(t, hubWithQuota);
-  await hub.person('root');
+  const { hub } = await hubWith(t, ['root'], hubWithQuota);
   const ada = await writer(hub, 'ada');
   const { id } = await writePost(hub, ada);
 
@@ -104,10 +101,8 @@ test('of uploads at once that fit one by one but not together one is taken, and 
     const [taken] = good?.json<{ items: { id: number; sha256: string }[] }>().items ?? [];
     assert.deepEqual(filesIn(hub.dataDir), { uploads: [taken?.sha256], tmp: [] });
     await ada.client.delete(`/api/attachments/${taken?.id}`);
-    hub.passTime(25 * 3_600_000);
-    await hub.work();
-    hub.passTime(25 * 3_600_000);
-    await hub.work();
+    await hub.work(25 * 3_600_000);
+    await hub.work(25 * 3_600_000);
     assert.deepEqual(filesIn(hub.dataDir).uploads, []);
   }
 });
@@ -160,8 +155,7 @@ test('six uploads of an account may come in at once; another one is told to come
 });
 
 test('a post has a hundred files at most', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('root');
+  const { hub } = await hubWith(t, ['root']);
   const ada = await writer(hub, 'ada');
   const { id } = await writePost(hub, ada);
   const ten = Array.from({ length: 10 }, (_, n) => text(`${n}.txt`, 1));
@@ -189,8 +183,7 @@ test('files that an administrator adds count for the owner of the source', async
 });
 
 test('who is over the quota, since it was lowered, goes on writing without files', async (t) => {
-  const hub = await startHub(t, hubWithQuota);
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t, hubWithQuota);
   const { id } = await writePost(hub, ada, [text('a.txt', 5_000)]);
   setUsage(hub, 200_000);
 
@@ -211,8 +204,7 @@ test('an upload that is released twice takes along none that began in between', 
 });
 
 test('a quota of nothing takes no file', async (t) => {
-  const hub = await startHub(t, { UPLOAD_QUOTA_BYTES: '0' });
-  await hub.person('root');
+  const { hub } = await hubWith(t, ['root'], { UPLOAD_QUOTA_BYTES: '0' });
   const ada = await writer(hub, 'ada');
   const answer = await sendForm(hub, ada.client, '/api/posts',
     formWith({ sourceId: String(ada.sourceId), title: 'T' }, [text('a.txt', 1)]));

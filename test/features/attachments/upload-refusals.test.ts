@@ -9,7 +9,7 @@ import {
   animatedWebp, avif, box, gif, jpeg, longBox, pdf, png, pngChunk, pngHeader, webp, zip,
 } from '../../support/sample-files.ts';
 import {
-  addFiles, assertNothingKept, FORM_TYPE, formWith, sendForm, writePost, writer, type SentFile,
+  addFiles, assertNothingKept, FORM_TYPE, formWith, hubWithWriter, sendForm, writePost, writer, type SentFile,
 } from '../../support/uploads.ts';
 
 const SIZE = { width: 3, height: 2 };
@@ -101,15 +101,13 @@ for (const [what, filename, data] of [
 }
 
 test('413, and nothing stays: one byte too many in a file; as many as are allowed are taken', async (t) => {
-  const hub = await startHub(t, { UPLOAD_MAX_BYTES: '100000' });
-  const ada = await writer(hub, 'ada');
+  const { hub, ada } = await hubWithWriter(t, { UPLOAD_MAX_BYTES: '100000' });
   await assertRefused(hub, ada, { filename: 'a.txt', data: 'x'.repeat(100_001) }, 413);
   await writePost(hub, ada, [{ filename: 'a.txt', data: 'x'.repeat(100_000) }]);
 });
 
 test('413, and nothing stays: more than four times a file in one request, told beforehand or not', async (t) => {
-  const hub = await startHub(t, { UPLOAD_MAX_BYTES: '100000' });
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t, { UPLOAD_MAX_BYTES: '100000' });
   const files = Array.from({ length: 5 }, (_, n) => ({ filename: `${n}.txt`, data: `${n}`.repeat(90_000) }));
   const form = formWith({ sourceId: String(sourceId), title: 'T' }, files);
   const { id } = await writePost(hub, { client, sourceId });
@@ -128,8 +126,7 @@ test('413, and nothing stays: more than four times a file in one request, told b
 });
 
 test('413, and nothing stays: an eleventh file', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const { id } = await writePost(hub, { client, sourceId });
   const files = Array.from({ length: 11 }, (_, n) => ({ filename: `${n}.txt`, data: `${n}` }));
 
@@ -139,8 +136,7 @@ test('413, and nothing stays: an eleventh file', async (t) => {
 });
 
 test('400, and nothing stays: a form without its end, and one whose second part is malformed', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const { id } = await writePost(hub, { client, sourceId });
   const whole = writeForm([{ headers: fileHeaders('attachments', 'a.txt'), data: 'a' }]);
   const malformed = writeForm([
@@ -154,8 +150,7 @@ test('400, and nothing stays: a form without its end, and one whose second part 
 });
 
 test('a post with a mistake in its words is refused with its files', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const answer = await sendForm(hub, client, '/api/posts', formWith({ sourceId: String(sourceId), title: '' }, [GOOD]));
   assert.equal(answer.status, 422, answer.text);
   assertNothingKept(hub);

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { addNotes } from '../../support/accounts.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { withoutKeys } from '../../support/own-posts.ts';
 import { gif, jpeg, pdf, png, webp, avif } from '../../support/sample-files.ts';
 import { sha256 } from '../../support/sha256.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
 import {
-  addFiles, assertFilesMatchRows, filesIn, formWith, openFilesIn, sendForm, uploadPath, uploadRows, writePost,
-  writer, type Attachment, type PostAnswer,
+  addFiles, assertFilesMatchRows, filesIn, formWith, hubWithWriter, openFilesIn, sendForm, uploadPath, uploadRows,
+  writePost, writer, type Attachment, type PostAnswer,
 } from '../../support/uploads.ts';
 
 const SIZE = { width: 3, height: 2 };
@@ -27,8 +27,7 @@ const SAMPLES: { filename: string; data: Buffer; mediaType: string }[] = [
 ];
 
 test('a form with one file of each admitted type makes a post with them, in their order', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const answer = await sendForm(hub, client, '/api/posts',
     formWith({ sourceId: String(sourceId), title: 'Eight owls', content: 'Look.' }, SAMPLES));
 
@@ -51,8 +50,7 @@ test('a form with one file of each admitted type makes a post with them, in thei
 });
 
 test('files are added to a post and taken off again, the others keep their place', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const post = await writePost(hub, { client, sourceId }, [{ filename: 'a.txt', data: 'a' }]);
   const added = await addFiles(hub, client, post.id,
     [{ filename: 'b.txt', data: 'b' }, { filename: 'c.txt', data: 'c' }]);
@@ -73,8 +71,7 @@ test('files are added to a post and taken off again, the others keep their place
 });
 
 test('only owner and administrator add and remove files', async (t) => {
-  const hub = await startHub(t);
-  const admin = await hub.person('root');
+  const { hub, root: admin } = await hubWith(t, ['root']);
   const ada = await writer(hub, 'ada');
   const hidden = { client: ada.client, sourceId: await addNotes(ada.client, 'Notes', 'private') };
   const eve = await hub.person('eve');
@@ -94,8 +91,7 @@ test('only owner and administrator add and remove files', async (t) => {
 });
 
 test('an API token uploads like its owner', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const { token } = (await client.post('/api/tokens', { name: 'ci', currentPassword: hub.password })).json<{ token: string }>();
   const form = new FormData();
   form.append('title', 'By a program');
@@ -151,8 +147,7 @@ for (const [sent, shown] of [
 }
 
 test('a file input left empty is no file; files of another field, or none at all, are refused', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const post = await writePost(hub, { client, sourceId }, [{ filename: '', data: '' }]);
   assert.deepEqual(post.attachments, []);
 

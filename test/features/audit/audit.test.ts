@@ -8,7 +8,7 @@ import { jobs } from '../../../src/features/hub/hub.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import { createClient } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { plansOf } from '../../support/query-plans.ts';
 import { addAccount, storedActs } from '../../support/stored-accounts.ts';
 import { countRows, failWrites, rowsOf } from '../../support/stored-rows.ts';
@@ -98,8 +98,7 @@ test('no record holds a secret', async (t) => {
 });
 
 test('an act and its record are written together or not at all', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   failWrites(hub, 'INSERT', 'audit_records');
 
   assert.equal((await ada.post('/api/tokens', { name: 'phone', currentPassword: hub.password })).status, 500);
@@ -113,8 +112,7 @@ test('an act and its record are written together or not at all', async (t) => {
 
 /** A hub with records of two people on three days. */
 async function hubWithRecords(t: TestContext) {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const record = audit.bind(null, hub.handle);
   for (const username of ['second', 'third']) addAccount(hub, username);
   for (let n = 0; n < 12; n++) {
@@ -184,8 +182,7 @@ test('all that fits can be taken along as CSV and as JSON lines', async (t) => {
 });
 
 test('a change repeated within a minute is one record with a count; what concerns rights never is', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const sourceId = await addNotes(ada, 'Called 0');
   const rename = async (n: number): Promise<void> =>
     assert.equal((await ada.patch(`/api/sources/${sourceId}`, { title: `Called ${n}` })).status, 200);

@@ -10,7 +10,7 @@ import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts'
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import type { Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { overviewOf, type Tile } from '../../support/overview.ts';
 import { parseSeries } from '../../support/service-series.ts';
 
@@ -42,8 +42,7 @@ function note(hub: Hub, kind: Kind, name: string | null, verdict: RunResult['ver
 }
 
 test('health, metrics and the administrators\' page tell the age and the result of backups, whatever came of the last one', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   assert.deepEqual(await told(hub, ada), {
     health: { lastBackup: null, lastVerifiedBackup: null },
@@ -103,8 +102,7 @@ test('health, metrics and the administrators\' page tell the age and the result 
 });
 
 test('a failed verification alone shows on the page, and in the metrics', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const { name } = await run(hub, 'verified', null);
   hub.passTime(MINUTE);
@@ -118,8 +116,7 @@ test('a failed verification alone shows on the page, and in the metrics', async 
 });
 
 test('a name in the future is not the newest backup, for health, metrics, the page and alerts', async (t) => {
-  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada'], { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
   mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
   const stray = backupName(hub.now() + 400 * DAY);
   mkdirSync(join(hub.dataDir, 'backups', stray), { recursive: true });

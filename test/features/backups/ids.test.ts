@@ -10,12 +10,12 @@ import type { Db } from '../../../src/platform/db/open-database.ts';
 import { addNotes } from '../../support/accounts.ts';
 import { addPost } from '../../support/backup-hub.ts';
 import type { Client } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { begin, query, restorableHub, restore } from '../../support/restore-hub.ts';
-import { addEmptyPosts, losePost } from '../../support/stored-posts.ts';
+import { addPosts, losePost } from '../../support/stored-posts.ts';
 import { removeRows } from '../../support/stored-rows.ts';
-import { addFiles, writePost, writer, type Attachment } from '../../support/uploads.ts';
+import { addFiles, hubWithWriter, writePost, type Attachment } from '../../support/uploads.ts';
 
 const START_OF_2026 = Date.UTC(2026, 0);
 
@@ -31,8 +31,7 @@ test('whatever its rows are numbered by, a table of which ids leave the process 
 });
 
 test('the newest source, post and attachment are deleted, and the next ones have new ids', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const post = await writePost(hub, { client, sourceId }, [{ filename: 'a.txt', data: 'first' }]);
   const [first = assert.fail()] = post.attachments;
 
@@ -52,8 +51,7 @@ test('the newest source, post and attachment are deleted, and the next ones have
 });
 
 test('accounts, tokens and invitations have new ids after a deletion as well', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const made = async (client: Client): Promise<number[]> => [
     (await client.post('/api/tokens', { name: 'a', password: hub.password })).json<{ id: number }>().id,
     (await client.post('/api/invitations', { currentPassword: hub.password })).json<{ id: number }>().id,
@@ -79,7 +77,7 @@ test('accounts, tokens and invitations have new ids after a deletion as well', a
 
 /** The id that the next post gets. */
 function nextPost(db: Db): number {
-  return addEmptyPosts({ db }, 1, 1);
+  return addPosts({ db }, 1, 1)[0] ?? NaN;
 }
 
 test('after a restore of an older backup ids go on above all that were given since, deleted ones too', async (t) => {

@@ -10,7 +10,7 @@ import { destinationKey, readOffsite, type Destination } from '../../../src/feat
 import { emptyReading, noteDamage, notePartRead, takeIn, WHOLE } from '../../../src/features/backups/restic-reading.ts';
 import type { Config } from '../../../src/features/hub/read-config.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { overviewOf } from '../../support/overview.ts';
 import { hubWithReceiver, passTime } from '../../support/receiver.ts';
@@ -51,8 +51,7 @@ async function seriesOf(hub: Hub): Promise<Record<string, number>> {
 }
 
 test('a hub without destinations has none in health and on the page, and 0 in metrics', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   await night(hub);
 
   assert.deepEqual(await offsiteOf(hub), []);
@@ -63,8 +62,7 @@ test('a hub without destinations has none in health and on the page, and 0 in me
 });
 
 test('a disk that was never there shows in health, metrics and on the page beside a verified backup and a good remote', async (t) => {
-  const hub = await startHub(t, BOTH);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada'], BOTH);
   const name = await night(hub);
   await unsent(hub, 'dir', name, UNPLUGGED);
   await sent(hub, 'rclone', name);

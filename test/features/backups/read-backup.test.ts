@@ -10,7 +10,7 @@ import { addPost, backupHub, changeDatabase, copyOf, renewHashes } from '../../s
 import { hubctl } from '../../support/hubctl.ts';
 import { hubEnvironment } from '../../support/hub-process.ts';
 import { PROJECT_ROOT } from '../../support/run-program.ts';
-import { setTitle } from '../../support/stored-posts.ts';
+import { retitlePosts } from '../../support/stored-posts.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
 
 const PICTURE = randomBytes(700_000);
@@ -19,7 +19,7 @@ const PICTURE = randomBytes(700_000);
 async function savedHub(t: TestContext) {
   const hub = backupHub(t);
   addPost(hub.db, 2, '<p>Their “faces”\n are discs.</p>');
-  setTitle(hub, 2, 'Owls\x1b[2J of the night');
+  retitlePosts(hub, 'Owls\x1b[2J of the night', 2);
   const picture = hub.upload(PICTURE, 'Barn owl.jpg', 2);
   const [first, second] = [hub.upload('first notes', 'notes.txt'), hub.upload('second notes', 'notes.txt')];
   const { name, path } = await hub.backup();
@@ -92,7 +92,7 @@ test('what is not there, was lost before, or is damaged is said, and nothing of 
   assert.match(await said(['extract', damaged, 'upload', picture]), /holds uploads\/.* with other content/);
 
   const forged = copyOf(path, 'forged');
-  changeDatabase(forged, (db) => setTitle({ db }, 2, 'Forged'));
+  changeDatabase(forged, (db) => retitlePosts({ db }, 'Forged', 2));
   cpSync(join(path, 'SHA256SUMS'), join(forged, 'SHA256SUMS'));
   assert.match(await said(['extract', forged, 'post', '2']), /hub\.db does not match SHA256SUMS/);
 

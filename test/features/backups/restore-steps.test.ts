@@ -11,7 +11,9 @@ import { setImmediate } from 'node:timers/promises';
 import { passwordLinks, sessions } from '../../../src/features/accounts/credential-store.ts';
 import { openPlainFile } from '../../../src/features/backups/manifest.ts';
 import { isRestoreOpen, isRestoreUnderWay, readRestoreState } from '../../../src/features/backups/restore-state.ts';
-import { finishRestore, openRestored, removeStaged, swapRestored, undoRestore } from '../../../src/features/backups/restore-steps.ts';
+import {
+  finishRestore, openRestored, removeStaged, swapRestored, undoRestore,
+} from '../../../src/features/backups/restore-steps.ts';
 import { offers } from '../../../src/features/manage-sources/offer-store.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { changeDatabase, copyOf, optionsFor, rewriteSums, verify } from '../../support/backup-hub.ts';
@@ -25,7 +27,7 @@ import { type JobState } from '../../../src/platform/jobs/job-records.ts';
 import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import { sha256Of } from '../../support/sha256.ts';
 import { storedActs } from '../../support/stored-accounts.ts';
-import { putJob, storedJobs } from '../../support/stored-jobs.ts';
+import { addJob, storedJobs } from '../../support/stored-jobs.ts';
 import { addLaterMigration, countRows, removeRows, rowsOf } from '../../support/stored-rows.ts';
 import { temporaryFolder } from '../../support/temporary-project.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
@@ -199,7 +201,8 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, open 
   const hub = await restorableHub(t);
   changeDatabase(hub.backup, (db) => {
     for (const [index, [kind, state]] of JOBS.entries()) {
-      putJob({ db }, { kind, state, lane: `lane ${index}`, leaseExpiresAt: 9e12 });
+      const lease = state === 'running' ? { leaseExpiresAt: 9e12 } : {};
+      addJob({ db }, { kind, state, lane: `lane ${index}`, attempts: 5, ...lease });
     }
     for (let n = 0; n < 2; n++) sessions({ db, clock: Date.now }).start(1);
     passwordLinks({ db, clock: Date.now }).create(1);

@@ -8,7 +8,7 @@ import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, notificationTitles } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { tileOf } from '../../support/overview.ts';
 import type { Client } from '../../support/client.ts';
@@ -31,8 +31,7 @@ async function importFeeds(client: Client, urls: string[]): Promise<void> {
 const shown = (hub: Hub, id: number) => sources(hub.handle).find(id);
 
 test('what another member asks for is fetched while hosts that hang hold all they may', async (t) => {
-  const hub = await startHub(t, { SYNC_CONCURRENCY: '4' }, { totalMs: 1_000 });
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], { SYNC_CONCURRENCY: '4' }, { totalMs: 1_000 });
   const order: string[] = [];
   const origin = await startOrigin(t, (request, response) => {
     order.push('wanted');
@@ -52,8 +51,7 @@ test('what another member asks for is fetched while hosts that hang hold all the
 test('one member waits with 25 new feeds, and others wait beside them', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const origin = await startOrigin(t, (request, response) => void promise.then(() => reply(404, {})(request, response)));
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const ends: number[] = [];
   const add = async (by: typeof ada, n: number): Promise<void> => {
     ends.push((await by.post('/api/sources', { kind: 'feed', url: `${origin.url}/${n}` })).status);
@@ -68,8 +66,7 @@ test('one member waits with 25 new feeds, and others wait beside them', async (t
 });
 
 test('sources that worked last time come before those that failed or were never tried', async (t) => {
-  const hub = await startHub(t, { SYNC_CONCURRENCY: '1' });
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada'], { SYNC_CONCURRENCY: '1' });
   const order: string[] = [];
   const good = await startOrigin(t, (request, response) => {
     order.push('works');
@@ -107,8 +104,7 @@ test('a host that ran out of time gets less the next time, but all of it at the 
 test('“Next” is when the next try really is', async (t) => {
   const { hub, feed, ada, id } = await followedFeed(t, []);
   feed.handler = reply(429, { 'retry-after': '7200' });
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
 
   const [job] = jobs(hub.handle).list({ state: 'retrying' });
   assert.equal(shown(hub, id)?.nextSyncAt, hub.now() + 2 * HOUR);
@@ -122,8 +118,7 @@ test('the overview says that a source fails at its first failure', async (t) => 
   const { hub, feed, ada } = await followedFeed(t, []);
   assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '1 well', more: '' });
   feed.handler = reply(500, {});
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'warn', state: '0 of 1 well', more: '1 failing' });
 });
 
@@ -133,15 +128,13 @@ test('an owner hears that a source fails, once, and that it works again, if told
   const works = feed.handler;
   for (const handler of [fails, works]) {
     feed.handler = handler;
-    hub.passTime(DAY);
-    await hub.work();
+    await hub.work(DAY);
   }
   assert.deepEqual(await notificationTitles(ada), [], 'a retry that helped is nothing to tell');
 
   for (const handler of [fails, fails, fails, fails, works, works]) {
     feed.handler = handler;
-    hub.passTime(DAY);
-    await hub.work();
+    await hub.work(DAY);
   }
   assert.deepEqual(await notificationTitles(ada), [
     '“Owls” can be synchronised again', '“Owls” cannot be synchronised; the hub keeps trying',
@@ -154,8 +147,7 @@ test('an owner hears that a source was paused because it moved to where another 
   const works = feed.handler;
   feed.handler = (request, response) =>
     request.path === '/new' ? works(request, response) : reply(301, { location: '/new' })(request, response);
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
 
   assert.equal(shown(hub, id)?.state, 'paused');
   assert.match(shown(hub, id)?.stateReason ?? '', /where you already follow it/);
@@ -168,21 +160,18 @@ test('a worker that lost a large feed stores no more of it, and the next one goe
   const content = `<p>${'word '.repeat(600)}</p>`;
   feed.handler = serving(() => rss('Owls', Array.from({ length: 400 }, (_, n) => ({ guid: `${n}`, content }))));
   const mend = loseLeasesAt(hub, '300');
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   const before = countRows(hub, 'posts');
   assert.ok(before > 0 && before < 200, `${before} stored, where the 100th was the last of this worker’s`);
   assert.equal(shown(hub, id)?.lastSuccessAt, hub.now() - DAY, 'it has not ended well');
 
   mend();
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.equal(countRows(hub, 'posts'), 400);
 });
 
 test('small feeds do not wait for large ones, however many of these hang', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const large = `<p>${'word '.repeat(5_000)}</p>`;
   const began: string[] = [];
   const gates = [1, 2, 3, 4].map(() => Promise.withResolvers<void>());

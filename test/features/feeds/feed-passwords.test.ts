@@ -57,8 +57,7 @@ test('a feed behind a password is fetched with it, and private whatever is asked
 
   const source = await follow(KNOWN);
   assert.deepEqual([source.visibility, source.hasPassword], ['private', true]);
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.ok(origin.requests.filter(isKnown).length >= 2);
   assert.equal((await ada.patch(`/api/sources/${source.id}`, { visibility: 'public' })).status, 422);
   assert.equal((await hub.anybody.get('/api/posts')).json<{ items: [] }>().items.length, 0);
@@ -83,8 +82,7 @@ test('the password is shown nowhere, logged nowhere and exported nowhere, not ev
   const { hub, ada, follow, stored, feed } = await guardedFeed(t);
   const { id } = await follow(KNOWN);
   feed.handler = refusal;
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   await ada.form(`/sources/${id}`, { title: 'Owls', username: NAME, password: PASSWORD });
 
   const paths = [
@@ -113,8 +111,7 @@ test('no other origin gets the password: neither by a redirect, nor by a page, n
   const { id } = await follow(KNOWN);
   for (const status of [302, 301, 308]) {
     feed.handler = reply(status, { location: `${elsewhere.url}/feed` });
-    hub.passTime(DAY);
-    await hub.work();
+    await hub.work(DAY);
     assert.equal(syncState(hub.handle).find(id)?.url, `${origin.url}/feed`, String(status));
   }
   feed.handler = guarded(reply(200, { 'content-type': 'text/html' },
@@ -125,8 +122,7 @@ test('no other origin gets the password: neither by a redirect, nor by a page, n
   assert.ok(elsewhere.requests.length >= 3);
   assert.ok(elsewhere.requests.every(({ headers }) => headers.authorization === undefined));
   assert.ok(syncState(hub.handle).move(id, `${elsewhere.url}/feed`));
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.ok(elsewhere.requests.every(({ headers }) => headers.authorization === undefined), 'whatever moved it there');
 });
 
@@ -136,8 +132,7 @@ test('within its origin the password follows redirects and moves', async (t) => 
   const inside = serving(() => rss('Owls', [{ guid: 'b' }]));
   feed.handler = guarded((request, response) =>
     (request.path === '/feed' ? reply(301, { location: '/new' }) : inside)(request, response));
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.equal(syncState(hub.handle).find(id)?.url, `${origin.url}/new`);
 });
 
@@ -196,7 +191,6 @@ test('without a key passwords are stored as they are, and sealed once there is o
   assert.equal(sealFeedPasswords(hub.handle, 10), 0);
   assert.equal(hub.db.write('t', () => sealFeedPasswords(withKey, 10)), 1);
   assert.match(stored(id) ?? '', /^aes-256-gcm-v1:/);
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.match(sources(hub.handle).find(id)?.stateReason ?? '', /cannot read the stored password/, 'the key is gone');
 });

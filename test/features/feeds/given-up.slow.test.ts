@@ -8,7 +8,7 @@ import { assertNoBackup, backupHub } from '../../support/backup-hub.ts';
 import { hubctl } from '../../support/hubctl.ts';
 import { listen } from '../../support/ports.ts';
 import { PROJECT_ROOT, runProgram } from '../../support/run-program.ts';
-import { setTitle } from '../../support/stored-posts.ts';
+import { retitlePosts } from '../../support/stored-posts.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
 test('the health check gives up on a hub that accepts and never answers', async (t) => {
@@ -39,7 +39,7 @@ test('a lock that another process holds too long ends hubctl with 75, and nothin
 test('case 4: a database that another program keeps to itself cannot be backed up, and that is said', async (t) => {
   const hub = backupHub(t);
   hub.db.pragma('locking_mode = EXCLUSIVE');
-  setTitle(hub, 1, 'Owls'); // takes the lock
+  retitlePosts(hub, 'Owls', 1); // takes the lock
 
   await assertNoBackup(hub, /holds a lock on the database/);
 });

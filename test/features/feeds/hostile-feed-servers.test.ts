@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { DAY } from '../../../src/platform/clock.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { rawReply, reply, startOrigin, startRawOrigin, type OriginHandler } from '../../support/origin.ts';
 import { rowsOf } from '../../support/stored-rows.ts';
 
@@ -60,8 +60,7 @@ for (const [name, { answer, reason }] of Object.entries(SERVERS)) {
 }
 
 test('adding the feed of such a server is refused with the reason, and leaves nothing', async (t) => {
-  const hub = await startHub(t, {}, LIMITS);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada'], {}, LIMITS);
   for (const { answer, reason } of Object.values(SERVERS)) {
     const origin = await startOrigin(t, answer);
     const refused = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });

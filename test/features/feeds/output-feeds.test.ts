@@ -7,7 +7,7 @@ import { parseFeed } from '../../../src/features/feeds/parse-feed.ts';
 import type { HubRequest } from '../../../src/platform/http/router.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { migrateAnew } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { requireTool } from '../../support/tools.ts';
@@ -35,9 +35,8 @@ const ITEMS: Item[] = [
 ];
 
 async function hubWithFeed(t: TestContext, items: Item[] = ITEMS, visibility = 'public') {
-  const hub = await startHub(t);
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls &amp; more', items)) });
-  const ada = await hub.person('ada');
   const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed`, visibility });
   return { hub, ada, sourceId: added.json<{ id: number }>().id };
 }

@@ -6,7 +6,7 @@ import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, addNotes, addPost, notificationTitles, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { countRows, failWrites } from '../../support/stored-rows.ts';
 
@@ -22,9 +22,7 @@ async function hubWithFeed(t: TestContext, env: Record<string, string> = {}) {
     const answer = posts.status === 200 ? serving(() => rss('Owls', items)) : reply(posts.status, {}, 'trouble');
     answer(request, response);
   });
-  const hub = await startHub(t, env);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], env);
   const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
   return { hub, ada, bob, posts, sourceId: added.json<{ id: number }>().id };
 }
@@ -34,17 +32,14 @@ test('new posts of one synchronisation make one notification with their number, 
   for (let time = 0; time < 2; time++) assert.equal((await follow(bob, sourceId)).status, 204);
 
   posts.count = 202;
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.deepEqual(await notificationTitles(bob), ['200 new posts in “Owls”']);
   assert.deepEqual(await notificationTitles(ada), []);
 
   posts.count = 203;
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.deepEqual(await notificationTitles(bob), ['201 new posts in “Owls”'], 'what is unread is not closed');
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.deepEqual(await notificationTitles(bob), ['201 new posts in “Owls”'], 'nothing is new');
 });
 
@@ -56,17 +51,13 @@ test('who no longer follows hears no more', async (t) => {
   }
 
   posts.count = 5;
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
 
   assert.deepEqual(await notificationTitles(bob), []);
 });
 
 test('only a source that one may see can be followed, and one that became private is silent', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
-  const carol = await hub.person('carol');
+  const { hub, ada, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol']);
   const open = await addNotes(bob);
   const hidden = await addNotes(bob, 'Hidden', 'private');
   assert.equal((await follow(hub.anybody, open)).status, 401);
@@ -89,8 +80,7 @@ test('only a source that one may see can be followed, and one that became privat
 });
 
 test('a reading list holds SOURCES_MAX sources of others, and one’s own; an import leaves out what is more', async (t) => {
-  const hub = await startHub(t, { SOURCES_MAX: '2' });
-  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  const { ada, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol'], { SOURCES_MAX: '2' });
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [])) });
   const [one, two] = [await addNotes(ada), await addNotes(ada)];
   const three = await addFeed(carol, `${origin.url}/feed`);
@@ -107,9 +97,7 @@ test('a reading list holds SOURCES_MAX sources of others, and one’s own; an im
 });
 
 test('posts written here one after another are told of together, and their author is not told', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(ada);
   for (const client of [ada, bob]) await follow(client, sourceId);
 
@@ -133,12 +121,10 @@ test('posts and their notification are stored together or not at all', async (t)
   const mend = failWrites(hub, 'INSERT', 'notifications');
 
   posts.count = 5;
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.equal(countRows(hub, 'posts'), 2);
   mend();
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
 
   assert.equal(countRows(hub, 'posts'), 5);
   assert.deepEqual(await notificationTitles(bob), ['3 new posts in “Owls”']);
@@ -151,16 +137,13 @@ test('an owner is told once that a source fails for good, that it works again, a
 
   posts.status = 500;
   for (let day = 0; day < 4; day++) {
-    hub.passTime(DAY);
-    await hub.work();
+    await hub.work(DAY);
   }
   assert.deepEqual(await notificationTitles(ada), [failing]);
   posts.status = 200;
-  hub.passTime(2 * DAY);
-  await hub.work();
+  await hub.work(2 * DAY);
   posts.status = 500;
-  hub.passTime(2 * DAY);
-  await hub.work();
+  await hub.work(2 * DAY);
   assert.deepEqual(await notificationTitles(ada), [failing, '“Owls” can be synchronised again'], 'the first is the later');
   assert.deepEqual(await notificationTitles(bob), [], 'it is the owner’s affair');
 });
@@ -168,16 +151,13 @@ test('an owner is told once that a source fails for good, that it works again, a
 test('an owner is told that a publisher has taken a feed away', async (t) => {
   const { hub, ada, posts } = await hubWithFeed(t);
   posts.status = 410;
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
 
   assert.deepEqual(await notificationTitles(ada), ['“Owls” has been paused: its publisher says that it is permanently gone']);
 });
 
 test('the number of unread notifications stands on every page of a member, and on none of anybody’s', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const unreadOn = async (path: string) => /href="\/notifications"[^]*?class="count"\s*>(\d+\+?)</.exec((await bob.page(path)).text)?.[1];
 
   assert.equal(await unreadOn('/'), undefined);
@@ -192,9 +172,7 @@ test('the number of unread notifications stands on every page of a member, and o
 });
 
 test('notifications that lead to a source go with it, however many there are, and no others do', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [gone, other] = [await addNotes(ada, 'Gone'), await addNotes(ada, 'Other')];
   for (const sourceId of [gone, other]) await follow(bob, sourceId);
   for (const sourceId of [gone, other]) await addPost(ada, sourceId);

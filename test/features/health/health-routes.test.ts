@@ -7,7 +7,8 @@ import type { Db } from '../../../src/platform/db/open-database.ts';
 import { createJobQueue } from '../../../src/platform/jobs/job-queue.ts';
 import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import { START, startHealth } from '../../support/health-server.ts';
-import { addJob } from '../../support/kept-jobs.ts';
+import { addJob } from '../../support/stored-jobs.ts';
+import { dropTable } from '../../support/stored-rows.ts';
 
 const TOKEN = 'scrape-token-0123456789';
 
@@ -95,7 +96,7 @@ test('the oldest due job may be of any kind', async (t) => {
 
 test('a database that cannot be read is 503, and the reason goes to the log and not to the client', async (t) => {
   const { address, db, unreadable } = await startHealth(t);
-  db.exec('DROP TABLE heartbeats');
+  dropTable({ db }, 'heartbeats');
 
   const { status, body } = await getHealth(address);
 

@@ -11,7 +11,7 @@ import { lookAtCertificate } from '../../../src/features/history/watch-certifica
 import type { Hub } from '../../../src/features/hub/hub.ts';
 import { DAY } from '../../../src/platform/clock.ts';
 import { startHub } from '../../support/hub.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { makeCertificate } from '../../support/self-signed.ts';
 
 /** A hub behind a server with such a certificate, on the machine's own clock. */

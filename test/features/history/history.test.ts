@@ -5,7 +5,7 @@ import { counts } from '../../../src/features/hub/hub.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { addNotes, addPost, itemsAt, sendJson } from '../../support/accounts.ts';
-import { countRows, writesSoFar } from '../../support/kept-rows.ts';
+import { countRows, writesSoFar } from '../../support/stored-rows.ts';
 import { hubWithReader } from '../../support/own-posts.ts';
 
 type Read = { postId: number; title: string; readAt: string };

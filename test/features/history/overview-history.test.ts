@@ -16,8 +16,8 @@ import { createScheduler, type Task } from '../../../src/platform/jobs/scheduler
 import { noteRuns } from '../../../src/features/sources/note-runs.ts';
 import { addNotes } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { addJob } from '../../support/kept-jobs.ts';
-import { countRows, rowsOf } from '../../support/kept-rows.ts';
+import { addJob } from '../../support/stored-jobs.ts';
+import { countRows, dropTable, rowsOf } from '../../support/stored-rows.ts';
 import { makeUpHistory } from '../../support/made-up-history.ts';
 
 /** All buckets of that length. */
@@ -121,7 +121,7 @@ test('what web and the worker do by their schedules is enough for a bucket with 
 test('a history that cannot be written is an error, and the worker is no less alive for it', async (t) => {
   const hub = await startHub(t);
   beatOfWorker(hub.handle);
-  hub.db.exec('DROP TABLE history');
+  dropTable(hub, 'history');
   hub.passTime(FINE);
   assert.throws(() => beatOfWorker(hub.handle), /no such table: history/);
   assert.equal(heartbeats(hub.handle).lastSeen('worker'), hub.now());
@@ -161,7 +161,7 @@ test('two days are kept by five minutes and 60 by the hour, at most 2018 rows an
   });
   const rows = (): number[] => [FINE, COARSE].map((step) => bucketsOf(hub, step).length);
   assert.deepEqual(rows(), [2 * DAY / FINE + 1, 60 * DAY / HOUR]);
-  const bytes = JSON.stringify(rowsOf(hub, ['history'])).length;
+  const bytes = JSON.stringify(rowsOf(hub, 'history')).length;
   assert.ok(bytes < 1_500_000, `${bytes} bytes`);
 
   const newest = hub.now();

@@ -13,7 +13,7 @@ import { NIGHTS, readNights } from '../../../src/features/history/nights.ts';
 import { BYTES, COUNT, PERCENT, TIME, type Unit } from '../../../src/features/history/plot-views.ts';
 import { answerTime, readDays, readSlots, sum } from '../../../src/features/history/read-history.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { makeUpHistory } from '../../support/made-up-history.ts';
 
 /** What was known of the five minutes that began so long ago. */
@@ -58,8 +58,7 @@ test('a plot tells each step where one points at it and in its table, and what n
 });
 
 test('each range has steps of its own, another one is refused, and before anything is known the page says so', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   assert.match((await ada.page('/admin')).text, /No data for this time/);
   makeUpHistory(hub.handle, 31);
   for (const [range, steps] of [['24h', 48], ['7d', 56], ['30d', 60]] as const) {
@@ -106,8 +105,7 @@ test('posts are counted by the days of whoever looks', async (t) => {
 });
 
 test('when all is well the page says what was over last, and before the first backup there is no calendar', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   assert.doesNotMatch((await ada.page('/admin')).text, /<ol class="nights">/);
   await hub.work();
   const name = backupName(hub.now() - HOUR);

@@ -4,8 +4,8 @@ import { test, type TestContext } from 'node:test';
 import { drafts } from '../../../src/features/writing/draft-store.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { createClient, type Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 const YEAR = 365 * DAY;
 
@@ -15,14 +15,12 @@ async function afterwards<Result>(t: TestContext, ahead: number, act: (hub: Hub,
   hub.passTime(ahead);
   const ada = await hub.person('ada');
   const made = await act(hub, ada);
-  hub.passTime(-ahead);
-  await hub.work();
+  await hub.work(-ahead);
   return { hub, ada, made };
 }
 
 async function statusAfter(hub: Hub, time: number, ask: () => Promise<{ status: number }>): Promise<number> {
-  hub.passTime(time);
-  await hub.work();
+  await hub.work(time);
   return (await ask()).status;
 }
 
@@ -65,12 +63,10 @@ for (const [name, ahead, status] of [['a year', YEAR, 410], ['a second', SECOND,
 }
 
 test('a session that was used while the clock was ahead has the end that it would have had', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   hub.passTime(20 * DAY);
   await ada.get('/api/account');
-  hub.passTime(-20 * DAY);
-  await hub.work();
+  await hub.work(-20 * DAY);
   assert.equal(await statusAfter(hub, 30 * DAY - MINUTE, () => createClient(hub.address).get('/')), 200);
   assert.equal(countRows(hub, 'sessions'), 1);
   assert.equal(await statusAfter(hub, MINUTE, () => ada.get('/api/account')), 401);

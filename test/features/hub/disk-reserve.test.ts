@@ -12,9 +12,9 @@ import { addNotes, addPost, sendJson, tokenOf } from '../../support/accounts.ts'
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
-import { storedJobs } from '../../support/kept-jobs.ts';
-import { addBallast, countRows, rowsOf } from '../../support/kept-rows.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { addBallast, countRows, rowsOf } from '../../support/stored-rows.ts';
 import { standardEvent } from '../../support/signed-events.ts';
 import { empty, fill, setRoom } from '../../support/small-room.ts';
 import { formOf, sendForm } from '../../support/uploads.ts';
@@ -34,9 +34,7 @@ const REPAIRS = [
 
 /** A hub with an administrator and a member, who has notes with one post. */
 async function hubWithMember(t: Parameters<typeof startHub>[0], env: Record<string, string> = {}) {
-  const hub = await startHub(t, env);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], env);
   const sourceId = await addNotes(bob);
   const postId = await addPost(bob, sourceId);
   return { hub, ada, bob, sourceId, postId };
@@ -55,7 +53,7 @@ function assertNoRoom({ status, text, headers }: Answer): void {
 /** All that is in the database, but for counters. */
 function storedIn(hub: Hub): string {
   const tables = ['posts', 'sources', 'follows', 'read_marks', 'reading_history', 'sessions', 'api_tokens', 'error_events'];
-  return JSON.stringify(rowsOf(hub, tables));
+  return JSON.stringify(rowsOf(hub, ...tables));
 }
 
 test('64 MiB are kept, 5 % of a small disk, what removing the largest source needs, or what the setting says', () => {
@@ -248,7 +246,6 @@ test('a sync that finds the disk full when it has fetched stores nothing, and co
 
   feed.handler = serve;
   empty(hub);
-  hub.passTime(5 * MINUTE);
-  await hub.work();
+  await hub.work(5 * MINUTE);
   assert.equal(countRows(hub, 'posts'), 2);
 });

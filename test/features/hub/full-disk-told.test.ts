@@ -10,8 +10,8 @@ import { emptyLog, openDatabase } from '../../../src/platform/db/open-database.t
 import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addPost } from '../../support/accounts.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { indexBytes } from '../../support/kept-posts.ts';
-import { addBallast, countRows, rowsOf } from '../../support/kept-rows.ts';
+import { indexBytes } from '../../support/stored-posts.ts';
+import { addBallast, countRows, rowsOf } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { hubWithReceiver, passTime } from '../../support/receiver.ts';
 import { hubWithFiles, image } from '../../support/remote-files.ts';
@@ -66,10 +66,10 @@ test('no copy of a publisher’s file is made on a full disk; one that is there 
   assert.equal((await hub.anybody.get(at('/1.png'))).status, 200);
   fill(hub);
   hub.passTime(24 * 60 * MINUTE);
-  const before = rowsOf(hub, ['cached_files']);
+  const before = rowsOf(hub, 'cached_files');
   const refused = await hub.anybody.get(at('/2.png'));
   assert.deepEqual([refused.status, publisher.requests.length], [507, 1], 'its publisher is not asked');
-  assert.deepEqual([(await hub.anybody.get(at('/1.png'))).status, rowsOf(hub, ['cached_files'])], [200, before]);
+  assert.deepEqual([(await hub.anybody.get(at('/1.png'))).status, rowsOf(hub, 'cached_files')], [200, before]);
   empty(hub);
   assert.equal((await hub.anybody.get(at('/2.png'))).status, 200, 'nothing was remembered against it');
 });

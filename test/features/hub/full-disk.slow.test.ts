@@ -7,8 +7,8 @@ import { auditRecords } from '../../../src/features/audit/audit-store.ts';
 import type { Db } from '../../../src/platform/db/open-database.ts';
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { hubWith } from '../../support/hub.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { copyDatabase, fillDisk, startOnSmallDisk } from '../../support/small-disk.ts';
 
 const LONG_TITLE = 'A title of some length. '.repeat(8);
@@ -49,8 +49,7 @@ function assertWhole(db: Db, sources: number): void {
 }
 
 test('when the database cannot grow, writes are refused with 503, reads go on, and nothing is half-written', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   hub.db.pragma(`max_page_count = ${Number(hub.db.pragma('page_count')) + 4}`);
 
   const { added, refusal } = await addUntilRefused(ada);

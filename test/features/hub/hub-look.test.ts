@@ -5,7 +5,7 @@ import { hubLook } from '../../../src/features/hub/hub-row-store.ts';
 import { readSaid, saying } from '../../../src/features/hub/said.ts';
 import { itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { SOURCES } from '../../support/source-tree.ts';
 
 const LOOK = { name: 'Quayside', text: 'Boats & ice', hue: 25 };
@@ -16,8 +16,7 @@ async function stylesheetOf(client: Client): Promise<string> {
 }
 
 test('what an administrator chooses is on every page, in the manifest, the feeds and the audit', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const before = await hub.anybody.page('/');
   assert.match(before.text, /<title>Newest posts · Content Hub<\/title>/);
   const old = await stylesheetOf(hub.anybody);
@@ -57,8 +56,7 @@ test('what another process has changed is seen with the next page', async (t) =>
 });
 
 test('a wrong hue or an empty name is refused, by the API and at the field of the form; members may not', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
 
   for (const body of [{ hue: 360 }, { hue: -1 }, { hue: 1.5 }, { hue: 'red' }, { name: '' }, { text: 'x'.repeat(501) }]) {
     assert.equal((await ada.patch('/api/admin/hub', body)).status, 422, JSON.stringify(body));

@@ -17,11 +17,12 @@ import { addNotes, addPost, leave, sendJson } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
+import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { storeNotifications } from '../../support/stored-notifications.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
-import { storedJobs } from '../../support/kept-jobs.ts';
-import { addPosts } from '../../support/kept-posts.ts';
-import { breakTable, countRows } from '../../support/kept-rows.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { addPosts } from '../../support/stored-posts.ts';
+import { failWrites, countRows } from '../../support/stored-rows.ts';
 import { begin, end } from '../../support/slow-request.ts';
 
 /** A name that nothing else in a database holds. */
@@ -53,9 +54,7 @@ function isInFiles(hub: Hub, name: string): boolean {
 }
 
 test('leaving needs the password and the word DELETE, each told apart', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
 
   assert.equal((await leave(hub, hub.anybody)).status, 401);
   assert.equal((await leave(hub, bob, { password: 'not the password' })).status, 403);
@@ -77,8 +76,7 @@ test('leaving needs the password and the word DELETE, each told apart', async (t
 });
 
 test('what was asked for before leaving, and comes to be done after it, is not done', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const { url } = (await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password })).json<{ url: string }>();
   const zeb = createClient(hub.address);
   await zeb.post('/api/accounts', { invitation: url, username: NAME, password: hub.password });
@@ -102,8 +100,7 @@ test('what was asked for before leaving, and comes to be done after it, is not d
 });
 
 test('nothing is recorded under the name of somebody who has left, nor once the account is gone altogether', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const record = () => audit(hub.handle, 'attachment.refused', { id: 2, name: NAME, address: null });
   const zeb = await hub.person(NAME);
   record();
@@ -117,8 +114,7 @@ test('nothing is recorded under the name of somebody who has left, nor once the 
 });
 
 test('an administrator may leave while there is another', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const { url } = (await ada.post('/api/invitations', { role: 'admin', currentPassword: hub.password })).json<{ url: string }>();
   const eve = createClient(hub.address);
   await eve.post('/api/accounts', { invitation: url, username: 'eve', password: hub.password });
@@ -128,9 +124,7 @@ test('an administrator may leave while there is another', async (t) => {
 });
 
 test('who owns sources is told which, and leaves once they are deleted or transferred', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const [first, second] = [await addNotes(bob, 'One'), await addNotes(bob, 'Two')];
 
   const refused = await leave(hub, bob);
@@ -143,9 +137,7 @@ test('who owns sources is told which, and leaves once they are deleted or transf
 });
 
 test('wrong passwords are limited as those of signing in are, right ones are not', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   await addNotes(bob);
 
   for (let round = 0; round < 15; round++) assert.equal((await leave(hub, bob)).status, 409, 'the password was right');
@@ -160,8 +152,7 @@ test('wrong passwords are limited as those of signing in are, right ones are not
 });
 
 test('sessions and tokens end at once, and the name is free again', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const { bob, token, elsewhere } = await personWithEverything(hub);
   assert.equal((await elsewhere.get('/api/account')).status, 200);
 
@@ -179,8 +170,7 @@ test('sessions and tokens end at once, and the name is free again', async (t) =>
 });
 
 test('nothing of the name is left in the database, and what was done stays under a made-up one', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const { bob } = await personWithEverything(hub);
   assert.equal(isInFiles(hub, NAME), true);
 
@@ -206,8 +196,7 @@ test('nothing of the name is left in the database, and what was done stays under
 });
 
 test('what others did to things that are gone with their owner, and were told of them, names them no more', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const bob = await hub.person(NAME);
   const [deleted, given] = [await addNotes(bob, `Diary of ${NAME}`), await addNotes(bob, 'Given away')];
   for (const id of [deleted, given]) await sendJson(ada, 'PUT', `/api/sources/${id}/follow`, { notify: true });
@@ -234,9 +223,7 @@ test('what others did to things that are gone with their owner, and were told of
 });
 
 test('what an administrator who left did to things of those who stay keeps its titles', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const [bob, carl] = [await hub.person('bob'), await hub.person('carl')];
+  const { hub, ada, bob, carl } = await hubWith(t, ['ada', 'bob', 'carl']);
   accounts(hub.handle).setState(3, 'admin', null);
   const sourceId = await addNotes(bob, 'Owls');
   assert.equal((await carl.patch(`/api/sources/${sourceId}`, { paused: true })).status, 200);
@@ -250,8 +237,7 @@ test('what an administrator who left did to things of those who stay keeps its t
 });
 
 test('a title goes with the one who left, and those that others gave to theirs stay', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const [bob, carl] = [await hub.person('bob'), await hub.person(NAME)];
   const first = await addNotes(bob, 'Owls');
   await bob.delete(`/api/sources/${first}`);
@@ -269,8 +255,7 @@ test('a title goes with the one who left, and those that others gave to theirs s
 });
 
 test('without a VACUUM, too, what leaving removes is overwritten', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const bob = await hub.person(NAME);
   assert.equal(isInFiles(hub, NAME), true);
 
@@ -287,8 +272,7 @@ function occurrences(hub: Hub, name: string): number[] {
 }
 
 test('the job has ended only when the name is in no byte of the files, while the hub runs and others read', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   await addPost(ada, await addNotes(ada), 'Barn owls');
   const { bob } = await personWithEverything(hub);
   for (let n = 0; n < 25; n++) {
@@ -318,8 +302,7 @@ test('the job has ended only when the name is in no byte of the files, while the
 });
 
 test('what alerts said of a source goes with it; of others in the same message it stays', async (t) => {
-  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada'], { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
   const bob = await hub.person(NAME);
   const title = `Letters to ${NAME}`;
   const [gone = 0, other = 0] = [await addNotes(bob, title), await addNotes(bob, 'Owls')];
@@ -335,8 +318,7 @@ test('what alerts said of a source goes with it; of others in the same message i
 });
 
 test('what was deleted in order to leave is overwritten, too', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const bob = await hub.person(NAME);
   const sourceId = await addNotes(bob, `Letters to ${NAME}`);
   await sendJson(ada, 'PUT', `/api/sources/${sourceId}/follow`, {});
@@ -351,9 +333,7 @@ test('what was deleted in order to leave is overwritten, too', async (t) => {
 });
 
 test('the words of hundreds of posts leave the file with their source', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const kept = await addNotes(bob, 'Kept');
   const sources = [await addNotes(bob, 'Some'), await addNotes(bob, 'Many')];
   const numbers = [60, 400];
@@ -376,9 +356,7 @@ test('the words of hundreds of posts leave the file with their source', async (t
 });
 
 test('much is removed in small steps, and a step that fails is done again later', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(ada);
   await addPost(ada, sourceId);
   storeNotifications(hub, 2, 1_000);
@@ -387,21 +365,18 @@ test('much is removed in small steps, and a step that fails is done again later'
 
   const left = countRows(hub, 'notifications');
   assert.ok(left > 0 && left < 1000, `${left} are still to be removed`);
-  const repair = breakTable(hub, 'DELETE', 'notifications', 700);
+  const repair = failWrites(hub, 'DELETE', 'notifications', 700);
   await hub.work();
   assert.ok(countRows(hub, 'notifications') > 0);
   assert.notEqual(accounts(hub.handle).pseudonymOf(2), undefined);
   repair();
-  hub.passTime(10 * MINUTE);
-  await hub.work();
+  await hub.work(10 * MINUTE);
   assert.equal(countRows(hub, 'notifications'), 0);
   assert.equal(accounts(hub.handle).pseudonymOf(2), undefined);
 });
 
 test('an account whose deleted sources are still being removed leaves, and its row goes after them', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(bob);
   addPosts(hub, sourceId, 500);
   await bob.delete(`/api/sources/${sourceId}`);
@@ -418,10 +393,8 @@ test('an account whose deleted sources are still being removed leaves, and its r
 });
 
 test('a failure half-way leaves the account as it was', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
-  const repair = breakTable(hub, 'INSERT', 'audit_records');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
+  const repair = failWrites(hub, 'INSERT', 'audit_records');
 
   assert.equal((await leave(hub, bob)).status, 500);
   assert.equal((await bob.get('/api/account')).status, 200);
@@ -431,9 +404,7 @@ test('a failure half-way leaves the account as it was', async (t) => {
 });
 
 test('the export holds everything of a person, nothing of others, and no secrets', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   await addPost(ada, await addNotes(ada, 'Ada’s'), 'Ada wrote this');
   const token = (await bob.post('/api/tokens', { name: 'phone', currentPassword: hub.password })).json<{ token: string }>().token;
   const sourceId = await addNotes(bob, 'Bob’s', 'private');
@@ -473,9 +444,7 @@ test('the export holds everything of a person, nothing of others, and no secrets
 });
 
 test('a long export goes out in chunks, between which others have their turn', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const sourceId = await addNotes(ada);
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   for (let n = 0; n < 20; n++) await addPost(ada, sourceId, `Post ${n}`, 'x'.repeat(17_000));
   const viewer: Viewer = {
     id: 1, username: 'ada', displayName: 'ada', role: 'admin', via: 'session', credentialId: 1,
@@ -499,8 +468,7 @@ test('the page says for how long backups still hold what is removed', async (t) 
   for (const [env, words] of [
     [{}, /until the operator removes them/], [{ BACKUP_RETENTION_DAYS: '30' }, /until they expire, after 30 days/],
   ] as const) {
-    const hub = await startHub(t, env);
-    const ada = await hub.person('ada');
+    const { ada } = await hubWith(t, ['ada'], env);
     assert.match((await ada.page('/settings/delete')).text, words);
   }
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addFeed, itemsAt } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
@@ -14,8 +14,7 @@ const OWLS = rss('Owls', [
 ]);
 
 test('what is at an address is shown before anything is saved: title, newest posts, other feeds of the page', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, {
     '/blog': reply(200, { 'content-type': 'text/html' }, `<title>Blog</title>
       <link rel="alternate" type="application/rss+xml" title="Posts" href="/feed">
@@ -42,8 +41,7 @@ test('what is at an address is shown before anything is saved: title, newest pos
 });
 
 test('a look at what is no feed says so at the field, and a look at one that one has leads there', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => OWLS), '/page': reply(200, {}, 'hello') });
   const id = await addFeed(ada, `${origin.url}/feed`);
 
@@ -55,8 +53,7 @@ test('a look at what is no feed says so at the field, and a look at one that one
 });
 
 test('a feed that is public here is followed as it is; a private one of somebody else is as if it were not there', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const origin = await startOrigin(t, { '/open': serving(() => OWLS), '/closed': serving(() => rss('Closed', [])) });
   const open = await addFeed(ada, `${origin.url}/open`);
   await addFeed(ada, `${origin.url}/closed`, { visibility: 'private', title: 'A secret name' });

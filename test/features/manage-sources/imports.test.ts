@@ -10,9 +10,9 @@ import { importFeeds } from '../../../src/features/manage-sources/import-opml.ts
 import { addFeed, itemsAt, leave } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
-import { failJobs, storedJobs } from '../../support/kept-jobs.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { hubWith } from '../../support/hub.ts';
+import { failJobs, storedJobs } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
@@ -34,8 +34,7 @@ async function foldersOf(client: Client): Promise<unknown> {
 }
 
 test('an import shows how far it is, and then what became of each line', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const origin = await startOrigin(t, {
     '/good': serving(() => rss('Good', [{ guid: 'a' }])), '/open': serving(() => rss('Open', [])),
     '/mine': serving(() => rss('Mine', [])), '/gone': reply(404, {}, 'gone'),
@@ -70,8 +69,7 @@ test('an import shows how far it is, and then what became of each line', async (
 });
 
 test('an import asks who may read; a file is taken as well as pasted text', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const document = opml('<outline text="Quiet" xmlUrl="https://quiet.test/feed"/>');
 
   assert.equal((await ada.form('/sources/import', { opml: document })).status, 422, 'nobody publishes by forgetting');
@@ -92,8 +90,7 @@ test('an import asks who may read; a file is taken as well as pasted text', asyn
 });
 
 test('what one exports names no addresses of feeds that others added, and comes back as it was', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const origin = await startOrigin(t, (request, response) =>
     serving(() => rss(`Feed ${request.path.slice(1, 5)}`, []))(request, response));
   const secret = await addFeed(ada, `${origin.url}/hers?token=s3cret`);
@@ -117,9 +114,7 @@ test('what one exports names no addresses of feeds that others added, and comes 
 });
 
 test('an import that has begun goes no further once its account has left, and leaves nothing behind', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   await begin(bob, opml('<outline xmlUrl="https://a.test/"/>'));
 
   assert.equal((await leave(hub, bob)).status, 204);
@@ -129,8 +124,7 @@ test('an import that has begun goes no further once its account has left, and le
 });
 
 test('an import stops between two of its steps when its account has left, and so does its end', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const run = async (name: string, lines: number, meanwhile: (importId: number) => void) => {
     const client = await hub.person(name);
     const outlines = Array.from({ length: lines }, (_, n) => `<outline xmlUrl="https://${name}-${n}.test/"/>`).join('');
@@ -153,8 +147,7 @@ test('an import stops between two of its steps when its account has left, and so
 });
 
 test('the same file twice at once, and many files, lose no line and add no feed twice', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const feeds = (from: number, to: number) => opml(Array.from({ length: to - from }, (_, n) =>
     `<outline xmlUrl="http://127.0.0.1:9/${from + n}"/>`).join(''));
   for (const document of [feeds(0, 300), feeds(0, 300), feeds(300, 310), feeds(310, 320), feeds(320, 330)]) {
@@ -180,8 +173,7 @@ test('the same file twice at once, and many files, lose no line and add no feed 
 });
 
 test('an import that will never be through says so, and importing its file again does the rest', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const document = opml('<outline xmlUrl="https://a.test/"/><outline xmlUrl="https://b.test/"/>');
   const page = await begin(ada, document);
   assert.match((await ada.page(page)).text, /http-equiv="refresh"[^]*Waiting/);
@@ -196,8 +188,7 @@ test('an import that will never be through says so, and importing its file again
 });
 
 test('the report of an import says no more of a source than its reader may see', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Open', [])) });
   const page = await begin(bob, opml(`<outline xmlUrl="${origin.url}/feed"/>`));
   await hub.work();

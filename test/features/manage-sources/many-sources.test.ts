@@ -6,7 +6,7 @@ import { follows } from '../../../src/features/follows/follow-store.ts';
 import { addFeed, addNotes, addPost, itemsAt, notificationTitles } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Reading = { folders: { name: string | null; sources: { title: string }[] }[] };
@@ -31,8 +31,7 @@ async function foldersOf(client: Client): Promise<unknown> {
 }
 
 test('the page finds, orders and counts one’s own and followed sources, and says in words how each goes', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   let isUp = true;
   const origin = await startOrigin(t, {
     '/feed': (request, response) => (isUp ? serving(() => rss('Zebras', []))(request, response)
@@ -46,8 +45,7 @@ test('the page finds, orders and counts one’s own and followed sources, and sa
   await addPost(bob, alpha);
   isUp = false;
   for (let n = 0; n < 8; n++) {
-    hub.passTime(24 * 3_600_000);
-    await hub.work();
+    await hub.work(24 * 3_600_000);
   }
 
   assert.deepEqual(await titlesOn(bob, '/sources'), ['Zebras', 'Alpha', 'Café notes'], 'what fails stands first');
@@ -71,8 +69,7 @@ test('the page finds, orders and counts one’s own and followed sources, and sa
 });
 
 test('the address of a feed finds it for who manages it alone: it may hold a secret', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const origin = await startOrigin(t, (request, response) => serving(() => rss('Owls', []))(request, response));
   const id = await addFeed(ada, `${origin.url}/feed?token=s3cret`);
   await several(bob, 'follow', [id]);
@@ -83,8 +80,7 @@ test('the address of a feed finds it for who manages it alone: it may hold a sec
 });
 
 test('several sources are paused, resumed, moved and let go of by one form; deleting asks first', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [one, two] = [await addNotes(bob, 'One'), await addNotes(bob, 'Two')];
   const hers = await addNotes(ada, 'Hers');
   await several(bob, 'follow', [hers]);
@@ -112,8 +108,7 @@ test('several sources are paused, resumed, moved and let go of by one form; dele
 });
 
 test('a folder is renamed, joined with another and deleted; its sources stay', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [one, two] = [await addNotes(ada, 'One'), await addNotes(ada, 'Two')];
   await several(ada, 'move', [one], { folder: 'Boats' });
   await several(ada, 'move', [two], { folder: 'Ships' });
@@ -130,8 +125,7 @@ test('a folder is renamed, joined with another and deleted; its sources stay', a
 });
 
 test('folder, bell and title are set on a page of their own, and the bell in the list too', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const id = await addNotes(ada, 'Notes');
   await several(bob, 'follow', [id]);
 
@@ -145,8 +139,7 @@ test('folder, bell and title are set on a page of their own, and the bell in the
 });
 
 test('a program hands a source over as its owner does by the form', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
+  const { hub, ada, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol']);
   const id = await addNotes(bob, 'Kept');
   assert.equal((await bob.post(`/api/sources/${id}/hand-over`)).status, 409, 'nobody follows it');
   await several(carol, 'follow', [id]);
@@ -205,8 +198,7 @@ test('what others follow is not taken from them silently: the page says how many
 });
 
 test('a page of a thousand sources costs a bounded time, and leads on to the next', async (t) => {
-  const hub = await startHub(t, { SOURCES_MAX: '2000' });
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada'], { SOURCES_MAX: '2000' });
   const outlines = Array.from({ length: 1_000 }, (_, n) => `<outline text="F ${n}" xmlUrl="https://f${n}.test/"/>`);
   await ada.send('POST', '/api/sources/import', {
     body: `<opml version="2.0"><body>${outlines.join('')}</body></opml>`, headers: { 'content-type': 'text/x-opml' },
@@ -226,8 +218,7 @@ test('a page of a thousand sources costs a bounded time, and leads on to the nex
 });
 
 test('what several sources are asked for ends with the session that asked', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const ids = [await addNotes(ada, 'One'), await addNotes(ada, 'Two'), await addNotes(ada, 'Three')];
   for (const id of ids) await bob.form(`/sources/${id}/follow`);
   const { unfollow } = follows(hub.handle);

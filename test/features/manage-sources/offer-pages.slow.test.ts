@@ -1,9 +1,10 @@
 // Protects offering and answering by the pages: without scripts, by keyboard, in a narrow window.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, numberIn } from '../../support/accounts.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { addNotes } from '../../support/accounts.ts';
 import { openBrowser, type Browser } from '../../support/browser.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
 import { follow, leave, path, submit } from '../../support/page-visits.ts';
 import { requireTool } from '../../support/tools.ts';
 
@@ -22,9 +23,7 @@ async function tabTo(browser: Browser, name: string): Promise<void> {
 
 test('a member is offered a source, finds it from every page and from the notification, and answers by keyboard', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const { hub, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol']);
   for (const title of ['Diary', 'Notes']) await addNotes(bob, title, 'private');
   const browser = await openBrowser(t);
   await browser.disableScripts();
@@ -53,7 +52,7 @@ test('a member is offered a source, finds it from every page and from the notifi
   await leave(browser, 'Decline', () => browser.press(ENTER));
   assert.equal(await path(browser), '/offers?said=offer-declined');
   assert.match(await browser.text('main'), /No open offers/);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 3'), 1);
+  assert.equal(sources(hub.handle).countOwned([3]).get(3), 1);
 
   await browser.become(hub.address, bob.cookies);
   await browser.goto(`${hub.address}/sources/2/transfer`);

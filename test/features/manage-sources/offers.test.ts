@@ -1,16 +1,16 @@
 // Protects members from being given sources that they did not ask for: a transfer to a member is an offer.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import {
-  addNotes, addPost, itemsAt, leave, notificationTitles, numberIn, offerTo,
-} from '../../support/accounts.ts';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
+import { addNotes, addPost, itemsAt, leave, notificationTitles, offerTo } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
+import { setAccount } from '../../support/stored-accounts.ts';
+import { countRows } from '../../support/stored-rows.ts';
 
 test('sources sent to a member who did not ask use up nothing of hers, however many come', async (t) => {
-  const hub = await startHub(t, { SOURCES_MAX: '12' });
-  await hub.person('ada');
-  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const { bob, carol } = await hubWith(t, ['ada', 'bob', 'carol'], { SOURCES_MAX: '12' });
 
   for (let n = 0; n < 12; n++) {
     const id = await addNotes(bob, `Unwanted ${n}`);
@@ -29,7 +29,7 @@ type Listed = { id: number; direction: string; source: object; from: object; to:
 const offersOf = (client: Client) => itemsAt<Listed>(client, '/api/offers');
 const idsOf = async (client: Client) => (await offersOf(client)).map(({ id }) => id);
 const answer = async (client: Client, id: number, how: string) => (await client.post(`/api/offers/${id}/${how}`)).status;
-const ownerOf = (hub: Hub, id: number) => numberIn(hub, `SELECT owner_id FROM sources WHERE id = ${id}`);
+const ownerOf = (hub: Hub, id: number) => sources(hub.handle).find(id)?.ownerId;
 
 async function hubWithThree(t: TestContext, env: Record<string, string> = {}) {
   const hub = await startHub(t, env);
@@ -83,13 +83,11 @@ test('an offer ends after 14 days: nobody can accept it any more, its sender is 
 test('an offer lasts no longer because the clock was wrong, and is forgotten 90 days after its end', async (t) => {
   const { hub, bob, carol } = await hubWithThree(t);
   await offerTo(bob, await addNotes(bob), 'carol');
-  hub.passTime(-400 * DAY);
-  await hub.work();
+  await hub.work(-400 * DAY);
   assert.equal((await offersOf(carol))[0]?.expiresAt, new Date(hub.now() + 14 * DAY).toISOString());
   for (const [days, left] of [[14, 1], [89, 1], [2, 0]] as const) {
-    hub.passTime(days * DAY);
-    await hub.work();
-    assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM source_offers'), left);
+    await hub.work(days * DAY);
+    assert.equal(countRows(hub, 'source_offers'), left);
   }
 });
 
@@ -152,17 +150,17 @@ test('an offer ends for good with its source, with either account, and with the 
     const three = await hubWithThree(t);
     const { hub, bob, carol } = three;
     const dan = await hub.person('dan');
-    hub.db.exec(`UPDATE accounts SET role = 'admin' WHERE username = 'dan'`);
+    setAccount(hub, 'dan', { role: 'admin' });
     const sourceId = await addNotes(bob);
     const offer = await offerTo(by === 'bob' ? bob : dan, sourceId, 'carol');
 
     const { status, text } = await end({ ...three, sourceId }, dan) as Answer;
     assert.ok(status < 300, `${how}: ${text}`);
     await hub.work();
-    hub.db.exec('UPDATE accounts SET disabled_at = NULL');
-    assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM source_offers'), 0, how);
+    for (const { username } of accounts(hub.handle).list(0, 10)) setAccount(hub, username, { disabledAt: null });
+    assert.equal(countRows(hub, 'source_offers'), 0, how);
     assert.ok([410, 401].includes(await answer(carol, offer, 'accept')), how);
-    assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM sources WHERE owner_id = 3'), 0, how);
+    assert.equal(sources(hub.handle).ownsAny(3), false, how);
     if (how === 'the source is deleted') assert.deepEqual(await notificationTitles(carol), [], 'its title is gone too');
   }
 });

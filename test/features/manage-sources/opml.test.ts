@@ -8,8 +8,8 @@ import { readXmlTree } from '../../../src/platform/markup/xml-tree.ts';
 import { addFeed, addNotes, itemsAt, offerTo } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
-import { breakTable, countRows } from '../../support/kept-rows.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
+import { failWrites, countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type SourceList = { items: { id: number; kind: string; title: string; url?: string }[] };
@@ -56,8 +56,7 @@ test('what one hub exports as OPML another imports: the same feeds with the same
 });
 
 test('an address of 80,000 dots is refused by its length before anything looks at it', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
   const outlines = ['.'.repeat(80_000), `x:${'.'.repeat(80_000)}`, `https://a.example/${'b'.repeat(2_000)}`]
     .map((url) => `<outline xmlUrl="${url}"/>`);
 
@@ -68,8 +67,7 @@ test('an address of 80,000 dots is refused by its length before anything looks a
 });
 
 test('imported feeds are fetched by the worker, and then have their own titles and posts', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a' }])) });
 
   await importOpml(
@@ -83,8 +81,7 @@ test('imported feeds are fetched by the worker, and then have their own titles a
 });
 
 test('an OPML document is read as other programs write it', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
   const document = `\ufeff<?xml version="1.0" encoding="UTF-8"?>\n<!-- made by hand -->\n<OPML version="1.1"><Body>
     <Outline TEXT="Upper" XMLURL="https://upper.test/feed"></Outline>
     <outline title='Group'><outline title='Inner &amp; more' xmlUrl='feed://inner.test/rss'/>
@@ -120,8 +117,7 @@ test('addresses in an OPML document that are no web addresses are refused one by
 });
 
 test('hostile OPML adds nothing and harms nothing', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const canary = await startOrigin(t, reply(200, {}, 'x'));
   const outline = '<outline xmlUrl="https://good.test/"/>';
   const entities = `<!DOCTYPE opml [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
@@ -177,8 +173,7 @@ test('a large document is read in steps, between which everybody else has a turn
 });
 
 test('as many feeds as one import takes are taken, one more is none', async (t) => {
-  const hub = await startHub(t, { SOURCES_MAX: '10000' });
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada'], { SOURCES_MAX: '10000' });
   const outlines = Array.from(
     { length: MAX_OUTLINES + 1 },
     (_, n) => `<outline text="F${n}" xmlUrl="https://f${n}.test/"/>`,
@@ -194,9 +189,8 @@ test('as many feeds as one import takes are taken, one more is none', async (t) 
 });
 
 test('an import that fails half-way adds nothing', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  breakTable(hub, 'INSERT', 'feeds', 3);
+  const { hub, ada } = await hubWith(t, ['ada']);
+  failWrites(hub, 'INSERT', 'feeds', 3);
 
   const answer = await importOpml(
     ada,
@@ -208,8 +202,7 @@ test('an import that fails half-way adds nothing', async (t) => {
 });
 
 test('importing is for people who are signed in, and takes OPML only, of a bearable size', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const document = opml('<outline xmlUrl="https://good.test/"/>');
 
   assert.equal((await importOpml(hub.anybody, document)).status, 401);
@@ -222,8 +215,7 @@ test('importing is for people who are signed in, and takes OPML only, of a beara
 });
 
 test('titles that other programs spoiled are exported as well-formed XML', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
   await importOpml(ada, opml('<outline text="a&#1;b&#xFFFF;c&#10;d" xmlUrl="https://spoiled.test/"/>'));
 
   const { text } = await ada.get('/api/sources.opml');
@@ -243,9 +235,7 @@ test('the import form keeps a document that is none', async (t) => {
 });
 
 test('an account has at most SOURCES_MAX sources: what is beyond is refused, and an import says how many it left out', async (t) => {
-  const hub = await startHub(t, { SOURCES_MAX: '3' });
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], { SOURCES_MAX: '3' });
   await addNotes(ada, 'One');
   const outlines = [1, 2, 3, 4].map((n) => `<outline xmlUrl="https://${n}.example/"/>`).join('');
   const imported = (await importOpml(ada, opml(outlines))).json<Imported>();

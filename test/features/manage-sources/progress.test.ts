@@ -18,7 +18,7 @@ import { addPost, backupHub } from '../../support/backup-hub.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import { hubctl, hubctlOnTerminal } from '../../support/hubctl.ts';
-import { watchProgress } from '../../support/kept-jobs.ts';
+import { watchProgress } from '../../support/stored-jobs.ts';
 import { MIGRATIONS } from '../../support/migrated-database.ts';
 import { begin, restorableHub } from '../../support/restore-hub.ts';
 
@@ -110,8 +110,7 @@ test('long jobs say in their own transactions how far they are: a large feed, an
   const { hub, feed, ada, id } = await followedFeed(t);
   const said = watchProgress(hub);
   feed.handler = serving(() => rss('Owls', items));
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   const stored = said('sync-source');
   assert.deepEqual(stored[0], [0, 120]);
   assert.ok(stored.length > 1 && stored.every(([done, total], n) => total === 120 && done >= (stored[n - 1]?.[0] ?? 0)));

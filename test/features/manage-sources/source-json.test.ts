@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { DAY } from '../../../src/platform/clock.ts';
 import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith } from '../../support/hub.ts';
+import { setAccount } from '../../support/stored-accounts.ts';
 import { hubWithWebhook, publish } from '../../support/webhooks.ts';
 
 type Shown = { id: number; title: string; followed?: boolean; webhook?: Record<string, unknown> };
@@ -14,9 +15,7 @@ async function shown(client: Client, id: number): Promise<Shown> {
 }
 
 test('a member sees with each source whether it is followed, in the list too; nobody else is told of that', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const [first, second] = [await addNotes(ada, 'First'), await addNotes(ada, 'Second')];
   await sendJson(bob, 'PUT', `/api/sources/${second}/follow`, {});
 
@@ -25,7 +24,7 @@ test('a member sees with each source whether it is followed, in the list too; no
   assert.deepEqual([(await shown(bob, first)).followed, (await shown(bob, second)).followed], [false, true]);
   assert.equal((await shown(ada, second)).followed, true, 'whoever adds a source follows it');
   await hub.person('eve');
-  hub.db.exec(`UPDATE accounts SET role = 'admin' WHERE username = 'eve'`);
+  setAccount(hub, 'eve', { role: 'admin' });
   const answers = [
     await ada.patch(`/api/sources/${first}`, { title: 'One' }),
     await ada.post('/api/sources', { kind: 'native', title: 'Third' }),
@@ -45,8 +44,7 @@ test('the owner of a webhook sees whether it is heard and when it last was, othe
   assert.deepEqual((await shown(ada, hook.id)).webhook, { state: 'active', lastEventAt: null });
   await publish(hub, hook, 'build.finished', { ok: true });
   assert.deepEqual((await shown(ada, hook.id)).webhook, { state: 'active', lastEventAt: heardAt });
-  hub.passTime(8 * DAY);
-  await hub.work();
+  await hub.work(8 * DAY);
   const [listed] = await itemsAt<Shown>(ada, '/api/sources');
   assert.deepEqual(listed?.webhook, { state: 'silent', lastEventAt: heardAt });
   const paused = (await ada.patch(`/api/sources/${hook.id}`, { paused: true })).json<Shown>();
@@ -58,8 +56,7 @@ test('the owner of a webhook sees whether it is heard and when it last was, othe
 });
 
 test('the answer to the making of a webhook holds its address and secret, and no later one does', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const made = (await ada.post('/api/sources', { kind: 'webhook', title: 'Hook' })).json<Shown>();
 
   const { url, secret, ...state } = made.webhook ?? {};

@@ -6,9 +6,9 @@ import { counts, jobs } from '../../../src/features/hub/hub.ts';
 import { pointersOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
-import { storedJobs } from '../../support/kept-jobs.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 
 type Source = {
@@ -74,8 +74,7 @@ test('a source shows everybody what it is, and its owner also its address and ho
 });
 
 test('adding a source answers 201 with its place', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
 
   const added = await ada.post('/api/sources', { kind: 'native', title: '  My notes ', visibility: 'private' });
   assert.equal(added.status, 201);
@@ -110,8 +109,7 @@ test('what is wrong with a new source is said by pointer', async (t) => {
 });
 
 test('a feed that cannot be read is refused with the reason, and nothing of it is kept', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(
     t,
     {
@@ -181,8 +179,7 @@ test('what is wrong with a change is said by pointer, and then nothing is change
 });
 
 test('changes are recorded with what became of the source, once and only when there is one', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const { id } = await native(ada, 'Notes');
   const change = (values: object) => ada.patch(`/api/sources/${id}`, values);
   await change({ title: 'Diary', visibility: 'private' });
@@ -270,8 +267,7 @@ test('deleting a source takes its posts, attachments and words along', async (t)
 });
 
 test('a removal that is done once more, as after a crash, finds nothing to do', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const gone = await native(ada, 'Gone');
   await ada.delete(`/api/sources/${gone.id}`);
   const next = await native(ada, 'Next');
@@ -284,8 +280,7 @@ test('a removal that is done once more, as after a crash, finds nothing to do', 
 });
 
 test('sources are listed page by page, each once, while others come and go', async (t) => {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   for (let n = 0; n < 23; n++) await native(n % 3 === 0 ? bob : ada, `S${n}`, n % 5 === 0 ? 'private' : 'public');
   const seen: Source[] = [];
   let path: string | undefined = '/api/sources?limit=4';

@@ -5,8 +5,9 @@ import { uploads } from '../../../src/features/attachments/attachment-store.ts';
 import { sources } from '../../../src/features/sources/source-store.ts';
 import { addNotes, addPost, giveTo, itemsAt, offerTo } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
-import { breakTable } from '../../support/kept-rows.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
+import { setAccount } from '../../support/stored-accounts.ts';
+import { failWrites } from '../../support/stored-rows.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { writePost } from '../../support/uploads.ts';
 import { makeWebhook } from '../../support/webhooks.ts';
@@ -18,10 +19,7 @@ async function told(client: Parameters<typeof itemsAt>[0]): Promise<string[]> {
 }
 
 test('a source goes to the member who accepts it with its posts; both are told, and it is on record', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
-  const carol = await hub.person('carol');
+  const { ada, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol']);
   const sourceId = await addNotes(bob, 'Notes', 'private');
   const postId = await addPost(bob, sourceId);
 
@@ -47,9 +45,7 @@ test('a source goes to the member who accepts it with its posts; both are told, 
 });
 
 test('files of its posts count for the new owner', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(bob);
   await writePost(hub, { client: bob, sourceId }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
 
@@ -60,9 +56,7 @@ test('files of its posts count for the new owner', async (t) => {
 });
 
 test('files that do not fit keep a member from accepting: the answer says how much is missing, and the offer stays', async (t) => {
-  const hub = await startHub(t, { UPLOAD_QUOTA_BYTES: '30' });
-  await hub.person('ada');
-  const [bob, carol] = [await hub.person('bob'), await hub.person('carol')];
+  const { hub, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol'], { UPLOAD_QUOTA_BYTES: '30' });
   const [hers, his, empty] = [await addNotes(carol), await addNotes(bob), await addNotes(bob, 'Empty')];
   const { id: postId } = await writePost(hub, { client: carol, sourceId: hers }, [{ filename: 'a.txt', data: 'twelve bytes' }]);
   await writePost(hub, { client: bob, sourceId: his }, [{ filename: 'a.txt', data: 'twelve bytes' }, { filename: 'b.txt', data: 'eight by' }]);
@@ -103,9 +97,7 @@ test('an administrator is given a source at once, whatever they have already, so
 });
 
 test('the new owner of a webhook is told to make a new secret, and the one before that its secret goes along', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const { id } = await makeWebhook(bob, 'Deploys');
 
   assert.match((await bob.page(`/sources/${id}/transfer`)).text, /You still know its secret\. The new owner is asked to create a new one/);
@@ -117,11 +109,9 @@ test('the new owner of a webhook is told to make a new secret, and the one befor
 });
 
 test('only the owner and administrators may give a source away, and only to an account that can take it', async (t) => {
-  const hub = await startHub(t);
+  const { hub, ada, bob, carol } = await hubWith(t, ['ada', 'bob', 'carol', 'dan']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Feed', [{ guid: 'a' }])) });
-  const [ada, bob, carol] = [await hub.person('ada'), await hub.person('bob'), await hub.person('carol')];
-  await hub.person('dan');
-  hub.db.exec(`UPDATE accounts SET disabled_at = 1 WHERE username = 'dan'`);
+  setAccount(hub, 'dan', { disabledAt: 1 });
   const open = await addNotes(bob);
   const hidden = await addNotes(bob, 'Hidden', 'private');
   const feed = { kind: 'feed', url: `${origin.url}/feed`, visibility: 'private' };
@@ -145,11 +135,9 @@ test('only the owner and administrators may give a source away, and only to an a
 });
 
 test('a transfer that fails half-way changes nothing and tells nobody', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const bob = await hub.person('bob');
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(bob);
-  breakTable(hub, 'INSERT', 'notifications');
+  failWrites(hub, 'INSERT', 'notifications');
 
   assert.equal((await bob.post(`/api/sources/${sourceId}/transfer`, { username: 'ada' })).status, 500);
 

@@ -15,8 +15,8 @@ import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
 import { readingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
 import { sendJson } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { randomMarkup } from '../../support/random-markup.ts';
@@ -185,8 +185,7 @@ test('one account waits with twenty long posts, and others wait beside it', asyn
 });
 
 test('a large feed is recognised by its beginning, and the worker reads it at once', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const items = (n: number, content: string) =>
     Array.from({ length: n }, (_, id) => ({ guid: `${id}`, title: 'I', content }));
   const json = (first: object, last: object) => JSON.stringify({
@@ -223,8 +222,7 @@ test('a large feed is recognised by its beginning, and the worker reads it at on
 });
 
 test('of a large feed web receives and unpacks no more than tells what it is', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
   const feed = Buffer.from(rss('Large', [{ guid: 'a', content: 'x'.repeat(200_000) }]).replace('</channel></rss>', ''));
   const gzip = { 'content-encoding': 'gzip' };
   const damaged = gzipSync(Buffer.concat([feed, randomBytes(2 * MIB)]));
@@ -272,9 +270,7 @@ test('what must be gone through is not kept, and no more is gone through than mu
 });
 
 test('the posts of a large feed are stored in steps between which others write, once each and in their order', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
-  const ben = await hub.person('ben');
+  const { hub, ada, ben } = await hubWith(t, ['ada', 'ben']);
   const images = '<img src="https://example.org/1.png" alt="x">'.repeat(60);
   const feed = Array.from({ length: 120 }, (_, id) => ({ guid: `${id}`, title: `Post ${id}`, content: images }));
   const origin = await startOrigin(t, { '/rss': serving(() => rss('Large', feed)) });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addFeed, itemsAt } from '../../support/accounts.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 
 const whole = (html: string): string => `<content:encoded><![CDATA[${html}]]></content:encoded>`;
@@ -21,9 +21,8 @@ const ITEMS: (Item & { deck: string | null })[] = [
 ];
 
 test('a post says below its title what its publisher says of it, where the text says something else', async (t) => {
-  const hub = await startHub(t);
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', ITEMS)) });
-  const ada = await hub.person('ada');
   await addFeed(ada, `${origin.url}/feed`, { visibility: 'public' });
   const posts = await itemsAt<{ id: number; url: string }>(ada, '/api/posts');
   assert.equal(posts.length, ITEMS.length);

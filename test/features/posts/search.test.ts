@@ -4,7 +4,7 @@ import { test } from 'node:test';
 
 import { addNotes, foundTitles, giveTo } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { addPosts, indexedWords, indexPosts, storedPosts } from '../../support/kept-posts.ts';
+import { addPosts, indexedWords, indexPosts, storedPosts } from '../../support/stored-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import type { Hub } from '../../support/hub.ts';
 

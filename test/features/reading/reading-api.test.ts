@@ -14,8 +14,8 @@ import { addFeed, addNotes, addPost, itemsAt, sendJson } from '../../support/acc
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { type Hub, startHub } from '../../support/hub.ts';
-import { addPosts } from '../../support/kept-posts.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { addPosts } from '../../support/stored-posts.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithReader, submitForm } from '../../support/own-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 
@@ -129,8 +129,7 @@ test('all is marked up to the newest post that was shown, and undone within a mi
   hub.passTime(MINUTE);
   assert.equal((await bob.post('/api/reading/undo', { undo: again.undo })).status, 410, 'before it is tidied away, too');
   await mark(bob, { source: sourceId });
-  hub.passTime(MINUTE);
-  await hub.work();
+  await hub.work(MINUTE);
   assert.equal(countRows(hub, 'read_undo'), 0);
 });
 
@@ -205,8 +204,7 @@ test('what was read stays read when the history is cleared or has run out', asyn
   await bob.page(`/posts/${posts[2]}`);
   readingHistory(hub.handle).forget(2, posts[2] ?? NaN);
   readingHistory({ db: hub.db, clock: () => 0 }).note(2, posts[2] ?? NaN);
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.equal(countRows(hub, 'reading_history'), 0);
   assert.deepEqual(await ids(bob, 'unread'), []);
 });

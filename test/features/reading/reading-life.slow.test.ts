@@ -87,8 +87,7 @@ async function joinAndImport({ hub, feeds, browser }: Life, chooseFile: () => Pr
 
 async function workUntil(hub: Hub, isDone: AbortSignal): Promise<void> {
   while (!isDone.aborted) {
-    hub.passTime(1_000);
-    await hub.work();
+    await hub.work(1_000);
     await new Promise(setImmediate);
   }
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addPost } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { addPosts } from '../../support/kept-posts.ts';
+import { addPosts } from '../../support/stored-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 
 type Now = { read: number[]; starred: number[]; counts: Record<string, string> };

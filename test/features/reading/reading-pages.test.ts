@@ -5,15 +5,14 @@ import { accounts } from '../../../src/features/accounts/account-store.ts';
 import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, sendJson, tokenOf } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { startHub } from '../../support/hub.ts';
-import { retitlePosts } from '../../support/kept-posts.ts';
+import { hubWith } from '../../support/hub.ts';
+import { retitlePosts } from '../../support/stored-posts.ts';
 import { png } from '../../support/sample-files.ts';
 import { writePost } from '../../support/uploads.ts';
 
 /** Ada's notes with so many posts, one a minute, and bob, who follows them. */
 async function readingHub(t: TestContext, count: number, folder?: string) {
-  const hub = await startHub(t);
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const sourceId = await addNotes(ada);
   const posts: number[] = [];
   for (let n = 1; n <= count; n++) {
@@ -330,8 +329,7 @@ test('a list that has not changed is not sent again, and one where a post was re
 });
 
 test('empty lists say what they are for', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   for (const path of ['/', '/all']) assert.match((await ada.page(path)).text, /href="\/sources">Follow a source/);
   assert.match((await ada.page('/starred')).text, /Nothing is starred yet/);
   assert.match((await hub.anybody.page('/')).text, /There are no posts yet/);

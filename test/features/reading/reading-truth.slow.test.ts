@@ -16,7 +16,7 @@ import { DAY, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
-import { addPosts } from '../../support/kept-posts.ts';
+import { addPosts } from '../../support/stored-posts.ts';
 import { randomBelow } from '../../support/random.ts';
 
 type KnownPost = { id: number; sourceId: number; publishedAt: number };

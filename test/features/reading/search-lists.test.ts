@@ -7,7 +7,7 @@ import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import type { Viewer } from '../../../src/platform/http/router.ts';
 import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
-import { addPosts, indexPosts } from '../../support/kept-posts.ts';
+import { addPosts, indexPosts } from '../../support/stored-posts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 
 async function write(client: Client, sourceId: number, title: string, content: string): Promise<number> {

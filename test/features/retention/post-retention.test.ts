@@ -10,7 +10,7 @@ import type { Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { followedFeed } from '../../support/followed-feed.ts';
 import type { Hub } from '../../support/hub.ts';
-import { addPosts, storedPosts } from '../../support/kept-posts.ts';
+import { addPosts, storedPosts } from '../../support/stored-posts.ts';
 
 const ITEMS: Item[] = ['a', 'b', 'c', 'd', 'e'].map((guid) => ({ guid, date: 'Tue, 01 Jan 2030 10:00:00 GMT' }));
 
@@ -24,8 +24,7 @@ async function fadingFeed(t: TestContext, env: Record<string, string> = { POST_R
   const id = Object.fromEntries(storedPosts(hub).map((post) => [post.guid, post.id])) as Record<string, number>;
   await ada.post('/api/reading/mark-read', { all: true });
   const sync = async (): Promise<void> => {
-    hub.passTime(DAY);
-    await hub.work();
+    await hub.work(DAY);
   };
   show('e');
   await sync();
@@ -48,8 +47,7 @@ function put(client: Client, path: string, value = {}) {
 test('an old post that its feed no longer has goes after so many days, and the feed cannot bring it back', async (t) => {
   const { hub, ada, show, sync } = await fadingFeed(t);
 
-  hub.passTime(5 * DAY);
-  await hub.work();
+  await hub.work(5 * DAY);
   assert.equal(guids(hub), 'abcde');
   assert.equal(previewRetention(hub.handle).find(({ kind }) => kind === 'posts')?.rows, 0);
   hub.passTime(2 * DAY);
@@ -73,8 +71,7 @@ test('nothing goes that anybody has starred, has yet to read, or has marked as u
   await sync();
 
   await sync();
-  hub.passTime(8 * DAY);
-  await hub.work();
+  await hub.work(8 * DAY);
   assert.equal(guids(hub), 'abce', 'd is read by all and kept by nobody');
   await bob.delete(`/api/posts/${id['a']}/star`);
   await put(carol, `/api/posts/${id['b']}/read`);
@@ -106,8 +103,7 @@ test('a document that was cut off, or is as before, or fails, says nothing of wh
   assert.equal(gone(hub), 0);
   feed.handler = serving(() => 'no feed at all');
   await sync();
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   assert.equal(gone(hub), 0);
 });
 
@@ -118,8 +114,7 @@ test('very many old posts go in small steps, past those that are kept', async (t
   for (const id of starred) stars(hub.handle).add(1, id);
   follows(hub.handle).setReadUpTo(1, 1, Math.max(...old));
 
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
 
   assert.deepEqual(storedPosts(hub).map(({ id }) => id).filter((id) => old.includes(id)), starred);
 });

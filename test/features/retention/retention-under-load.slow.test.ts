@@ -7,7 +7,7 @@ import { retentionRuns } from '../../../src/features/retention/retention-store.t
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { fillWithOldHistory, watchRemovals } from '../../support/old-history.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

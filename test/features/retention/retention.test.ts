@@ -11,16 +11,15 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { previewRetention, removeOldRows, removeOldRowsNow } from '../../../src/features/retention/remove-old-rows.ts';
 import { readingHistory } from '../../../src/features/reading/reading-history-store.ts';
 import { audit, COMMAND_LINE } from '../../../src/features/audit/audit.ts';
-import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { addPost, itemsAt } from '../../support/accounts.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
+import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { storeNotifications } from '../../support/stored-notifications.ts';
-import { breakTable, countRows } from '../../support/kept-rows.ts';
+import { countRows, failWrites } from '../../support/stored-rows.ts';
 
 /** A hub with an administrator and one row of each kind for each of these ages in days. */
 async function hubWithOldRows(t: TestContext, ages: number[], env: Record<string, string> = {}) {
-  const hub = await startHub(t, env);
-  const ada = await hub.person('ada');
-  const sourceId = await addNotes(ada);
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t, env);
   for (const [index, age] of ages.entries()) {
     const at = hub.now() - age * DAY;
     const postId = await addPost(ada, sourceId);
@@ -82,16 +81,13 @@ test('it happens once a day, also across restarts of the worker, and leaves no r
   assert.equal((await applied(ada)).length, 1);
 
   notify(hub, 1);
-  hub.passTime(23 * HOUR);
-  await hub.work();
+  await hub.work(23 * HOUR);
   await removeOldRows(hub.handle);
   assert.equal(rows(hub).notifications, 1, 'not before a day has passed, in a new process either');
-  hub.passTime(HOUR);
-  await hub.work();
+  await hub.work(HOUR);
   assert.equal(rows(hub).notifications, 0);
   assert.equal((await applied(ada)).length, 2);
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.equal((await applied(ada)).length, 2, 'nothing was removed');
 });
 
@@ -100,32 +96,28 @@ test('a clock that jumps ahead and comes back neither stops nor repeats it', asy
   await hub.work();
   assert.equal(rows(hub).notifications, 1);
 
-  hub.passTime(15 * DAY);
-  await hub.work();
+  await hub.work(15 * DAY);
   assert.equal(rows(hub).notifications, 0, 'older than 90 days by the clock there is');
   hub.passTime(-15 * DAY);
   notify(hub, 1);
   notify(hub, 1, hub.now() + 15 * DAY);
-  hub.passTime(10 * SECOND);
-  await hub.work();
+  await hub.work(10 * SECOND);
   assert.equal(rows(hub).notifications, 1, 'it ran again at once, and did not wait for the time of before');
   const runs = (await applied(ada)).length;
   for (let minute = 0; minute < 5; minute++) {
-    hub.passTime(MINUTE);
-    await hub.work();
+    await hub.work(MINUTE);
   }
   assert.equal((await applied(ada)).length, runs);
-  hub.passTime(106 * DAY);
-  await hub.work();
+  await hub.work(106 * DAY);
   assert.equal(rows(hub).notifications, 0, 'what was written under the wrong clock goes too, in its time');
 });
 
 test('a run that was cut off goes on, and its record counts all that it removed', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
   storeNotifications(hub, 1, 12_000); // more than two steps
-  const repair = breakTable(hub, 'DELETE', 'notifications', 9_000);
+  const repair = failWrites(hub, 'DELETE', 'notifications', 9_000);
 
-  await assert.rejects(removeOldRows(hub.handle), /fault/);
+  await assert.rejects(removeOldRows(hub.handle), /made to fail/);
   const left = rows(hub).notifications;
   assert.ok(left > 3_000 && left < 12_000, `${left} are left`);
   assert.deepEqual(await applied(ada), []);
@@ -139,8 +131,8 @@ test('a run that was cut off goes on, and its record counts all that it removed'
 test('a run from the command line goes on with one that the worker has begun, and one record counts both', async (t) => {
   const { hub, ada } = await hubWithOldRows(t, []);
   notify(hub, 500);
-  const repair = breakTable(hub, 'DELETE', 'notifications', 300);
-  await assert.rejects(removeOldRows(hub.handle), /fault/);
+  const repair = failWrites(hub, 'DELETE', 'notifications', 300);
+  await assert.rejects(removeOldRows(hub.handle), /made to fail/);
   repair();
 
   await removeOldRowsNow(hub.handle, COMMAND_LINE);
@@ -206,8 +198,7 @@ test('a preview counts and changes nothing', async (t) => {
 });
 
 test('what expires by itself is gone within minutes: invitations, sessions, rate limits, finished jobs', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   await ada.post('/api/invitations', { hours: 1, currentPassword: hub.password });
   await hub.anybody.post('/api/session', { username: 'ada', password: 'wrong password' });
   jobs(hub.handle).enqueue({ kind: 'remove-account', payload: { accountId: 99 } });
@@ -215,8 +206,7 @@ test('what expires by itself is gone within minutes: invitations, sessions, rate
   const count = (table: string): number => countRows(hub, table);
   assert.ok(count('invitations') > 0 && count('sessions') > 0 && count('rate_limits') > 0 && count('jobs') > 0);
 
-  hub.passTime(31 * DAY);
-  await hub.work();
+  await hub.work(31 * DAY);
 
   for (const table of ['invitations', 'sessions', 'rate_limits', 'jobs']) assert.equal(count(table), 0, table);
 });

@@ -1,20 +1,17 @@
 // Protects the room of everybody: the contents of one account's sources stop growing at the quota, and lose nothing.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { test, type TestContext } from 'node:test';
 import { watchContentQuotas } from '../../../src/features/sources/content-quota.ts';
-import { migrate } from '../../../src/platform/db/migrate.ts';
-import { openDatabase } from '../../../src/platform/db/open-database.ts';
+import { contentUsage } from '../../../src/features/sources/content-usage-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
 import { MINUTE, SECOND } from '../../../src/platform/clock.ts';
-import { addFeed, addNotes, addPost, itemsAt, notificationTitles, numberIn } from '../../support/accounts.ts';
+import { addFeed, addNotes, addPost, itemsAt, notificationTitles } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { assertContentIsCounted } from '../../support/content-usage.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
-import { MIGRATIONS } from '../../support/migrated-database.ts';
+import { hubWith } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
+import { countRows, removeRows } from '../../support/stored-rows.ts';
 import { eventOf, makeWebhook, metric, publish, sendEvent } from '../../support/webhooks.ts';
 
 const QUOTA = 100_000;
@@ -22,8 +19,7 @@ const LONG = 'x'.repeat(20_000);
 
 /** A hub whose bob, a member, has a feed, a webhook and a place for posts of his own. */
 async function hubWithQuota(t: TestContext, quota = QUOTA) {
-  const hub = await startHub(t, { CONTENT_QUOTA_BYTES: String(quota) });
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], { CONTENT_QUOTA_BYTES: String(quota) });
   const items: Item[] = [{ guid: 'first' }];
   const origin = await startOrigin(t, serving(() => rss('Owls', items)));
   const feed = await addFeed(bob, `${origin.url}/feed`, { visibility: 'private' });
@@ -58,7 +54,7 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   };
 
   assert.ok(await fill(send) >= 4);
-  const posts = (): number => numberIn(hub, 'SELECT COUNT(*) FROM posts');
+  const posts = (): number => countRows(hub, 'posts');
   const before = [posts(), origin.requests.length];
   items.push({ guid: 'second' });
   const { state, stateReason } = await sync();
@@ -83,27 +79,25 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   assert.equal(await write(ada, await addNotes(ada)), 201, 'it is bob’s alone');
 
   for (let n = 0; n < 3; n++) assert.equal(await send('post.deleted', { id: `long-${n}` }), 202);
-  hub.passTime(10 * SECOND);
-  await hub.work();
+  await hub.work(10 * SECOND);
   await hub.work();
   assert.equal((await bob.get(`/api/sources/${feed}`)).json()['state'], 'active');
   assert.equal((await itemsAt(bob, `/api/posts?source=${feed}`)).length, 2);
   assert.equal(await write(), 201);
   assert.doesNotMatch((await ada.page('/admin')).text, /Sources of an account have stopped/);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM posts WHERE source_id = ${more}`), 2);
+  assert.equal((await itemsAt(bob, `/api/posts?source=${more}`)).length, 2);
   assertContentIsCounted(hub.db);
 });
 
 test('a large feed stops within its document, at most one step beyond the quota', async (t) => {
   const { hub, items, feed } = await hubWithQuota(t);
   items.push(...Array.from({ length: 200 }, (_, n) => ({ guid: `n${n}`, content: LONG })));
-  hub.passTime(24 * 60 * MINUTE);
-  await hub.work();
+  await hub.work(24 * 60 * MINUTE);
   await hub.work();
 
-  const bytes = numberIn(hub, 'SELECT bytes FROM content_usage WHERE account_id = 2');
+  const { bytes = NaN } = contentUsage(hub.handle).of(2) ?? {};
   assert.ok(bytes >= QUOTA && bytes < QUOTA + 1_000_000, `${bytes} bytes`);
-  assert.equal(numberIn(hub, `SELECT COUNT(*) FROM sources WHERE id = ${feed} AND state = 'failing'`), 1);
+  assert.equal(sources(hub.handle).find(feed)?.state, 'failing');
 });
 
 test('administrators have no bound, and with 0 nobody has one; who becomes an administrator goes on', async (t) => {
@@ -115,7 +109,7 @@ test('administrators have no bound, and with 0 nobody has one; who becomes an ad
   assert.equal((await ada.patch('/api/admin/accounts/2', { role: 'admin', currentPassword: hub.password })).status, 200);
   assert.equal(await write(), 201);
   watchContentQuotas(hub.handle);
-  assert.equal(numberIn(hub, 'SELECT COUNT(*) FROM content_usage WHERE full_since IS NOT NULL'), 0);
+  assert.equal(contentUsage(hub.handle).full().n, 0);
 
   const unbounded = await hubWithQuota(t, 0);
   for (let n = 0; n < 6; n++) assert.equal(await unbounded.write(), 201);
@@ -132,49 +126,22 @@ test('what contents take is right after every change: edits, files, deletions, t
   items.push({ guid: 'b', content: '<img src="https://x.test/i.png">', extra: enclosure });
   for (const change of ['new', 'changed']) {
     items[1] = { ...items[1], guid: 'b', title: change, content: change };
-    hub.passTime(24 * 60 * MINUTE);
-    await hub.work();
+    await hub.work(24 * 60 * MINUTE);
     check(`a ${change} post of a feed`);
   }
   await publish(hub, hook, 'post.published', { id: 'a', content_html: 'a', attachments: [{ url: 'https://x.test/a', mime_type: 'a/b' }] });
   await publish(hub, hook, 'post.deleted', { id: 'a' });
   await publish(hub, hook, 'ping', {});
   check('events');
-  hub.passTime(8 * 24 * 60 * MINUTE);
-  await hub.work();
+  await hub.work(8 * 24 * 60 * MINUTE);
   check('events that are forgotten');
   await bob.delete(`/api/posts/${post}`);
   await ada.post(`/api/sources/${feed}/transfer`, { username: 'ada' });
   check('a transfer');
   await ada.delete(`/api/sources/${feed}`);
-  hub.db.exec(`DELETE FROM webhook_events; UPDATE sources SET removed_at = 1 WHERE id = ${hook.id}; DELETE FROM sources WHERE id = ${hook.id}`);
+  removeRows(hub, 'webhook_events');
+  sources(hub.handle).hide(hook.id);
+  sources(hub.handle).delete(hook.id);
   check('a source that goes with its rows');
-  assert.ok(numberIn(hub, 'SELECT bytes FROM content_usage WHERE account_id = 2') > 0, 'a tombstone is left');
-});
-
-test('a hub of 1.0.0 is counted by the migration', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'hub-test-'));
-  const db = openDatabase(join(folder, 'hub.db'));
-  t.after(() => (db.close(), rmSync(folder, { recursive: true })));
-  migrate(db, MIGRATIONS.slice(0, 17), Date.now);
-  db.exec(`
-    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
-      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0), (2, 'bob', 'Bob', 'member', '', 0, 0), (3, 'eve', 'Eve', 'member', '', 0, 0);
-    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at)
-      VALUES (1, 2, 'feed', 'A', 0, 0), (2, 2, 'webhook', 'B', 0, 0), (3, 1, 'native', 'C', 0, 0), (4, 1, 'native', 'D', 0, 0);
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-      INSERT INTO posts (source_id, guid, is_public, owner_id, title, url, summary, content_hash, published_at, updated_at,
-                         created_at, content_html)
-      SELECT i % 3 + 1, 'g' || i, 1, 2, 'Tïtle', iif(i % 2, NULL, 'https://x.test/'), 's', 'h', i, i, i, 'é' || i FROM n;
-    INSERT INTO attachments (post_id, kind, position, filename, remote_url, title, created_at)
-      SELECT id, 'remote', 0, 'f', 'https://x.test/f', NULL, 0 FROM posts WHERE id % 2;
-    INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (1, 'gone', 0);
-    INSERT INTO webhook_events (source_id, event_id, received_at) VALUES (2, 'msg_1', 0)`);
-
-  migrate(db, MIGRATIONS, Date.now);
-
-  assertContentIsCounted(db);
-  assert.equal(db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM source_usage WHERE bytes > 0').get()?.n, 3);
-  db.exec('DELETE FROM posts WHERE id <= 100');
-  assertContentIsCounted(db, 'goes on from there');
+  assert.ok((contentUsage(hub.handle).of(2)?.bytes ?? 0) > 0, 'a tombstone is left');
 });

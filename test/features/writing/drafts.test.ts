@@ -6,8 +6,8 @@ import { DAY } from '../../../src/platform/clock.ts';
 import { addNotes, addPost, itemsAt, leave } from '../../support/accounts.ts';
 import { createClient, type Client } from '../../support/client.ts';
 import type { Hub } from '../../support/hub.ts';
-import { storedPosts } from '../../support/kept-posts.ts';
-import { countRows } from '../../support/kept-rows.ts';
+import { storedPosts } from '../../support/stored-posts.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 
 /** For the source of bob, who comes after ada. */
@@ -155,8 +155,7 @@ test('words that wait for somebody to sign in are few, take turns, and are gone 
   for (let n = 0; n < 12; n++) statuses.push((await submitForm(hub, bob, action, TYPED, [])).status);
   assert.deepEqual(statuses, [...Array(10).fill(401), 429, 429]);
   assert.equal(countRows(hub, 'drafts'), 3);
-  hub.passTime(DAY);
-  await hub.work();
+  await hub.work(DAY);
   assert.equal(countRows(hub, 'drafts'), 0);
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { countRows } from '../../support/kept-rows.ts';
+import { countRows } from '../../support/stored-rows.ts';
 import { hubWithOwnPosts, submitForm } from '../../support/own-posts.ts';
 import type { SentFile } from '../../support/uploads.ts';
 import { pdf } from '../../support/sample-files.ts';

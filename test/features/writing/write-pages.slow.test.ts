@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { addNotes } from '../../support/accounts.ts';
 import { openBrowser, type Browser } from '../../support/browser.ts';
 import { filesToChoose } from '../../support/chosen-files.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, type Hub } from '../../support/hub.ts';
 import { hubWithOwnPosts, type ShownPost } from '../../support/own-posts.ts';
 import { follow, path, signIn } from '../../support/page-visits.ts';
 import { jpeg, pdf, png } from '../../support/sample-files.ts';
@@ -36,8 +36,7 @@ async function browserOf(t: TestContext, hub: Hub, page: string): Promise<Browse
 
 test('a person makes a place for posts of their own, writes one with files, changes it, and deletes it, all without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const { choose: chooseFiles } = filesToChoose(t, {
     'owl.png': png({ width: 40, height: 30 }), 'paper.pdf': pdf(), 'vole.jpg': jpeg({ width: 16, height: 8 }),
   });
@@ -86,8 +85,7 @@ test('a person makes a place for posts of their own, writes one with files, chan
 
 test('one writes from anywhere, on a phone and without scripts too; the first time a place for it is made on the way', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const browser = await browserOf(t, hub, '/');
   await browser.setWindowSize(390, 844);
   await browser.click('.menu-button');

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { addNotes, itemsAt, pointersOf, publicTitles } from '../../support/accounts.ts';
 import type { Answer } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
-import { formWith, sendForm, writer, type PostAnswer } from '../../support/uploads.ts';
+import { formWith, hubWithWriter, sendForm, writer, type PostAnswer } from '../../support/uploads.ts';
 
 type FullPost = PostAnswer & Record<string, unknown>;
 
@@ -15,8 +15,7 @@ function titlesIn(answer: Answer): string[] {
 }
 
 test('a post written as JSON is answered whole, and is where its Location says', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const answer = await client.post('/api/posts', {
     sourceId, title: ' Owls ', contentType: 'text/plain',
     content: 'They see\nin the dark.\n\nA <b>second</b> paragraph & more',
@@ -45,8 +44,7 @@ test('a post written as JSON is answered whole, and is where its Location says',
 });
 
 test('markup is sanitised, and what is left out has its default', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { ada: { client, sourceId } } = await hubWithWriter(t);
   const content = '<p onclick="x()">Hi <a href="javascript:x()">a</a> <a href="/b">b</a></p><script>steal()</script>';
   const answer = await client.post('/api/posts', { sourceId, title: 'T', content, contentType: 'text/html' });
   const post = answer.json<FullPost>();
@@ -57,8 +55,7 @@ test('markup is sanitised, and what is left out has its default', async (t) => {
 });
 
 test('the same fields come as multipart/form-data', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const fields = {
     sourceId: String(sourceId), title: 'Fëdern', content: '<em>x</em>', contentType: 'text/html',
     url: 'https://a.test/', publishedAt: '2029-12-31T00:00:00Z',
@@ -108,8 +105,7 @@ for (const [what, pointer, value] of [
   ['a source below one', '/sourceId', 0],
 ] as const) {
   test(`refused: ${what}`, async (t) => {
-    const hub = await startHub(t);
-    const { client, sourceId } = await writer(hub, 'ada');
+    const { ada: { client, sourceId } } = await hubWithWriter(t);
     const answer = await client.post('/api/posts', { sourceId, title: 'T', content: 'c', [pointer.slice(1)]: value });
     assert.equal(answer.status, 422, answer.text);
     assert.deepEqual(pointersOf(answer).sort(), [pointer]);
@@ -117,8 +113,7 @@ for (const [what, pointer, value] of [
 }
 
 test('owner and administrator may write; another member may not, and does not learn of a private source', async (t) => {
-  const hub = await startHub(t);
-  const admin = await hub.person('root');
+  const { hub, root: admin } = await hubWith(t, ['root']);
   const { client: ada, sourceId } = await writer(hub, 'ada');
   const hidden = await addNotes(ada, 'Notes', 'private');
   const eve = await hub.person('eve');
@@ -133,8 +128,7 @@ test('owner and administrator may write; another member may not, and does not le
 });
 
 test('posts are written for sources of own posts alone', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const feed = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: '1', title: 'Hoot' }])) });
   const added = await ada.post('/api/sources', { kind: 'feed', url: `${feed.url}/feed` });
   const sourceId = added.json<{ id: number }>().id;
@@ -147,8 +141,7 @@ test('posts are written for sources of own posts alone', async (t) => {
 });
 
 test('PATCH changes what it names and leaves the rest, and says when', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const written = {
     sourceId, title: 'Before', content: 'old words', url: 'https://a.test/', publishedAt: '2030-01-01T00:00:00Z',
   };
@@ -169,8 +162,7 @@ test('PATCH changes what it names and leaves the rest, and says when', async (t)
 });
 
 test('others may neither change nor delete a post; once deleted it is gone for all', async (t) => {
-  const hub = await startHub(t);
-  const admin = await hub.person('root');
+  const { hub, root: admin } = await hubWith(t, ['root']);
   const { client: ada, sourceId } = await writer(hub, 'ada');
   const hidden = await addNotes(ada, 'Notes', 'private');
   const eve = await hub.person('eve');
@@ -195,8 +187,7 @@ test('others may neither change nor delete a post; once deleted it is gone for a
 });
 
 test('a post is at once in timeline, search, source and feeds, and out of them when it is deleted', async (t) => {
-  const hub = await startHub(t);
-  const { client, sourceId } = await writer(hub, 'ada');
+  const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const places = [
     '/api/posts', '/api/posts?q=nightjar', `/api/posts?source=${sourceId}`, '/', '/posts.atom', '/posts.json',
     `/sources/${sourceId}.atom`, `/sources/${sourceId}.json`,

@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { readMigrations } from '../../../src/platform/db/migration-files.ts';
-import type { Db } from '../../../src/platform/db/open-database.ts';
-import { migratedDatabase } from '../../support/migrated-database.ts';
+import { openDatabase, type Db } from '../../../src/platform/db/open-database.ts';
+import { assertContentIsCounted } from '../../support/content-usage.ts';
+import { MIGRATIONS, migratedDatabase } from '../../support/migrated-database.ts';
+import { temporaryFolder } from '../../support/temporary-project.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../migrations');
 
@@ -102,4 +104,37 @@ test('the schema is sound, and columns of times are integers', (t) => {
   assert.equal(db.pragma('integrity_check'), 'ok');
   assert.deepEqual(db.prepare<[], object>('orphans', 'SELECT * FROM pragma_foreign_key_check').all(), []);
   assert.deepEqual(times, []);
+});
+
+test('a claim goes from owner to owner by index, not past the jobs of each', (t) => {
+  const { db } = migratedDatabase(t);
+  const plan = db.prepare<[], { detail: string }>('plan', `EXPLAIN QUERY PLAN
+    SELECT MIN(owner) FROM jobs WHERE kind = 'k' AND rank = 1 AND owner > 0 AND state IN ('queued', 'retrying')`).all();
+  assert.match(plan.map(({ detail }) => detail).join(), /INDEX jobs_turns \(kind=\? AND rank=\? AND owner>\?\)/);
+});
+
+test('a hub of 1.0.0 has its contents counted by the migration', (t) => {
+  const db = openDatabase(join(temporaryFolder(t), 'hub.db'));
+  t.after(() => db.close());
+  migrate(db, MIGRATIONS.slice(0, 17), Date.now);
+  db.exec(`
+    INSERT INTO accounts (id, username, display_name, role, password_hash, created_at, updated_at)
+      VALUES (1, 'ada', 'Ada', 'admin', '', 0, 0), (2, 'bob', 'Bob', 'member', '', 0, 0), (3, 'eve', 'Eve', 'member', '', 0, 0);
+    INSERT INTO sources (id, owner_id, kind, title, created_at, updated_at)
+      VALUES (1, 2, 'feed', 'A', 0, 0), (2, 2, 'webhook', 'B', 0, 0), (3, 1, 'native', 'C', 0, 0), (4, 1, 'native', 'D', 0, 0);
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+      INSERT INTO posts (source_id, guid, is_public, owner_id, title, url, summary, content_hash, published_at, updated_at,
+                         created_at, content_html)
+      SELECT i % 3 + 1, 'g' || i, 1, 2, 'Tïtle', iif(i % 2, NULL, 'https://x.test/'), 's', 'h', i, i, i, 'é' || i FROM n;
+    INSERT INTO attachments (post_id, kind, position, filename, remote_url, title, created_at)
+      SELECT id, 'remote', 0, 'f', 'https://x.test/f', NULL, 0 FROM posts WHERE id % 2;
+    INSERT INTO post_tombstones (source_id, guid, deleted_at) VALUES (1, 'gone', 0);
+    INSERT INTO webhook_events (source_id, event_id, received_at) VALUES (2, 'msg_1', 0)`);
+
+  migrate(db, MIGRATIONS, Date.now);
+
+  assertContentIsCounted(db);
+  assert.equal(db.prepare<[], { n: number }>('n', 'SELECT COUNT(*) AS n FROM source_usage WHERE bytes > 0').get()?.n, 3);
+  db.exec('DELETE FROM posts WHERE id <= 100');
+  assertContentIsCounted(db, 'goes on from there');
 });

@@ -4,8 +4,8 @@ import { test, type TestContext } from 'node:test';
 import { MINUTE } from '../../../src/platform/clock.ts';
 import { createRateLimitStore, type Limit } from '../../../src/platform/db/rate-limit-store.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
-import { countRows, writesSoFar } from '../../support/kept-rows.ts';
+import { hubWith, startHub } from '../../support/hub.ts';
+import { countRows, writesSoFar } from '../../support/stored-rows.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
 
@@ -90,8 +90,7 @@ test('keys that limit nothing any more are removed, a batch at a time', (t) => {
 });
 
 test('after ten failed sign-ins an address has to wait, and is told how long', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const attempt = (password: string) => hub.anybody.post('/api/session', { username: 'ada', password });
 
   for (let n = 0; n < 10; n++) assert.equal((await attempt('wrong')).status, 401);
@@ -116,8 +115,7 @@ test('a password of more than 16 KiB is not read, and counted as refused', async
 });
 
 test('signing in rightly is never limited', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
 
   for (let n = 0; n < 15; n++) {
     assert.equal((await hub.anybody.post('/api/session', { username: 'ada', password: hub.password })).status, 200);
@@ -149,10 +147,9 @@ test('guessing invitations is limited by address', async (t) => {
 });
 
 test('synchronising now is limited by person', async (t) => {
-  const hub = await startHub(t);
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const feed = serving(() => rss('Owls', [{ guid: 'a' }]));
   const origin = await startOrigin(t, { '/adas': feed, '/bobs': feed });
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
   const add = async (who: typeof ada, path: string) =>
     (await who.post('/api/sources', { kind: 'feed', url: origin.url + path })).json<{ id: number }>().id;
   const [adas, bobs] = [await add(ada, '/adas'), await add(bob, '/bobs')];
@@ -165,10 +162,9 @@ test('synchronising now is limited by person', async (t) => {
 });
 
 test('adding sources is limited by person, whatever becomes of them', async (t) => {
-  const hub = await startHub(t);
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
   const feed = serving(() => rss('Owls', [{ guid: 'a' }]));
   const origin = await startOrigin(t, { '/feed': feed, '/bobs': feed });
-  const [ada, bob] = [await hub.person('ada'), await hub.person('bob')];
   const add = (who: typeof ada, path: string) => who.post('/api/sources', { kind: 'feed', url: origin.url + path });
 
   for (let n = 0; n < 29; n++) assert.equal((await add(ada, `/missing-${n}`)).status, 422);
@@ -183,9 +179,8 @@ test('adding sources is limited by person, whatever becomes of them', async (t) 
 });
 
 test('reading writes nothing, for anybody and for who is signed in, but that a member has opened a post', async (t) => {
-  const hub = await startHub(t);
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a' }])) });
-  const ada = await hub.person('ada');
   await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
   const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();
   await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` }); // the last use is noted now and then

@@ -9,8 +9,8 @@ import { json, noContent, type Reply, type ReplyHeaders } from '../../../src/pla
 import { route, type HubRequest } from '../../../src/platform/http/router.ts';
 import { startBareServer } from '../../support/bare-server.ts';
 import { rss, serving } from '../../support/feeds.ts';
-import { startHub } from '../../support/hub.ts';
-import { retitlePosts } from '../../support/kept-posts.ts';
+import { hubWith } from '../../support/hub.ts';
+import { retitlePosts } from '../../support/stored-posts.ts';
 import { startOrigin } from '../../support/origin.ts';
 
 const ROUTE = route('GET /x', 'public', 'x', () => noContent());
@@ -23,9 +23,8 @@ function answerOf(bytes: number): CachedAnswer {
 
 /** A hub whose `ada` follows one feed with a public post. */
 async function hubWithPost(t: TestContext) {
-  const hub = await startHub(t);
+  const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a', title: 'Barn owls' }])) });
-  const ada = await hub.person('ada');
   const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
   return { hub, ada, sourceId: added.json<{ id: number }>().id };
 }
@@ -166,7 +165,7 @@ test('a commit of another process is seen by the very next request, also by its 
   assert.equal((await hub.anybody.get('/api/posts', { 'if-none-match': etag })).status, 304);
 
   const script = `import { openDatabase } from './src/platform/db/open-database.ts';
-    import { retitlePosts } from './test/support/kept-posts.ts';
+    import { retitlePosts } from './test/support/stored-posts.ts';
     retitlePosts({ db: openDatabase(process.argv[1]) }, 'From elsewhere');`;
   const run = spawnSync(process.execPath, ['--input-type=module', '-e', script, hub.config.databasePath], { cwd: hub.config.projectRoot });
   assert.equal(run.status, 0, String(run.stderr));

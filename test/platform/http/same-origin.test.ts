@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSameOrigin } from '../../../src/platform/http/call-handler.ts';
 import { cookieOf } from '../../support/client.ts';
-import { startHub, type Hub } from '../../support/hub.ts';
+import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 
 const OWN = ['http://hub.example'];
 
@@ -68,8 +68,7 @@ test('a form on another site cannot act with the cookie of whoever visits it', a
 });
 
 test('links from other sites lead to pages as usual', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { ada } = await hubWith(t, ['ada']);
 
   const answer = await ada.send(
     'GET', '/sources', { headers: { 'sec-fetch-site': 'cross-site', accept: 'text/html' } },
@@ -79,8 +78,7 @@ test('links from other sites lead to pages as usual', async (t) => {
 });
 
 test('a program with an API token need not say where it comes from, and may come from anywhere', async (t) => {
-  const hub = await startHub(t);
-  const ada = await hub.person('ada');
+  const { hub, ada } = await hubWith(t, ['ada']);
   const { token } = (await ada.post('/api/tokens', { name: 'script', currentPassword: hub.password })).json<{ token: string }>();
   const authorization = `Bearer ${token}`;
 
@@ -105,8 +103,7 @@ test('an unknown bearer beside a cookie does not switch the check off', async (t
 });
 
 test('another site can neither sign its visitors in nor make them join', async (t) => {
-  const hub = await startHub(t);
-  await hub.person('ada');
+  const { hub } = await hubWith(t, ['ada']);
   const fields = new URLSearchParams({ username: 'ada', password: hub.password }).toString();
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
   const right = JSON.stringify({ username: 'ada', password: hub.password });

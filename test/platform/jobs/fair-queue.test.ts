@@ -103,11 +103,3 @@ test('a waiting job that is hurried is one that was asked for', (t) => {
   queue.hurry('k', 'd');
   assert.equal(claimOne(queue).payload, 'hurried');
 });
-
-test('a claim goes from owner to owner by index, not past the jobs of each', (t) => {
-  const { db, queue } = startQueue(t);
-  addMany(queue, ADA, 1);
-  const plan = db.prepare<[], { detail: string }>('plan', `EXPLAIN QUERY PLAN
-    SELECT MIN(owner) FROM jobs WHERE kind = 'k' AND rank = 1 AND owner > 0 AND state IN ('queued', 'retrying')`).all();
-  assert.match(plan.map(({ detail }) => detail).join(), /INDEX jobs_turns \(kind=\? AND rank=\? AND owner>\?\)/);
-});

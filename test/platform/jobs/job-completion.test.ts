@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { backoff } from '../../../src/platform/jobs/finish-jobs.ts';
 import { LEASE } from '../../../src/platform/jobs/worker-queue.ts';
-import { addBallast, breakTable } from '../../support/kept-rows.ts';
+import { addBallast, failWrites } from '../../support/stored-rows.ts';
 import { add, assertCountsAreTrue, claimOne, completeAll, START, startQueue, state } from '../../support/queue.ts';
 
 test('a released job is due at once with the attempt not counted, and keeps its place', (t) => {
@@ -90,13 +90,13 @@ test('completing a job and its effects are both done or neither', (t) => {
   assert.throws(() => queue.complete(job, halfway), /half-way/);
   assert.deepEqual([state(queue, job), effects()], ['running', []]);
 
-  const repairEffects = breakTable({ db }, 'INSERT', 'effects');
-  assert.throws(() => queue.complete(job, effect(job)), /fault/);
+  const repairEffects = failWrites({ db }, 'INSERT', 'effects');
+  assert.throws(() => queue.complete(job, effect(job)), /made to fail/);
   assert.deepEqual([state(queue, job), effects()], ['running', []]);
 
   repairEffects();
-  const repairJobs = breakTable({ db }, 'UPDATE', 'jobs');
-  assert.throws(() => queue.complete(job, effect(job)), /fault/);
+  const repairJobs = failWrites({ db }, 'UPDATE', 'jobs');
+  assert.throws(() => queue.complete(job, effect(job)), /made to fail/);
   assert.deepEqual([state(queue, job), effects()], ['running', []]);
 
   repairJobs();

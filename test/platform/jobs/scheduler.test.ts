@@ -8,7 +8,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../../src/platform/clock.ts';
 import { createHeartbeats, createScheduler, type Task } from '../../../src/platform/jobs/scheduler.ts';
 import { createLog } from '../../../src/platform/log.ts';
 import { startHub } from '../../support/hub.ts';
-import { breakTable, countRows } from '../../support/kept-rows.ts';
+import { failWrites, countRows } from '../../support/stored-rows.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -166,7 +166,7 @@ test('a task of once a day runs once a day however often the worker starts, and 
   const startWorker = () => createScheduler({ tasks, clock, log, onError: () => {} });
 
   addOldAlert();
-  const repair = breakTable(hub, 'DELETE', 'alert_deliveries');
+  const repair = failWrites(hub, 'DELETE', 'alert_deliveries');
   let worker = startWorker();
   await worker.tick();
   assert.equal(oldAlerts(), 1);

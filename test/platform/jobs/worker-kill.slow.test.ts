@@ -6,7 +6,7 @@ import { createWorkerQueue, type WorkerQueue } from '../../../src/platform/jobs/
 import { createCounters } from '../../../src/platform/metrics/counters.ts';
 import { startProgram, type ChildProgram } from '../../support/child-program.ts';
 import { jobEffects } from '../../support/job-effects.ts';
-import { storedJobs } from '../../support/kept-jobs.ts';
+import { storedJobs } from '../../support/stored-jobs.ts';
 import { migratedDatabase } from '../../support/migrated-database.ts';
 import { assertCountsAreTrue } from '../../support/queue.ts';
 import { waitUntil } from '../../support/wait-until.ts';

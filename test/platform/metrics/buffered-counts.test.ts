@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createBufferedCounters, createCounters } from '../../../src/platform/metrics/counters.ts';
 import { startHub } from '../../support/hub.ts';
 import { startHubProcess } from '../../support/hub-process.ts';
-import { breakTable, changesMade } from '../../support/kept-rows.ts';
+import { failWrites, changesMade } from '../../support/stored-rows.ts';
 import { getFile } from '../../support/own-posts.ts';
 import { hubWithFiles, image } from '../../support/remote-files.ts';
 import { png } from '../../support/sample-files.ts';
@@ -62,9 +62,9 @@ test('any other error of the database is no secret', async (t) => {
   const { db } = await startHub(t);
   const counts = createBufferedCounters(createCounters(db));
 
-  breakTable({ db }, 'INSERT', 'counts');
+  failWrites({ db }, 'INSERT', 'counts');
   counts.add('owls', '');
-  assert.throws(() => counts.flush(), /fault/);
+  assert.throws(() => counts.flush(), /made to fail/);
 });
 
 test('a scrape writes what was counted until then, reading files does not', async (t) => {
