@@ -23,7 +23,8 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
-    summary: 'Send a test alert and print the result, or list the newest alerts (--state failed|pending|delivered).',
+    summary: 'Send a test alert and print the result and the format, or list the newest alerts ' +
+      '(--state failed|pending|delivered).',
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {

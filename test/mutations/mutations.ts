@@ -2271,6 +2271,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a kind of trouble is told of once an hour; what was held back is told when the hour is over',
   },
   {
+    promise: 'an address that only its path makes look like a topic gets JSON',
+    file: 'src/features/alerts/format-alert.ts',
+    from: 'isTopic(url) && isNtfy(url) },',
+    to: 'isTopic(url) },',
+    test: 'test/features/alerts/alert-format.test.ts',
+    name: 'for auto, http://10.0.0.7:8080/alerts is json',
+  },
+  {
     promise: 'an alert is tried five times',
     file: 'src/features/alerts/send-alert.ts',
     from: 'MAX_ATTEMPTS = 5',

@@ -2,6 +2,7 @@ import { hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { describePending } from '../../platform/db/migrate.ts';
 import { byteSize, duration, utcTime } from '../../platform/in-words.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
+import { wasTakenForTopic } from '../alerts/format-alert.ts';
 import { scannerSilentSince } from '../attachments/scan-file.ts';
 import { isStale, OLDEST_BACKUP } from '../backups/backup-status.ts';
 import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
@@ -184,6 +185,15 @@ export const CONDITIONS: readonly Condition[] = [
       const found = { since: last.createdAt, whatToDo: `Look at ALERT_WEBHOOK_URL and at its receiver${reason}.` };
       if (last.state === 'failed') return { ...found, state: 'the last was lost' };
       return { ...found, level: 'warn', state: 'the last is late', headline: 'The last alert has not arrived yet.' };
+    },
+  },
+  {
+    name: 'alert-format-unclear', subject: 'Alerts', level: 'warn', href: '/admin/alerts',
+    title: 'Alerts are sent as JSON, but their address may be an ntfy topic',
+    whatToDo: 'Set ALERT_WEBHOOK_FORMAT=ntfy if it is one, else ALERT_WEBHOOK_FORMAT=json, and restart the hub.',
+    look({ hub }) {
+      const { alertWebhookUrl: url, alertWebhookFormat: format } = hub.config;
+      return format === 'auto' && url !== null && wasTakenForTopic(url) ? { state: 'sent as JSON' } : null;
     },
   },
   {

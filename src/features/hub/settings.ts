@@ -142,7 +142,7 @@ export const SETTINGS = {
   alertWebhookFormat: {
     name: 'ALERT_WEBHOOK_FORMAT', parse: oneOf('auto', ...ALERT_FORMATS), default: 'auto',
     meaning: `format of alerts: ${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}, or \`auto\`, which ` +
-      'derives it from the address',
+      'knows the addresses of chat and push services and takes `json` for any other',
   },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',

@@ -200,14 +200,14 @@ test('hubctl alerts test sends one alert and says what came back, never where it
   const env = { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json' };
 
   const sent = await hubctl(hubEnvironment(dataDir, env), 'alerts', 'test');
-  assert.match(sent.stdout, /^delivered: 127\.0\.0\.1:\d+ answered 200: ok\n$/);
+  assert.match(sent.stdout, /^delivered: 127\.0\.0\.1:\d+ answered 200: ok\nformat: json\n$/);
   assert.equal(sent.status, 0);
   assert.equal(receiver.alerts()[0]?.event, 'test');
 
   receiver.answerWith((response) => void response.writeHead(404).end('no such hook: /alerts/SECRET-path'));
   const refused = await hubctl(hubEnvironment(dataDir, env), 'alerts', 'test');
   assert.equal(refused.status, 1);
-  assert.match(refused.stdout, /^not delivered: 127\.0\.0\.1:\d+ answered 404\n$/);
+  assert.match(refused.stdout, /^not delivered: 127\.0\.0\.1:\d+ answered 404\nformat: json\n$/);
 
   const silent = await hubctl(dataDir, 'alerts', 'test');
   assert.deepEqual([silent.status, silent.stdout], [1, '']);
