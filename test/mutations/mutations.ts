@@ -2271,6 +2271,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a kind of trouble is told of once an hour; what was held back is told when the hour is over',
   },
   {
+    promise: 'that a trouble is over is told an hour after its last message at the soonest',
+    file: 'src/features/alerts/raise-alerts.ts',
+    from: 'if (!hasPassed(lastAt, TELL_EVERY, now)) return;',
+    to: 'if (state.untold > 0 && !hasPassed(lastAt, TELL_EVERY, now)) return;',
+    test: 'test/features/alerts/alerts.test.ts',
+    name: 'the end of a trouble that was told is told once, an hour later; one that was over before it was told says both',
+  },
+  {
     promise: 'an address that only its path makes look like a topic gets JSON',
     file: 'src/features/alerts/format-alert.ts',
     from: 'isTopic(url) && isNtfy(url) },',
