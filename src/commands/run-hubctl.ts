@@ -57,6 +57,11 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./status.ts')).doctorCommand,
   },
   {
+    name: 'heartbeat', usage: 'heartbeat',
+    summary: 'Call HEARTBEAT_URL, as the nightly run does after a good night, and print the result.',
+    load: async () => (await import('./heartbeat.ts')).heartbeatCommand,
+  },
+  {
     name: 'invite', usage: 'invite [--role admin|member] [--hours N]',
     summary: 'Print an invitation link for one person (a member by default, valid for 72 hours).',
     load: async () => (await import('./administer.ts')).inviteCommand,

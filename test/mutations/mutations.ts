@@ -2279,6 +2279,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'the end of a trouble that was told is told once, an hour later; one that was over before it was told says both',
   },
   {
+    promise: 'a redirect is no sign of life that arrived',
+    file: 'src/features/backups/sign-of-life.ts',
+    from: 'status >= 200 && status < 300) return null',
+    to: 'status >= 200 && status < 400) return null',
+    test: 'test/features/backups/sign-of-life.test.ts',
+    name: 'a call that is redirected is repeated once; what failed then tells no more of the address than its host',
+  },
+  {
+    promise: 'a bad night gives no sign of life',
+    file: 'scripts/nightly-backup.sh',
+    from: '[ "$status" -ne 0 ] || sign_of_life',
+    to: 'sign_of_life',
+    test: 'test/scripts/install-nightly-backup.slow.test.ts',
+    name: 'a good night gives one sign of life, a bad one none; one that fails is in the log, and the night stays good',
+  },
+  {
     promise: 'an address that only its path makes look like a topic gets JSON',
     file: 'src/features/alerts/format-alert.ts',
     from: 'isTopic(url) && isNtfy(url) },',

@@ -144,6 +144,12 @@ export const SETTINGS = {
     meaning: `format of alerts: ${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}, or \`auto\`, which ` +
       'knows the addresses of chat and push services and takes `json` for any other',
   },
+  heartbeatUrl: {
+    name: 'HEARTBEAT_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'a-sign-of-life',
+    usedBy: 'scripts',
+    meaning: 'address that is called after every good night (the backup was made, verified and sent), for a service ' +
+      'that raises an alarm when nobody calls',
+  },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',
     meaning: 'file of 32 to 4096 random bytes, the key that encrypts webhook secrets and passwords of feeds in the ' +
