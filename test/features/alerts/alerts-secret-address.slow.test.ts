@@ -41,7 +41,6 @@ const FAULTS: Record<string, Fault> = {
   'scanner-silent': echo(507),
   'content-quota': echo(506),
   'disk-full': echo(508),
-  'content-quota': echo(505),
   'space-low': ({ path }, response) => void response.socket?.end(`HTTP/1.1 ${path}\r\n\r\n`),
   'error-burst': ({ path }, response) => void response.writeHead(200, { 'x-path': path.repeat(1_000) }).end(),
 };
