@@ -175,7 +175,7 @@ test('case 106: a script that is replaced in place while it runs goes on as it w
   const outcome = await place.run({ PATH: '/usr/bin:/bin', HOME: place.root });
 
   assert.equal(outcome.status, 0, outcome.stderr);
-  assert.match(place.log(), /verified 20260101-031500\n.*ended with exit code 0\n$/);
+  assert.match(place.log(), /verified 20260101-031500\n.*sign of life\n.*\n.*ended with exit code 0\n$/);
   assert.throws(() => statSync(join(place.root, 'new')));
 });
 
