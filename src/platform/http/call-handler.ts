@@ -15,12 +15,12 @@ export type Exchange = {
   readonly id: string;
   readonly path: string;
   /** Empty, or from the question mark on. */
-  search: string; // of an anonymous read only what a cached route knows
+  search: string; // in an anonymous read, only the parameters that a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
 };
 
-/** A request that just came. Its target may name the host too, as proxies are asked (RFC 9112 §3.2.2). */
+/** A request that just came. Its target may name the host too, as in requests to proxies (RFC 9112 §3.2.2). */
 export function openExchange(req: IncomingMessage, res: ServerResponse, id: string): Exchange {
   const url = req.url ?? '/';
   const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
@@ -72,7 +72,7 @@ export type CallHandlerOptions = {
    * again when the body has arrived.
    */
   admitWrite(route: Route, viewer: Viewer | null): void;
-  /** The share of one account, or of a network and the larger ones around it, in the memory for bodies. */
+  /** A request's share of the memory for bodies. `who`: its account, or its network and the larger ones around it. */
   bodyMemory(who: readonly string[]): BodyShare;
   untaken: UntakenAnswers<Exchange>;
 };
@@ -117,7 +117,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     const { req } = exchange;
     const beginNext = await untaken.room(exchange);
     await ownTurn();
-    setImmediate(beginNext); // the answer to this one is counted by then
+    setImmediate(beginNext); // by then the answer to this request is counted
     if (isGone(req)) throw new HttpError(CLIENT_GONE, 'The client has closed the connection.');
     const caller = route.checksBearer ? NOBODY : authenticate(req);
     exchange.viewer = caller.viewer;
