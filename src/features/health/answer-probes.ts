@@ -10,22 +10,22 @@ import { newSecret } from '../../platform/secrets.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { OWN_CHECK_HEADER, ownCheckPath } from './own-check.ts';
 
-/** Requests in a second from one address or IPv6 /56; a /48 may send twice as many. */
+/** Requests per second from one address or IPv6 /56; a /48 may send twice as many. */
 const A_SECOND = 100;
 
-/** Answers that are made anew in a second, of each kind, in about 0.3 ms each. More requests get the last one again. */
+/** New answers per second and kind; each takes about 0.3 ms. Further requests get the last answer again. */
 const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
 
 type Probes = {
-  /** Counts a request; false if its networks have sent too many in this second. */
+  /** Counts a request. Returns false if one of its networks has sent too many within this second. */
   admit(networks: readonly string[]): boolean;
-  /** The answer of that kind, made within the last second. */
+  /** The answer of that kind: a new one, or one of the last second. */
   answer(kind: string, make: () => Reply): Reply;
 };
 
-/** Requests for health and metrics wait for nobody. So they are few, and cost little. `now`: a steady clock in ms. */
+/** Limits the requests for health and metrics, which skip the queues, and their cost. `now`: a steady clock in ms. */
 export function createProbes(now: () => number): Probes {
   const answers = new Map<string, MadeAnswer>();
   const sent = new Map<string, number>();
@@ -56,39 +56,39 @@ export function createProbes(now: () => number): Probes {
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
- * Throws 429 beyond 100 probes a second from one network. The hub's own check, which shows the secret in DATA_DIR/run,
- * is always admitted.
+ * Throws 429 beyond 100 probes per second from one network. Always admits the hub's own check, which sends the secret
+ * that is stored in DATA_DIR/run.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): void {
   if (isOwnCheck(hub, headers)) return;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
   if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;
-  throw metLimit(hub, 'probes', 1, 'Health and metrics are asked for too often.');
+  throw metLimit(hub, 'probes', 1, 'Too many requests for health or metrics.');
 }
 
-/** The answer to a probe of that kind, of at most a second's age. */
+/** The answer to a probe of that kind, at most a second old. */
 export function answerProbe(hub: Hub, kind: string, make: () => Reply): Reply {
   return probes(hub).answer(kind, make);
 }
 
-/** The secret of this run of web. Without room for the file, checks are counted like other requests. */
+/** The secret of this web process, also written to a file. If that fails, the hub's own checks count like others. */
 export const ownCheckSecret = once(({ config: { dataDir }, log }: Hub): string => {
   const secret = newSecret();
   try {
     rmSync(ownCheckPath(dataDir), { force: true });
     writeFileSync(ownCheckPath(dataDir), secret, { mode: 0o600 });
   } catch (error) {
-    log.warn('the secret of health checks was not stored', errorFields(error));
+    log.warn('the secret of the health check could not be stored', errorFields(error));
   }
   return secret;
 });
 
-/** Whether a request shows that secret. */
+/** Whether a request carries the secret of this web process. */
 function isOwnCheck(hub: Hub, headers: IncomingHttpHeaders): boolean {
   return isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub));
 }
 
-/** Compares digests, which have equal lengths. */
+/** Compares in constant time. timingSafeEqual needs equal lengths, so digests are compared. */
 export function isSecret(sent: string | string[] | undefined, secret: string): boolean {
   return typeof sent === 'string' && timingSafeEqual(digest(sent), digest(secret));
 }

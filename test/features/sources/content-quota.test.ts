@@ -77,7 +77,7 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   assert.equal(await send('post.deleted', { id: 'short' }), 202, 'a deletion makes room');
   assert.equal(await metric(hub, 'service_limits_refused_total{limit="content-quota"}'), 6);
   for (let times = 0; times < 3; times++) await sync();
-  const told = (await notificationTitles(bob, '?only=urgent')).filter((title) => title.includes('as much as you may have'));
+  const told = (await notificationTitles(bob, '?only=urgent')).filter((title) => title.includes('have reached the limit'));
   assert.equal(told.length, 1, 'told once');
   assert.match((await ada.page('/admin')).text, /Sources of an account have stopped/);
   assert.equal(await write(ada, await addNotes(ada)), 201, 'it is bob’s alone');
