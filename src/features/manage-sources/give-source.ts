@@ -89,7 +89,8 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
   audit(hub, 'source.offered', by, { kind: 'source', id, name: title }, toFollower ? {} : { to: account.id });
   const event = { kind: 'source.offered' };
   notifications(hub).add({
-    ...event, accountId: account.id, senderId: by.viewer.id, title: `“${title}” is offered to you`, path: offersPath(id),
+    ...event, accountId: account.id, senderId: by.viewer.id,
+    title: `“${title}” is offered to you`, path: offersPath(id),
   });
   for (const accountId of new Set([by.viewer.id, source.ownerId])) {
     const told = `“${title}” is offered to someone; nothing changes until they accept`;

@@ -63,8 +63,8 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   items.push({ guid: 'second' });
   const { state, stateReason } = await sync();
   assert.equal(state, 'failing');
-  assert.match(stateReason, /as much space as one account may have/);
-  assert.match((await bob.page(`/sources/${feed}`)).text, /Failing since .*: the contents of its owner’s sources/);
+  assert.match(stateReason, /limit of space for contents/);
+  assert.match((await bob.page(`/sources/${feed}`)).text, /Failing since .*: the sources of this feed’s owner/);
   assert.match((await bob.page('/sources')).text, /They store nothing more\s+until you delete posts or sources/);
   assert.deepEqual([posts(), origin.requests.length], before, 'nothing was fetched, and nothing removed');
 
