@@ -74,7 +74,7 @@ ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
 </div>`;
 }
 
-/** The first `most` sources with unread posts, and all that must stay in the list. */
+/** The first `most` items with unread posts, and all for which `isKept` holds. */
 function fitting<Shown extends { unread: number }>(
   all: Shown[], most: number, isKept: (one: Shown) => boolean,
 ): Shown[] {

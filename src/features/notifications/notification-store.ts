@@ -7,7 +7,7 @@ import { TABLES } from '../hub/tables.ts';
  * limits them. Every other kind is news.
  */
 const URGENT_KINDS: ReadonlySet<string> = new Set([
-  'account', // its role or password has changed, or it was disabled or enabled
+  'account', // a link for a new password was made or used
   'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
 ]);
 
