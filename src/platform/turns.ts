@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setImmediate as nextRound } from 'node:timers/promises';
+import { setImmediate as round } from 'node:timers/promises';
 import { hasPassed, SECOND } from './clock.ts';
 
 /*
@@ -217,6 +217,11 @@ export function withTicket<T>(ticket: Ticket, work: () => T): T {
 /** Lets others have a turn, in the middle of long work. Outside of requests, the event loop goes round once. */
 export function nextTurn(): Promise<void> {
   return tickets.getStore()?.again() ?? nextRound();
+}
+
+/** In the middle of work that others wait for, as in a slot: lets the event loop go round once, in no queue. */
+export function nextRound(): Promise<void> {
+  return round();
 }
 
 /** After waiting for anything: resolves in a turn of this request. Returns undefined if that runs already. */

@@ -7,7 +7,7 @@ import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, type Reading } from '../../platform/markup/in-steps.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
-import { nextTurn } from '../../platform/turns.ts';
+import { charged, nextRound } from '../../platform/turns.ts';
 import { attachmentJson } from '../attachments/attachment-links.ts';
 import {
   attachFiles, firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
@@ -209,9 +209,9 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
-  await nextTurn();
-  const again = textToParagraphs(text);
-  await nextTurn();
+  await nextRound(); // others wait for the slot
+  const again = charged(textToParagraphs)(text);
+  await nextRound();
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
 }
 
