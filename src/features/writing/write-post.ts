@@ -20,7 +20,7 @@ import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
-import { requireContentRoom } from '../sources/content-quota.ts';
+import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
@@ -92,13 +92,14 @@ export async function rewritePost(
 ): Promise<WholePost> {
   const before = changeablePost(hub, id, by.viewer);
   const written = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
-  if (written.contentHtml.length > before.contentHtml.length) requireContentRoom(hub, before.sourceId);
   const prepared = await prepare(hub, before.guid, written, by);
   await keepFiles(hub, files);
   return hub.db.write('change post', () => {
     const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
-    posts(hub).put(sourceId, prepared, hub.clock());
-    attachFiles(hub, id, ownerId, files);
+    withinContentQuota(hub, sourceId, () => {
+      posts(hub).put(sourceId, prepared, hub.clock());
+      attachFiles(hub, id, ownerId, files);
+    });
     audit(hub, 'post.changed', by, { kind: 'post', id, name: written.title });
     return wholePost(hub, id);
   });
@@ -124,7 +125,7 @@ export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[]
   return hub.db.write('add attachments', () => {
     const post = changeablePost(hub, id, by.viewer);
     audit(hub, 'post.files-added', by, { kind: 'post', id, name: post.title }, { files: files.length });
-    const added = new Set(attachFiles(hub, id, post.ownerId, files));
+    const added = new Set(withinContentQuota(hub, post.sourceId, () => attachFiles(hub, id, post.ownerId, files)));
     return wholePost(hub, id).attachments.filter((attachment) => added.has(attachment.id));
   });
 }
