@@ -3133,7 +3133,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the hub’s own check of its health is always answered',
     file: 'src/features/health/answer-probes.ts',
-    from: 'if (isOwnCheck(hub, headers)) return;',
+    from: 'if (isOwnCheck(hub, headers)) return true;',
     to: '',
     test: 'test/features/health/answer-probes.test.ts',
     name: 'who asks too often is refused and counted; the hub’s own check never is',
@@ -3141,8 +3141,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a flood of health is no way around the queues',
     file: 'src/features/health/answer-probes.ts',
-    from: 'if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;',
-    to: 'return;',
+    from: 'if (probes(hub).admit(larger.length > 0 ? larger : [host])) return probes(hub).goesAhead();',
+    to: 'return true;',
     test: 'test/features/health/answer-probes.test.ts',
     name: 'who asks too often is refused and counted; the hub’s own check never is',
   },

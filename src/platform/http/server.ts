@@ -47,8 +47,8 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   metLimit: MetLimit;
   /** The account of a request by its session or token, undefined without a valid one. Cheap: called for each. */
   accountOf(req: IncomingMessage): number | undefined;
-  /** Throws HttpError if a client asks too often for what skips the queues: routes marked `anyHost`. */
-  admitUrgent(req: IncomingMessage): void;
+  /** Whether a request for a route marked `anyHost` skips the queues. Throws HttpError if its client asks too often. */
+  admitUrgent(req: IncomingMessage): boolean;
   /** Called with how long a request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
   /** Called for every answer: method, route template, status, seconds. */
@@ -104,14 +104,14 @@ export function createHubServer(options: ServerOptions): Server {
     return end(exchange, options.metLimit('connections', 10, 'Too many connections are open.'));
   }
 
-  /** Health and metrics skip the queues, as long as a client does not ask too often. */
+  /** Health and metrics skip the queues, as long as they are not asked for too often. */
   function answerUrgent(exchange: Exchange, client: ClientGroups): Promise<number> {
     try {
-      options.admitUrgent(exchange.req);
+      if (options.admitUrgent(exchange.req)) return answer(exchange);
     } catch (error) {
       return inTurn(exchange, client, () => end(exchange, error));
     }
-    return answer(exchange);
+    return inTurn(exchange, client, answer);
   }
 
   /**
