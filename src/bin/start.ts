@@ -5,7 +5,7 @@
  * loads little: it needs 35 MiB instead of 78.
  */
 import { join } from 'node:path';
-import { noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
+import { listenForPause, noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
 import { startPreparation } from '../app/processes/start-preparation.ts';
 
 const AGAIN = '--again'; // marks a start after a restore or an upgrade
@@ -13,6 +13,7 @@ const PROJECT_ROOT = join(import.meta.dirname, '../..');
 
 const args = process.argv.slice(2);
 
+const isPaused = listenForPause(); // also while the data is prepared, which may take long after an upgrade
 process.umask(0o077);
 process.chdir(PROJECT_ROOT);
 const preparation = await startPreparation(args);
@@ -26,14 +27,15 @@ process.exit(problem === null ? 0 : 1);
 /** Becomes the version that is installed now: same process id, terminal and arguments, perhaps another Node. */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-  // Until noteProcess listens again, the signal of the next restore must not end it.
+  // The signal of the next restore must not end the shell.
   const script = `trap '' USR2; root=$1 && . scripts/find-node.sh && shift && exec "$node" "$@"`;
   const again = ['src/bin/start.ts', AGAIN, ...args.filter((arg) => arg !== AGAIN)];
   return process.execve('/bin/sh', ['sh', '-c', script, 'sh', PROJECT_ROOT, ...again]);
 }
 
 async function run(): Promise<string | null> {
-  const reason = failure ?? await runHub(commands, { cwd: PROJECT_ROOT, env: process.env, onListening: announce });
+  const options = { cwd: PROJECT_ROOT, env: process.env, onListening: announce, isPaused };
+  const reason = failure ?? await runHub(commands, options);
   end();
   return reason;
 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setImmediate as nextRound } from 'node:timers/promises';
+import { setImmediate as round } from 'node:timers/promises';
 import { hasPassed, SECOND } from './clock.ts';
 
 /*
@@ -24,9 +24,7 @@ const HALF_LIFE = SECOND;
 const PATIENCE = 2 * SECOND;
 
 /** Maximum of waiting requests: of one client, and of one client while OF_KIND of all members or networks wait. */
-const OF_ONE = 1_000;
-const OF_ONE_OF_MANY = 10;
-const OF_KIND = 2_000;
+const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
 /** Short turns share a round of the event loop: so many, and none begins after so many ms of it. */
 const [TURNS_OF_ROUND, ROUND] = [8, 1];
@@ -221,6 +219,9 @@ export function withTicket<T>(ticket: Ticket, work: () => T): T {
 export function nextTurn(): Promise<void> {
   return tickets.getStore()?.again() ?? nextRound();
 }
+
+/** In the middle of work that others wait for, as in a slot: lets the event loop go round once, in no queue. */
+export const nextRound = (): Promise<void> => round();
 
 /** For use after any waiting: resolves in a turn of this request. Returns undefined if such a turn runs already. */
 export function ownTurn(): Promise<void> | undefined {

@@ -3165,7 +3165,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the hub’s own check of its health is always answered',
     file: 'src/features/health/answer-probes.ts',
-    from: 'if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return;',
+    from: 'if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;',
     to: '',
     test: 'test/features/health/answer-probes.test.ts',
     name: 'who asks too often is refused and counted; the hub’s own check never is',
@@ -3173,8 +3173,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a flood of health is no way around the queues',
     file: 'src/features/health/answer-probes.ts',
-    from: 'if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;',
-    to: 'return;',
+    from: 'if (probes(hub).admit(larger.length > 0 ? larger : [host])) return probes(hub).goesAhead();',
+    to: 'return true;',
     test: 'test/features/health/answer-probes.test.ts',
     name: 'who asks too often is refused and counted; the hub’s own check never is',
   },

@@ -32,7 +32,7 @@ export async function startBareServer(t: TestContext, options: Partial<ServerOpt
       headers,
     }) => ({ viewer: headers.cookie === 's=ada' ? ADA : null, hasCookie: headers.cookie !== undefined }),
     accountOf: ({ headers }) => (headers.cookie === 's=ada' ? ADA.id : undefined),
-    admitUrgent: () => {},
+    admitUrgent: () => true,
     observeWait: () => {},
     admitWrite: () => {},
     renderPage: ({ title, main }) => {

@@ -55,7 +55,7 @@ export async function startHealth(
     metLimit: (_limit, seconds, reason) => tryLater(503, seconds, reason),
     authenticate: () => ({ viewer: null, hasCookie: false }),
     accountOf: () => undefined,
-    admitUrgent: () => {},
+    admitUrgent: () => true,
     observeWait: (client, seconds) => turnWaits(hub).observe(client, seconds),
     admitWrite: () => {},
     renderPage: () => html``,

@@ -35,11 +35,11 @@ setInterval(() => undefined, 1_000);
 for (const end of ['SIGTERM', 'disconnect']) process.on(end, () => process.exit(0));
 `;
 const PREPARE = `
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import type { Config } from '../../features/hub/read-config.ts';
 export function prepareHub(config: Config) {
   writeFileSync(config.dataDir + '/prepare.pid', String(process.pid));
-  while (process.env.ENDLESS);
+  while (process.env.ENDLESS || process.env.UNTIL && !existsSync(process.env.UNTIL));
   if (process.env.UNSAFE) throw new Error('migration 2 is not safe: run scripts/hubctl migrate');
   return config.baseUrl + '/join/abc';
 }

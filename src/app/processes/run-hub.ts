@@ -10,6 +10,7 @@ type RunHubOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
   onListening: (message: Listening) => void; // gets web's message that it listens
+  isPaused: () => boolean; // whether a restore asked before web and worker were started
 };
 
 const POLL = 250; // ms
@@ -20,13 +21,21 @@ const PAUSE_SIGNAL = 'SIGUSR2';
 /** The result of `runHub` after that signal. */
 const PAUSED = 'the hub makes way';
 
+/** From now on that signal does not end this process. Returns whether it has come. */
+export function listenForPause(): () => boolean {
+  let hasCome = false;
+  process.on(PAUSE_SIGNAL, () => (hasCome = true));
+  return () => hasCome;
+}
+
 /**
  * Runs web and worker until a signal or until one of them ends. Resolves to null after a requested stop, otherwise
  * to a line that says why the hub ended.
  */
 export async function runHub(
-  commands: readonly StartCommand[], { cwd, env, onListening }: RunHubOptions,
+  commands: readonly StartCommand[], { cwd, env, onListening, isPaused: wasPaused }: RunHubOptions,
 ): Promise<string | null> {
+  if (wasPaused()) return PAUSED;
   let failure: string | undefined;
 
   const onMessage = (name: string, message: unknown): void => {
@@ -57,7 +66,6 @@ function describeEnding(ending: Ending, failure: string | undefined): string | n
 /** Writes the id of this supervising process to `run/hub.pid` for scripts, and removes it at the end. */
 export function noteProcess(dataDir: string, pid: number): void {
   const path = join(dataDir, 'run', 'hub.pid');
-  process.on(PAUSE_SIGNAL, () => {}); // from now on scripts may send it: it must not end this process
   mkdirSync(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
   rmSync(failurePath(dataDir), { force: true });
   writeFileSync(path, `${pid}\n`, { mode: 0o600 });

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
@@ -32,10 +32,17 @@ export async function startPreparation(args: readonly string[]): Promise<Prepara
   const ended = once(child, 'exit');
   const prepared = await Promise.race([once(child, 'message'), ended.then(() => null)]);
   ignoreSignals();
-  if (prepared === null) return isStopped ? 0 : child.exitCode ?? 1;
+  if (isStopped) return 0; // perhaps at the moment when everything was prepared
+  if (prepared === null) return statusOf(child);
   return {
     prepared: prepared[0] as Prepared,
     announce: (message) => void (child.connected && child.send(message)),
     end: () => void (child.connected && child.disconnect()),
   };
+}
+
+/** The exit status of a preparation that has failed. It says why itself, unless a signal has ended it. */
+function statusOf({ exitCode, signalCode }: ChildProcess): number {
+  if (signalCode) process.stderr.write(`what prepares the hub was ended by ${signalCode}; nothing was started\n`);
+  return exitCode ?? 1;
 }

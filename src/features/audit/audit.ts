@@ -59,7 +59,15 @@ const MERGED: readonly AuditEvent[] = [
   'source.resumed', 'source.visibility-changed',
 ];
 
-/** Records of one account, with those that were merged. */
+/**
+ * By these a person signs in and ends what others may misuse. Nothing else that an account does can use them up, and
+ * each of them needs the password, or the session or token that it ends.
+ */
+const ACCESS: readonly AuditEvent[] = [
+  'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',
+];
+
+/** Records of one account, with those that were merged; and as many of ACCESS. */
 const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
 
 /**
@@ -95,7 +103,7 @@ export function audit(
 ): void {
   const actor = 'viewer' in by ? actorOf(by) : by;
   actor.recheck?.();
-  if (actor.id !== null) takeTurn(hub, ACTS, String(actor.id));
+  if (actor.id !== null) takeTurn(hub, ACTS, ACCESS.includes(event) ? `${actor.id} access` : String(actor.id));
   const mergeSince = MERGED.includes(event) ? hub.clock() - MINUTE : undefined;
   auditRecords(hub).insert({
     at: hub.clock(),

@@ -8,6 +8,9 @@ import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 /** Requests per second from one address or IPv6 /56; a /48 may send twice as many. */
 const A_SECOND = 100;
 
+/** Requests per second of all networks that skip the queues: each takes 0.1 ms. More wait for their turn. */
+const AHEAD_A_SECOND = 400;
+
 /** New answers per second and kind; each takes about 0.3 ms. Further requests get the last answer again. */
 const MADE_A_SECOND = 40;
 
@@ -16,6 +19,8 @@ type MadeAnswer = { since: number; made: number; reply: Reply };
 type Probes = {
   /** Counts a request. Returns false if one of its networks has sent too many within this second. */
   admit(networks: readonly string[]): boolean;
+  /** Counts an admitted request. Returns false if too many of all networks have skipped the queues in this second. */
+  goesAhead(): boolean;
   /** The answer of that kind: a new one, or one of the last second. */
   answer(kind: string, make: () => Reply): Reply;
 };
@@ -25,16 +30,20 @@ export function createProbes(now: () => number): Probes {
   const answers = new Map<string, MadeAnswer>();
   const sent = new Map<string, number>();
   let since = now();
+  let ahead = 0;
 
   return {
     admit(networks) {
       if (hasPassed(since, SECOND, now())) {
         sent.clear();
+        ahead = 0;
         since = now();
       }
       for (const network of networks) sent.set(network, (sent.get(network) ?? 0) + 1);
       return networks.every((network, n) => (sent.get(network) ?? 0) <= A_SECOND * 2 ** n);
     },
+
+    goesAhead: () => ahead++ < AHEAD_A_SECOND,
 
     answer(kind, make) {
       const last = answers.get(kind);
@@ -54,13 +63,13 @@ export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
- * Throws 429 beyond 100 probes per second from one network. Always admits the hub's own check, which sends the secret
- * that is stored in DATA_DIR/run.
+ * Whether a probe skips the queues. Throws 429 beyond 100 probes per second from one network. The hub's own check, which
+ * sends the secret that is stored in DATA_DIR/run, always does.
  */
-export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): void {
-  if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return;
+export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
+  if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
-  if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;
+  if (probes(hub).admit(larger.length > 0 ? larger : [host])) return probes(hub).goesAhead();
   throw metLimit(hub, 'probes', 1, 'Too many requests for health or metrics.');
 }
 

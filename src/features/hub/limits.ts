@@ -14,7 +14,7 @@ export const LIMITS = {
   'late-forms': [429, 'Forms of one account that came after its session ended: 10 at once, then one a minute.'],
   'tokens-max': [422, 'API tokens of one account: 100.'],
   'invitations-max': [422, 'Links to join that one administrator has made and nobody has used: 100.'],
-  'acts': [429, 'Recorded acts of one account (audit log): 7,200 at once, then one every 5 seconds.'],
+  'acts': [429, 'Audited acts of one account: 7,200 at once, then one every 5 seconds; those of access apart.'],
   'content-quota': [507, 'Contents of the sources of one account: `CONTENT_QUOTA_BYTES`.'],
   'add-source': [429, 'Feeds that one account adds: 30 at once, then one every 20 seconds.'],
   'add-source-at-once': [503, 'Feeds that are being opened to be added, or wait for that.'],

@@ -1,5 +1,5 @@
 import { STEP as PAUSE_AFTER } from '../../platform/markup/in-steps.ts';
-import { nextTurn } from '../../platform/turns.ts';
+import { nextRound } from '../../platform/turns.ts';
 import { enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { sources } from '../sources/source-store.ts';
 import { inTurn, searchableText } from './ingest-posts.ts';
@@ -73,7 +73,7 @@ async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
     const isFoundAsBefore = post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId;
     step.push({ post, terms: isFoundAsBefore ? null : await searchableText(post, posts(hub).contentOf(post.id)) });
     sincePause += isFoundAsBefore ? 0 : post.contentBytes;
-    if (sincePause > PAUSE_AFTER) await nextTurn();
+    if (sincePause > PAUSE_AFTER) await nextRound(); // others wait for the slot
     if (sincePause > PAUSE_AFTER) sincePause = 0;
   }
   return step;

@@ -45,6 +45,14 @@ export function requireContentRoom(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw contentFull(hub);
 }
 
+/** Runs `change` in the caller's transaction. Throws 507 if the source's contents grow while its owner's are full. */
+export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: () => Result): Result {
+  const [isFull, before] = [isSourceFull(hub, sourceId), contentUsage(hub).ofSource(sourceId)];
+  const result = change();
+  if (isFull && contentUsage(hub).ofSource(sourceId) > before) throw contentFull(hub);
+  return result;
+}
+
 /** Counts a request that met the quota, and returns its refusal. */
 export function contentFull(hub: Hub): HttpError {
   const taken = byteSize(hub.config.contentQuotaBytes);

@@ -7,7 +7,7 @@ import { decodeEntities, escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
-import { nextTurn } from '../../platform/turns.ts';
+import { charged, nextRound, nextTurn } from '../../platform/turns.ts';
 import { attachmentJson } from '../attachments/attachment-links.ts';
 import {
   attachFiles, firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
@@ -20,7 +20,7 @@ import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
-import { requireContentRoom } from '../sources/content-quota.ts';
+import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
@@ -94,13 +94,14 @@ export async function rewritePost(
   await nextTurn();
   const before = changeablePost(hub, id, by.viewer);
   const written = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
-  if (written.contentHtml.length > before.contentHtml.length) requireContentRoom(hub, before.sourceId);
   const prepared = await prepare(hub, before.guid, written, by);
   await keepFiles(hub, files);
   return hub.db.write('change post', () => {
     const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
-    posts(hub).put(sourceId, prepared, hub.clock());
-    attachFiles(hub, id, ownerId, files);
+    withinContentQuota(hub, sourceId, () => {
+      posts(hub).put(sourceId, prepared, hub.clock());
+      attachFiles(hub, id, ownerId, files);
+    });
     audit(hub, 'post.changed', by, { kind: 'post', id, name: written.title });
     return wholePost(hub, id);
   });
@@ -126,7 +127,7 @@ export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[]
   return hub.db.write('add attachments', () => {
     const post = changeablePost(hub, id, by.viewer);
     audit(hub, 'post.files-added', by, { kind: 'post', id, name: post.title }, { files: files.length });
-    const added = new Set(attachFiles(hub, id, post.ownerId, files));
+    const added = new Set(withinContentQuota(hub, post.sourceId, () => attachFiles(hub, id, post.ownerId, files)));
     return wholePost(hub, id).attachments.filter((attachment) => added.has(attachment.id));
   });
 }
@@ -154,7 +155,7 @@ function wholePost(hub: Hub, id: number): WholePost {
 function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, { viewer }: By): Promise<PreparedPost> {
   const { length } = written.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
-    if (length > STEP) await nextTurn(); // plain text was made into markup in this one
+    if (length > STEP) await nextRound(); // plain text was made into markup in this one
     const contentHtml = isSanitized ? written.contentHtml : await inSteps(sanitizing(written.contentHtml));
     const now = hub.clock();
     const hashed = JSON.stringify({ ...written, contentHtml, now });
@@ -213,9 +214,9 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
-  await nextTurn();
-  const again = textToParagraphs(text);
-  await nextTurn();
+  await nextRound(); // others wait for the slot
+  const again = charged(textToParagraphs)(text);
+  await nextRound();
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
 }
 

@@ -47,8 +47,8 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   metLimit: MetLimit;
   /** The account of a request's session or token; undefined without a valid one. It has to be cheap. */
   accountOf(req: IncomingMessage): number | undefined;
-  /** Throws HttpError if a client sends too many requests to routes that skip the queues (those marked `anyHost`). */
-  admitUrgent(req: IncomingMessage): void;
+  /** Whether a request for a route marked `anyHost` skips the queues. Throws HttpError if its client sends too many. */
+  admitUrgent(req: IncomingMessage): boolean;
   /** Called with how long a request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
   /** Called for every answer: method, route template, status, seconds. */
@@ -107,11 +107,11 @@ export function createHubServer(options: ServerOptions): Server {
   /** Health and metrics skip the queues, unless the client sends too many such requests. */
   function answerUrgent(exchange: Exchange, client: ClientGroups): Promise<number> {
     try {
-      options.admitUrgent(exchange.req);
+      if (options.admitUrgent(exchange.req)) return answer(exchange);
     } catch (error) {
       return inTurn(exchange, client, () => end(exchange, error));
     }
-    return answer(exchange);
+    return inTurn(exchange, client, answer);
   }
 
   /**

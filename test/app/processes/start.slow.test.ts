@@ -83,6 +83,50 @@ test('a signal ends at once what still prepares the data, and nothing is started
   assert.ok(!existsSync(join(hub.folder, 'data/web.pid')));
 });
 
+test('a signal that comes when everything has just been prepared starts nothing either', async (t) => {
+  const folder = standInProject(t);
+  writeFiles(folder, {
+    'src/bin/prepare.ts': `
+      import { mkdirSync, writeFileSync } from 'node:fs';
+      const web = { name: 'web', file: 'src/bin/web.ts', args: [] };
+      process.on('SIGTERM', () => process.send?.({ dataDir: 'data', commands: [web], failure: null }));
+      process.on('disconnect', () => process.exit());
+      mkdirSync('data');
+      writeFileSync('data/prepare.pid', String(process.pid));`,
+  });
+  const hub = startHub(t, folder, { PORT: '0' });
+  await waitUntil('the data is being prepared', () => existsSync(join(folder, 'data/prepare.pid')));
+
+  hub.child.kill('SIGTERM');
+
+  assert.equal(await exit(hub), 0);
+  assert.equal(hub.stderr(), '');
+});
+
+test('a restore that asks while the data is still prepared is heard, and the hub starts afterwards', async (t) => {
+  const folder = standInProject(t);
+  const hub = startHub(t, folder, { PORT: '0', UNTIL: join(folder, 'go'), HUB_NODE: process.execPath });
+  const written = join(folder, 'data/prepare.pid');
+  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+
+  hub.child.kill('SIGUSR2');
+  writeFiles(folder, { go: '' });
+
+  await ready(hub);
+  assert.match(hub.stderr(), /^the hub makes way; waiting for the restore or the upgrade\n/);
+});
+
+test('a preparation that is killed ends in one clear line', async (t) => {
+  const hub = startHub(t, standInProject(t), { PORT: '0', ENDLESS: '1' });
+  const written = join(hub.folder, 'data/prepare.pid');
+  await waitUntil('the data is being prepared', () => Number(statSync(written, { throwIfNoEntry: false })?.size) > 0);
+
+  process.kill(pidOf(hub.folder, 'prepare'), 'SIGKILL');
+
+  assert.equal(await exit(hub), 1);
+  assert.equal(hub.stderr(), 'what prepares the hub was ended by SIGKILL; nothing was started\n');
+});
+
 test('what prepared the hub has ended when the hub runs', async (t) => {
   const hub = startHub(t, standInProject(t), { PORT: '0' });
   await ready(hub);

@@ -240,3 +240,22 @@ test('old records are found by indexes, whatever they are narrowed down by', asy
     assert.doesNotMatch(plan, /SCAN|TEMP B-TREE/, JSON.stringify(filter));
   }
 });
+
+test('a token that has used up the acts of its account keeps nobody from signing in and revoking it', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const currentPassword = hub.password;
+  const { id, token } = (await ada.post('/api/tokens', { name: 'stolen', currentPassword })).json<{ id: number; token: string }>();
+  const actor = { id: 1, name: 'ada', address: null };
+  hub.db.write('many acts', () => assert.throws(() => {
+    for (;;) audit(hub.handle, 'source.renamed', actor, { kind: 'source', id: 1, name: 'News' });
+  }, { status: 429 }));
+  const byToken = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const source = JSON.stringify({ kind: 'native', title: 'Notes' });
+  assert.equal((await createClient(hub.address).send('POST', '/api/sources', { body: source, headers: byToken })).status, 429);
+
+  assert.equal((await ada.delete('/api/session')).status, 204);
+  assert.equal((await ada.post('/api/session', { username: 'ada', password: currentPassword })).status, 200);
+  assert.equal((await ada.delete(`/api/tokens/${id}`)).status, 204);
+  assert.equal((await ada.patch('/api/account', { currentPassword, newPassword: 'another long password' })).status, 200);
+});

@@ -27,6 +27,20 @@ test('a network may ask a hundred times a second, a /48 twice as often', () => {
   assert.equal(often(200, '203.0.113.1'), 100);
 });
 
+test('of all networks together four hundred requests a second wait for nobody, and the hub’s own check always', async (t) => {
+  let now = 0;
+  const { admit, goesAhead } = createProbes(() => now);
+  const ahead = (): number => Array.from({ length: 500 }, (_, n) => admit([`203.0.113.${n}`]) && goesAhead()).filter(Boolean).length;
+  assert.equal(ahead(), 400);
+  now = 1_000;
+  assert.equal(ahead(), 400);
+
+  const { handle, dataDir } = await startHub(t);
+  const request = (remoteAddress: string, headers = {}): IncomingMessage => ({ socket: { remoteAddress }, headers }) as IncomingMessage;
+  for (let n = 0; admitProbe(handle, request(`203.0.113.${n % 250}`)); n++) assert.ok(n < 20_000);
+  assert.equal(admitProbe(handle, request('203.0.113.251', { [OWN_CHECK_HEADER]: readOwnCheckSecret(dataDir) })), true);
+});
+
 test('the first forty answers of a second are made anew, more are the last one, which is a second old at most', () => {
   let now = 0;
   let made = 0;

@@ -12,8 +12,10 @@ import { plainText, readingText } from '../../../src/platform/markup/plain-text.
 import { createTurns, withTicket } from '../../../src/platform/turns.ts';
 import { takeBeginning } from '../../../src/features/feeds/parse-beginning.ts';
 import { inTurn } from '../../../src/features/posts/ingest-posts.ts';
+import { changingReaders } from '../../../src/features/posts/update-readers.ts';
 import { readingTerms, searchTerms } from '../../../src/features/posts/search-words.ts';
-import { sendJson } from '../../support/accounts.ts';
+import { paragraphsToText } from '../../../src/features/writing/write-post.ts';
+import { addNotes, addPost, sendJson } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { countRows } from '../../support/stored-rows.ts';
@@ -301,4 +303,20 @@ test('the posts of a large feed are stored in steps between which others write, 
   const told = (await ben.get('/api/notifications')).json<{ items: { title: string }[] }>().items.map(({ title }) => title);
   assert.equal(told.length, 1, told.join());
   assert.match(told[0] ?? '', /120/);
+});
+
+test('what holds the place of long posts waits in no queue of its client, which others would wait for too', async (t) => {
+  const hub = await startHub(t);
+  const ada = await hub.person('ada');
+  const sourceId = await addNotes(ada);
+  for (let n = 0; n < 3; n++) await addPost(ada, sourceId, 'A post', 'word '.repeat(6_000));
+  let queued = 0;
+  const again = (): Promise<void> => Promise.resolve(void queued++);
+  const ticket = { enter: again, again, isRunning: () => true, othersWait: () => false, charge() {}, now: () => 0 };
+
+  await withTicket(ticket, async () => {
+    await changingReaders(hub.handle, { name: 'nothing', sourceId, accountId: 1 }, () => {});
+    assert.equal(await paragraphsToText(`<p>${'word '.repeat(6_000).trim()}</p>`), 'word '.repeat(6_000).trim());
+  });
+  assert.equal(queued, 0);
 });

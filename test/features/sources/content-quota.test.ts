@@ -12,6 +12,7 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
 import { startOrigin } from '../../support/origin.ts';
 import { countRows, removeRows } from '../../support/stored-rows.ts';
+import { addFiles, assertNothingKept } from '../../support/uploads.ts';
 import { eventOf, makeWebhook, metric, publish, sendEvent } from '../../support/webhooks.ts';
 
 const QUOTA = 100_000;
@@ -87,6 +88,20 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   assert.doesNotMatch((await ada.page('/admin')).text, /Sources of an account have stopped/);
   assert.equal((await itemsAt(bob, `/api/posts?source=${more}`)).length, 2);
   assertContentIsCounted(hub.db);
+});
+
+test('at the quota an edit stores no more than before, also of what is added to the markup, the title and files', async (t) => {
+  const { hub, bob, notes, send } = await hubWithQuota(t);
+  const links = '<a href="https://x.test">x</a>'.repeat(500);
+  const postId = await addPost(bob, notes, 'A', 'x'.repeat(links.length));
+  const change = (values: object): Promise<number> => bob.patch(`/api/posts/${postId}`, values).then(({ status }) => status);
+  await fill(send);
+
+  assert.equal(await change({ contentType: 'text/html', content: links }), 507, 'each link gets attributes');
+  assert.equal(await change({ title: 'A longer title' }), 507);
+  assert.equal((await addFiles(hub, bob, postId, [{ filename: 'a.txt', data: 'text' }])).status, 507);
+  assertNothingKept(hub, countRows(hub, 'posts'));
+  assert.equal(await change({ content: 'x' }), 200);
 });
 
 test('a large feed stops within its document, at most one step beyond the quota', async (t) => {

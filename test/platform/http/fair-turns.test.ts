@@ -61,6 +61,20 @@ test('a flood from one address leaves another address and health the next turns'
   assert.deepEqual([...new Set(waits)], ['network']);
 });
 
+test('health that may not go ahead waits for the turns of its client', async (t) => {
+  const served: string[] = [];
+  const work = route('GET /work', 'public', 'work', () => json({ served: served.push('work') }));
+  const health = route('GET /health', 'public', 'health', () => json({ served: served.length }), { anyHost: true });
+  for (const [isAhead, before] of [[true, 0], [false, 3]] as const) {
+    served.length = 0;
+    const { connect } = await startBareServer(t, { routes: [work, health], admitUrgent: () => isAhead });
+    const { write, answer } = await connect();
+    write(['/work', '/work', '/work', '/health'].map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`).join(''));
+    for (let n = 0; n < 3; n++) await answer();
+    assert.deepEqual(JSON.parse((await answer()).body), { served: before });
+  }
+});
+
 test('forged credentials count as their network, and a member has half beside them', async (t) => {
   const { flood, served, waits } = await startSlowServer(t);
   const forgers = await Promise.all(Array.from({ length: 10 }, (_, n) =>

@@ -15,6 +15,13 @@ test('JSON within the bounds is parsed as it is, whatever its strings hold', () 
   assert.deepEqual(parse(JSON.stringify(values)), values);
 });
 
+test('a string is gone through without a search for each quotation mark in it', (t) => {
+  const body = Buffer.from(JSON.stringify('"\\'.repeat(10_000)));
+  const { mock } = t.mock.method(body, 'indexOf');
+  assert.equal(parseJson(body), '"\\'.repeat(10_000));
+  assert.ok(mock.callCount() < 10);
+});
+
 test('nesting that is too deep and too many values are refused', () => {
   refused(`{"a":${'['.repeat(65)}${']'.repeat(65)}}`, /more than 64 deep/);
   refused('['.repeat(1_000_000), /more than 64 deep/);
