@@ -190,8 +190,9 @@ export const CONDITIONS: readonly Condition[] = [
   },
   {
     name: 'alert-format-unclear', subject: 'Alerts', level: 'warn', href: '/admin/alerts',
-    title: 'Alerts are sent as JSON, but their address may be an ntfy topic',
-    whatToDo: 'Set ALERT_WEBHOOK_FORMAT=ntfy if it is one, else ALERT_WEBHOOK_FORMAT=json, and restart the hub.',
+    title: 'Alerts are sent as JSON to what may be an ntfy topic',
+    whatToDo: 'Set ALERT_WEBHOOK_FORMAT=ntfy if ALERT_WEBHOOK_URL is an ntfy topic, else ALERT_WEBHOOK_FORMAT=json, ' +
+      'and restart the hub.',
     look({ hub }) {
       const { alertWebhookUrl: url, alertWebhookFormat: format } = hub.config;
       return format === 'auto' && url !== null && wasTakenForTopic(url) ? { state: 'sent as JSON' } : null;

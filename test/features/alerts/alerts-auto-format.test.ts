@@ -9,7 +9,7 @@ import { startHub, type Hub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { passTime } from '../../support/receiver.ts';
 
-const UNCLEAR = 'Alerts are sent as JSON, but their address may be an ntfy topic.';
+const UNCLEAR = 'Alerts are sent as JSON to what may be an ntfy topic.';
 
 function problemWithAlerts(hub: Hub): string | null | undefined {
   return findings(hub.handle).find(({ subject }) => subject === 'Alerts')?.problem;
@@ -31,7 +31,7 @@ test('a topic that only its path shows gets JSON and a finding without an alert,
   const sent = await hubctl(hubEnvironment(hub.dataDir, env), 'alerts', 'test');
   assert.match(sent.stdout, /\nformat: json, which ALERT_WEBHOOK_FORMAT=auto derives from the address\n$/);
   const doctor = await hubctl(hubEnvironment(hub.dataDir, env), 'doctor');
-  assert.match(doctor.stdout, /may be an ntfy topic[^]*Set ALERT_WEBHOOK_FORMAT=ntfy if it is one/);
+  assert.match(doctor.stdout, /may be an ntfy topic[^]*Set ALERT_WEBHOOK_FORMAT=ntfy if ALERT_WEBHOOK_URL is an ntfy topic/);
   assert.doesNotMatch(page + sent.stdout + doctor.stdout + JSON.stringify(hub.logged()), /SECRET/);
 });
 
