@@ -69,6 +69,7 @@ type PostValues = Record<string, unknown>;
  * the source, 422 for the post, 507 if its owner's sources are full. Keeps the files after these checks.
  */
 export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
+  await nextTurn(); // a long body was parsed in this one
   const { sourceId, written } = readNewPost(values, hub.clock());
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
@@ -90,6 +91,7 @@ export async function writePost(hub: Hub, values: PostValues, files: ReceivedFil
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, files: ReceivedFile[], by: By,
 ): Promise<WholePost> {
+  await nextTurn();
   const before = changeablePost(hub, id, by.viewer);
   const written = readChangedPost(values, { ...before, isSanitized: true }, hub.clock());
   if (written.contentHtml.length > before.contentHtml.length) requireContentRoom(hub, before.sourceId);

@@ -137,7 +137,6 @@ export async function readJson(request: WithBody, limit = limitFor(request, JSON
   const body = await readBody(request, limit);
   if (body.length > LONG) await nextTurn();
   const value = parseJson(body);
-  if (body.length > LONG) await nextTurn();
   if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
   return value;
 }

@@ -10,6 +10,8 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { migrateAnew } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
+import { addPost } from '../../support/accounts.ts';
+import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { requireTool } from '../../support/tools.ts';
 import { parseStrictXml, type XmlNode } from '../../support/strict-xml.ts';
 
@@ -294,6 +296,20 @@ test('thirty posts are in a feed, the newest', async (t) => {
     entries.map((entry) => only(entry, 'title').text),
     items.slice(-30).reverse().map(({ title }) => title),
   );
+});
+
+test('a feed holds a mebibyte of contents at most: a longer post is there with its summary and link, also as the newest', async (t) => {
+  const { hub, ada, sourceId } = await hubWithOwnPosts(t);
+  await addPost(ada, sourceId, 'Short', 'Few words');
+  for (const format of ['atom', 'json']) assert.match(await read(hub.anybody, `/posts.${format}`), /Few words/);
+  await addPost(ada, sourceId, 'Endless', '&'.repeat(400_000)); // two megabytes as HTML
+
+  const atom = await read(hub.anybody, '/posts.atom');
+  assert.ok(atom.length < 10_000, `${atom.length} characters`);
+  assert.doesNotMatch(atom, /<content/);
+  assert.match(atom, /<title>Endless<[^]*posts\/2"[^]*<summary>&amp;&amp;/);
+  const { items } = JSON.parse(await read(hub.anybody, '/posts.json')) as { items: { content_text?: string; url: string }[] };
+  assert.ok(items[0]?.content_text && items[0].url.endsWith('/posts/2'));
 });
 
 test('the feeds of a private source are for its owner, kept by nobody else', async (t) => {
