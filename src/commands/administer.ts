@@ -6,7 +6,7 @@ import { deliveryJson } from '../features/alerts/alert-list.ts';
 import {
   alertDeliveries, DELIVERY_STATES, TEST, TEST_MESSAGE, type AlertDelivery,
 } from '../features/alerts/alert-store.ts';
-import { receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
+import { formatFor, receiverOf, sendAlert } from '../features/alerts/send-alert.ts';
 import { COMMAND_LINE } from '../features/audit/audit.ts';
 import { jobs } from '../features/hub/hub.ts';
 import { progressText } from '../features/hub/progress-views.ts';
@@ -145,7 +145,8 @@ async function testReceiver({ out, err, lookAtHub, config }: CommandContext): Pr
   const { body: text, ...message } = TEST_MESSAGE;
   const alert = { ...message, text, event: TEST, at: hub.clock(), hubUrl: config.baseUrl };
   const { outcome, detail } = await sendAlert(receiver, alert);
-  out(`${OUTCOMES[outcome]}: ${detail}\n`);
+  const why = receiver.format === 'auto' ? ', which ALERT_WEBHOOK_FORMAT=auto derives from the address' : '';
+  out(`${OUTCOMES[outcome]}: ${detail}\nformat: ${formatFor(receiver)}${why}\n`);
   return outcome === 'delivered' ? 0 : 1;
 }
 

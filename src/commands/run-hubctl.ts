@@ -23,7 +23,8 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
-    summary: 'Send a test alert and print the result, or list the newest alerts (--state failed|pending|delivered).',
+    summary: 'Send a test alert and print the result and the format, or list the newest alerts ' +
+      '(--state failed|pending|delivered).',
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
   {
@@ -54,6 +55,11 @@ export const COMMANDS: ListedCommand[] = [
     summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then print ' +
       'what needs attention and what to do about it. Exits with 1 if anything does.',
     load: async () => (await import('./status.ts')).doctorCommand,
+  },
+  {
+    name: 'heartbeat', usage: 'heartbeat',
+    summary: 'Call HEARTBEAT_URL, as the nightly run does after a good night, and print the result.',
+    load: async () => (await import('./heartbeat.ts')).heartbeatCommand,
   },
   {
     name: 'invite', usage: 'invite [--role admin|member] [--hours N]',

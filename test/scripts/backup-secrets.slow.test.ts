@@ -72,6 +72,7 @@ async function hubWithSecrets(t: TestContext) {
     password: `the password ${random()}`, 'mistyped password': `not the ${random()}`,
     'key file': key.toString('base64url'),
     METRICS_TOKEN: random(), 'ALERT_WEBHOOK_URL path': random(), 'ALERT_WEBHOOK_URL query': random(),
+    'HEARTBEAT_URL path': random(), 'HEARTBEAT_URL password': random(),
     'VIRUS_SCAN_URL user': random(), 'VIRUS_SCAN_URL password': random(), 'VIRUS_SCAN_URL query': random(),
   };
   const [user, password, query] = ['user', 'password', 'query'].map((part) => secrets[`VIRUS_SCAN_URL ${part}`]);
@@ -79,6 +80,8 @@ async function hubWithSecrets(t: TestContext) {
     LOG_LEVEL: 'debug', METRICS_TOKEN: secrets['METRICS_TOKEN'] ?? '', ALERT_WEBHOOK_FORMAT: 'json',
     ALERT_WEBHOOK_URL:
       `${away.url}/alerts/${secrets['ALERT_WEBHOOK_URL path']}?key=${secrets['ALERT_WEBHOOK_URL query']}`,
+    HEARTBEAT_URL: `${away.url.replace('//', `//hub:${secrets['HEARTBEAT_URL password']}@`)}/ping/` +
+      secrets['HEARTBEAT_URL path'],
     VIRUS_SCAN_URL: `${away.url.replace('//', `//${user}:${password}@`)}/scan?token=${query}`,
   };
   const sealed = { ...env, HUB_SECRET_KEY_FILE: join(folder, 'key') };
@@ -172,6 +175,7 @@ test('no byte of a backup, and no line of a log, holds a secret that the hub was
     assert.ok(hub.away.requests.some(({ path }) => path.includes(secrets[name] ?? '')), `${name} was used`);
   }
   assert.equal((await hub.run('nightly-backup.sh', [])).status, 0, hub.said());
+  assert.equal(hub.away.requests.at(-1)?.path, `/ping/${secrets['HEARTBEAT_URL path']}`);
   await hub.stop(web, worker);
 
   const backup = bytesOf(newestBackup(dataDir));

@@ -1,8 +1,9 @@
 // Protects the nightly run: silent when all is well, loud with the report when anything is not.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { reply, startOrigin } from '../support/origin.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
@@ -47,8 +48,32 @@ test('a good night is silent, and its report is in the log: backup, then verific
   assert.deepEqual(outcome, { status: 0, stdout: '', stderr: '' });
   const utc = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
   assert.match(place.log(), new RegExp(
-    `^== ${utc} backup\nmade\n== ${utc} verify\nverified 20260102-031500\nverified 20251231-235959\n== ${utc} ended with exit code 0\n$`));
+    `^== ${utc} backup\nmade\n== ${utc} verify\nverified 20260102-031500\nverified 20251231-235959\n== ${utc} sign of life\n` +
+    String.raw`no sign of life: HEARTBEAT_URL is not set\n== ${utc} ended with exit code 0\n$`));
   assert.equal(statSync(join(place.backups, 'nightly.log')).mode & 0o777, 0o600);
+});
+
+test('a good night gives one sign of life, a bad one none; one that fails is in the log, and the night stays good', async (t) => {
+  const place = night(t);
+  const service = await startOrigin(t, { '/ping/SECRET': reply(200, {}, 'OK') });
+  const run = (path: string): Promise<Outcome> =>
+    place.run({ PATH: '/usr/bin:/bin', HEARTBEAT_URL: service.url + path });
+  place.let({ backup: `mkdir -p '${place.backups}/20260102-031500'; ! [ -e '${place.root}/bad' ]` });
+  const silent = { status: 0, stdout: '', stderr: '' };
+
+  assert.deepEqual(await run('/ping/SECRET'), silent);
+  assert.deepEqual(service.requests.map(({ method, path }) => `${method} ${path}`), ['GET /ping/SECRET']);
+  assert.deepEqual(await run('/gone/SECRET'), silent);
+  assert.match(place.log(), /sign of life\nthe sign of life did not arrive: \S+ answered 404\n.*exit code 0\n$/);
+  assert.match(readFileSync(join(place.root, 'data/run/sign-of-life.json'), 'utf8'), /answered 404/);
+  assert.equal(service.requests.length, 3, 'repeated once');
+
+  writeFileSync(join(place.root, 'bad'), '');
+  const bad = await run('/ping/SECRET');
+  rmSync(join(place.root, 'bad'));
+  place.let({ verify: 'exit 1' });
+  assert.deepEqual([bad.status, (await run('/ping/SECRET')).status, service.requests.length], [1, 1, 3]);
+  assert.doesNotMatch(place.log() + bad.stderr, /SECRET/);
 });
 
 test('of older backups one is verified each night, the longest unverified first; one from the future is not the newest', async (t) => {
@@ -150,7 +175,7 @@ test('case 106: a script that is replaced in place while it runs goes on as it w
   const outcome = await place.run({ PATH: '/usr/bin:/bin', HOME: place.root });
 
   assert.equal(outcome.status, 0, outcome.stderr);
-  assert.match(place.log(), /verified 20260101-031500\n.*ended with exit code 0\n$/);
+  assert.match(place.log(), /verified 20260101-031500\n.*sign of life\n.*\n.*ended with exit code 0\n$/);
   assert.throws(() => statSync(join(place.root, 'new')));
 });
 

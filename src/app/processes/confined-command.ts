@@ -53,11 +53,12 @@ const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/mountin
 const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'], files: ['package.json', '.env'] };
 
 /** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
-const ONLINE_COMMANDS = ['alerts', 'rehearse'];
+const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
 /** The commands of hubctl that need an existing hub. For them no DATA_DIR is made: its name may be mistyped. */
 const OF_A_HUB = [
-  'account', 'alerts', 'config', 'doctor', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention', 'status',
+  'account', 'alerts', 'config', 'doctor', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention',
+  'status',
 ];
 
 /** Whether a missing DATA_DIR is made for that program. */

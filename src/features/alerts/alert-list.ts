@@ -7,6 +7,7 @@ import { adminList, byState } from '../hub/admin-list.ts';
 import type { Hub } from '../hub/hub.ts';
 import { alertDeliveries, DELIVERY_STATES, TEST, type AlertDelivery, type DeliveryState } from './alert-store.ts';
 import { sendTestAlert } from './raise-alerts.ts';
+import { formatFor, receiverOf } from './send-alert.ts';
 
 const LOOK_AGAIN = 3; // seconds
 
@@ -43,22 +44,28 @@ export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: Ale
   return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
 }
 
-function receiver({ config }: Hub): Html {
-  return config.alertWebhookUrl === null
+function receiver(hub: Hub): Html {
+  const known = receiverOf(hub);
+  return known === undefined
     ? html`No receiver is configured: problems are only logged. Set <code>ALERT_WEBHOOK_URL</code> to where you read
 messages, such as a webhook of Slack, Mattermost, Discord or ntfy, and restart the hub.`
-    : html`Sent to <code>${describeDestination(config.alertWebhookUrl)}</code>.`;
+    : html`Sent to <code>${describeDestination(known.url)}</code> in the format <code>${formatFor(known)}</code>${
+known.format === 'auto' && html`, which <code>ALERT_WEBHOOK_FORMAT=auto</code> derives from the address`}.`;
 }
 
 /** The result of a test alert, if it is the newest alert. */
 function lastTest(hub: Hub): Html | false {
   const [last] = alertDeliveries(hub).list({ limit: 1 });
-  if (last?.event !== TEST) return false;
-  if (last.state === 'delivered') return html`<p class="done" role="status">The test alert arrived.</p>`;
+  const known = receiverOf(hub);
+  if (last?.event !== TEST || !known) return false;
+  const format = formatFor(known);
+  if (last.state === 'delivered') {
+    return html`<p class="done" role="status">The test alert arrived (format ${format}).</p>`;
+  }
   if (isUnderWay(last)) return html`<p class="done" role="status">The test alert is on its way.</p>`;
   const isLost = last.state === 'failed';
-  return html`<div class="problem" role="alert"><p>The test alert ${isLost ? 'did not arrive' : 'has not arrived yet'}:
-${last.lastError}.</p>${!isLost && html`<p>The hub tries again in a while.</p>`}</div>`;
+  return html`<div class="problem" role="alert"><p>The test alert ${isLost ? 'did not arrive' : 'has not arrived yet'}
+(format ${format}): ${last.lastError}.</p>${!isLost && html`<p>The hub tries again in a while.</p>`}</div>`;
 }
 
 function isUnderWay({ state, attempts }: AlertDelivery): boolean {

@@ -82,16 +82,19 @@ const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'mattermost', matches: ({ pathname }) => /^(?:\/.+)?\/hooks\/[a-z0-9]{26}\/?$/.test(pathname) },
   { format: 'mattermost', matches: ({ host, pathname }) => /^mattermost\..*\/hooks\/\w+$/.test(host + pathname) },
   { format: 'gotify', matches: (url) => url.pathname.endsWith('/message') && url.searchParams.has('token') },
-  { format: 'ntfy', matches: isTopic },
+  { format: 'ntfy', matches: (url) => isTopic(url) && isNtfy(url) },
 ];
 
-/**
- * Guesses the format from the address, for `auto`. A single path segment is an ntfy topic; an unknown address gets
- * `json`.
- */
+/** Derives the format from the address, for `auto`: known hosts and forms decide, any other address gets `json`. */
 export function guessFormat(address: string): AlertFormat {
   const url = URL.parse(address);
   return RULES.find(({ matches }) => url !== null && matches(url))?.format ?? 'json';
+}
+
+/** Whether no known form fits the address, but its path is one name: hub 1.0 took that for an ntfy topic. */
+export function wasTakenForTopic(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && isTopic(url) && !RULES.some(({ matches }) => matches(url));
 }
 
 function isSlack({ hostname }: URL): boolean {
@@ -105,6 +108,11 @@ function isDiscord({ hostname, pathname }: URL): boolean {
 function isTeams({ hostname, pathname }: URL): boolean {
   return /\/workflows\/[^/]+\/triggers\/manual\/paths\/invoke\/?$/.test(pathname)
     || /\.(?:logic\.azure\.com|api\.powerplatform\.com|webhook\.office\.com)$/.test(hostname);
+}
+
+/** A server that its name, an access token or the parameter `auth` shows to be ntfy. */
+function isNtfy({ hostname, password, searchParams }: URL): boolean {
+  return /^ntfy(?:\.|$)/.test(hostname) || password.startsWith('tk_') || searchParams.has('auth');
 }
 
 function isTopic({ pathname }: URL): boolean {

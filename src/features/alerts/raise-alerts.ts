@@ -7,7 +7,7 @@ import {
 } from './alert-store.ts';
 import { deliverAlert } from './send-alert.ts';
 
-/** Between two messages of one name. */
+/** Between two messages of one name, whatever they say. */
 export const TELL_EVERY = HOUR;
 
 /** While a problem lasts, its alert is raised again this often. */
@@ -127,12 +127,14 @@ function tellOne(hub: Hub, event: string, words: AlertWords): void {
   const state = alertEvents(hub).find(event);
   if (!state) return;
   const now = hub.clock();
+  const lastAt = Math.max(state.toldAt ?? -Infinity, state.overToldAt ?? -Infinity);
+  if (!hasPassed(lastAt, TELL_EVERY, now)) return;
   const isOver = state.isOpen === 0;
   const told = { untold: 0, subjects: [] };
-  if (isOver && state.isTold === 1 && hasPassed(state.overToldAt ?? -Infinity, TELL_EVERY, now)) {
+  if (isOver && state.isTold === 1) {
     send(hub, event, messageOfEnd(state, words));
     alertEvents(hub).put({ ...state, ...told, isTold: 0, overToldAt: now });
-  } else if (state.untold > 0 && hasPassed(state.toldAt ?? -Infinity, TELL_EVERY, now)) {
+  } else if (state.untold > 0) {
     send(hub, event, messageOfProblems(state, words));
     alertEvents(hub).put({ ...state, ...told, isTold: isOver ? 0 : 1, toldAt: now });
   }

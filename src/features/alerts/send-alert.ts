@@ -121,6 +121,11 @@ export function receiverOf({ config, clock }: Hub): Receiver | undefined {
   return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
+/** The format that this receiver is sent. */
+export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): AlertFormat {
+  return format === 'auto' ? guessFormat(url) : format;
+}
+
 /**
  * Sends an alert to the operator's receiver with one POST, and returns its result. The address may be private.
  * Redirects are failures. An aborted signal ends the attempt as 'retry'. Throws a TypeError without the address if that
@@ -129,7 +134,7 @@ export function receiverOf({ config, clock }: Hub): Receiver | undefined {
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
   const host = hostOf(url);
-  const format = receiver.format === 'auto' ? guessFormat(url) : receiver.format;
+  const format = formatFor(receiver);
   try {
     const received = await exchange(formatAlert(format, url, alert), host, userAgent, timeoutMs, signal);
     const outcome = judgeAnswer(format, received);

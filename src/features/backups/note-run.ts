@@ -38,11 +38,16 @@ export async function noteReading(
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
+/** Stores the last sign of life in its file; null: none is expected any more. */
+export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
+  await replaceOwn(path, toJsonLine(last), pid);
+}
+
 /** Several processes may write at the same time, so each uses a temporary name of its own. */
 function replaceOwn(path: string, content: string, pid: number): Promise<void> {
   return replaceFile(path, content, `${path}.${pid}.partial`);
 }
 
-function toJsonLine(content: object): string {
+function toJsonLine(content: object | null): string {
   return `${JSON.stringify(content)}\n`;
 }

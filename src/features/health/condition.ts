@@ -14,7 +14,8 @@ import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 /** The tiles of the overview. */
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
   'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Verification' | Copies | 'Copies elsewhere' |
-  'Older backups in restic' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' | 'Certificate' | 'Version';
+  'Older backups in restic' | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' | 'Certificate' |
+  'Version';
 
 /** `warn`: the hub works, but somebody should look. `bad`: people cannot use it, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';

@@ -2,10 +2,12 @@ import { hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { describePending } from '../../platform/db/migrate.ts';
 import { byteSize, duration, utcTime } from '../../platform/in-words.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
+import { wasTakenForTopic } from '../alerts/format-alert.ts';
 import { scannerSilentSince } from '../attachments/scan-file.ts';
 import { isStale, OLDEST_BACKUP } from '../backups/backup-status.ts';
 import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
 import { COPIES, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { lastSignOfLife } from '../backups/sign-of-life.ts';
 import { spaceTaken } from '../backups/storage-space.ts';
 import { seenCertificate } from '../history/certificate-store.ts';
 import { PROCESS_ALIVE, settingsToApply } from '../history/process-notes.ts';
@@ -187,6 +189,15 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
   {
+    name: 'alert-format-unclear', subject: 'Alerts', level: 'warn', href: '/admin/alerts',
+    title: 'Alerts are sent as JSON, but their address may be an ntfy topic',
+    whatToDo: 'Set ALERT_WEBHOOK_FORMAT=ntfy if it is one, else ALERT_WEBHOOK_FORMAT=json, and restart the hub.',
+    look({ hub }) {
+      const { alertWebhookUrl: url, alertWebhookFormat: format } = hub.config;
+      return format === 'auto' && url !== null && wasTakenForTopic(url) ? { state: 'sent as JSON' } : null;
+    },
+  },
+  {
     name: 'backup-none', subject: 'Backup here', level: 'warn', href: NIGHTS_HREF,
     title: 'No backup has been made yet',
     whatToDo: 'Run ./scripts/backup.sh; for one every night, ./scripts/install-backup-cron.sh or install-systemd.sh.',
@@ -273,6 +284,18 @@ export const CONDITIONS: readonly Condition[] = [
       const headline = WHY_ASKED[question.reason];
       return { state: 'not removed', headline, problem: `${headline} Backups sent before that stay${which}.` };
     },
+  },
+  {
+    name: 'heartbeat-failed', subject: 'Sign of life', level: 'warn', href: NIGHTS_HREF,
+    title: 'The last sign of life did not arrive',
+    whatToDo: 'Look at HEARTBEAT_URL and at its service, then run ./scripts/hubctl heartbeat.',
+    look({ hub }) {
+      const last = lastSignOfLife(hub.config.dataDir);
+      if (!last?.problem) return null;
+      const problem = `The last sign of life did not arrive: ${last.problem}.`;
+      return { state: 'the last was lost', detail: last.host, at: last.at, since: last.failingSince, problem };
+    },
+    alert: { over: 'Signs of life arrive again', severity: 'warning' },
   },
   {
     name: 'disk-full', subject: 'Disk', level: 'bad', href: ROOM_HREF,

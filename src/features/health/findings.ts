@@ -6,6 +6,7 @@ import { byteSize, duration, measuredTime, plural } from '../../platform/in-word
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { COPIES, type Copies, type Destination } from '../backups/offsite-status.ts';
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
+import { lastSignOfLife } from '../backups/sign-of-life.ts';
 import { readStorageSizes } from '../backups/storage-space.ts';
 import { seenCertificate } from '../history/certificate-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
@@ -101,6 +102,10 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
       'BACKUP_RESTIC_REPOSITORY: a fire here destroys the hub and its backups.',
   }),
   'Older backups in restic': () => null,
+  'Sign of life'({ hub }) {
+    const last = lastSignOfLife(hub.config.dataDir);
+    return last && { state: 'the last arrived', detail: last.host, at: last.at, href: NIGHTS_HREF };
+  },
   'Recovery kit'({ hub }) {
     const at = recoveryKitPrintedAt(hub.config.dataDir);
     if (at !== null) return { state: 'printed', at };

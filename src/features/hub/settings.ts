@@ -142,7 +142,13 @@ export const SETTINGS = {
   alertWebhookFormat: {
     name: 'ALERT_WEBHOOK_FORMAT', parse: oneOf('auto', ...ALERT_FORMATS), default: 'auto',
     meaning: `format of alerts: ${ALERT_FORMATS.map((format) => `\`${format}\``).join(', ')}, or \`auto\`, which ` +
-      'derives it from the address',
+      'knows the addresses of chat and push services and takes `json` for any other',
+  },
+  heartbeatUrl: {
+    name: 'HEARTBEAT_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'a-sign-of-life',
+    usedBy: 'scripts',
+    meaning: 'address that is called after every good night (the backup was made, verified and sent), for a service ' +
+      'that raises an alarm when nobody calls',
   },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',

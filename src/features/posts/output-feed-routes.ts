@@ -4,13 +4,15 @@ import { pathId } from '../../platform/http/input.ts';
 import { text, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
+import { STEP } from '../../platform/markup/in-steps.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { attachmentUrl, listedAttachments, type LinkHub } from '../attachments/attachment-links.ts';
 import { contentWithImages } from '../attachments/serve-file.ts';
-import type { Attachment } from '../attachments/attachment-store.ts';
+import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { hubLook, hubSeed } from '../hub/hub-row-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { fittingContents } from './query-posts.ts';
+import { FILE_BYTES } from './query-posts.ts';
 import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
@@ -18,12 +20,22 @@ const POSTS_IN_FEED = 30;
 /** Bytes of contents in a feed. Posts that do not fit have their summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
-export function showAtomFeed(hub: Hub, req: HubRequest): Reply {
-  return text(atomFeed(hub, requestedFeed(hub, req)), 'application/atom+xml; charset=utf-8');
+export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {
+  return text(await joinInTurns(atomFeed(hub, requestedFeed(hub, req))), 'application/atom+xml; charset=utf-8');
 }
 
-export function showJsonFeed(hub: Hub, req: HubRequest): Reply {
-  return text(JSON.stringify(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
+export async function showJsonFeed(hub: Hub, req: HubRequest): Promise<Reply> {
+  return text(await joinInTurns(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
+}
+
+/** The whole text. Other requests have turns after each long piece. */
+async function joinInTurns(pieces: Iterable<string>): Promise<string> {
+  let made = '';
+  for (const piece of pieces) {
+    made += piece;
+    if (piece.length > STEP) await nextTurn();
+  }
+  return made;
 }
 
 /** The feed of the source in the address or, without one, of all public posts. */
@@ -34,14 +46,26 @@ function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFe
   const about = source
     ? { id: urnOf(source.idSeed, 'feed'), title: source.title, homeUrl: `${baseUrl}/sources/${source.id}` }
     : { id: urnOf(hubSeed(hub), 'posts'), title: hubLook(hub).read().name, homeUrl: `${baseUrl}/` };
-  const isTooLong = (newest[0]?.contentBytes ?? 0) > FEED_BYTES;
-  const whole = isTooLong ? 0 : fittingContents(hub, newest);
-  return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, whole) };
+  return { ...about, url: baseUrl + path, posts: posts(hub).whole(newest, fitting(hub, newest)) };
+}
+
+/** Whether the contents of a post fit into the feed, beside those of the newer posts that do. */
+function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
+  const files = attachments(hub).countsOfPosts(newest.map(({ id }) => id));
+  let left = FEED_BYTES;
+  const ids = new Set<number>();
+  for (const { id, contentBytes } of newest) {
+    const bytes = contentBytes + FILE_BYTES * (files.get(id) ?? 0);
+    if (bytes > left) continue;
+    left -= bytes;
+    ids.add(id);
+  }
+  return ({ id }) => ids.has(id);
 }
 
 /**
- * An output feed. `url` is its own address, `homeUrl` that of the page with the same posts. If the posts are too large
- * for one answer, the last ones come without content and files.
+ * An output feed. `url` is its own address, `homeUrl` that of the page with the same posts. Posts that do not fit come
+ * without content and files.
  */
 export type OutputFeed = {
   id: string;
@@ -51,10 +75,10 @@ export type OutputFeed = {
   posts: WholePost[];
 };
 
-/** Atom 1.0 (RFC 4287). An empty feed was updated at the epoch, because `updated` is required. */
-export function atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): string {
+/** Atom 1.0 (RFC 4287), in pieces. An empty feed was updated at the epoch, because `updated` is required. */
+export function* atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): Generator<string> {
   const updated = isoTime(Math.max(0, ...posts.map((post) => post.updatedAt)));
-  return `<?xml version="1.0" encoding="utf-8"?>
+  yield `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
   <id>${xml(id)}</id>
   <title>${xml(title)}</title>
@@ -62,8 +86,9 @@ export function atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: Outpu
   <link rel="self" type="application/atom+xml" href="${xml(url)}"/>
   <link rel="alternate" type="text/html" href="${xml(homeUrl)}"/>
   <generator>Content Hub</generator>
-${posts.map((post) => atomEntry(hub, post)).join('')}</feed>
 `;
+  for (const post of posts) yield atomEntry(hub, post);
+  yield '</feed>\n';
 }
 
 function atomEntry(hub: LinkHub, post: WholePost): string {
@@ -98,15 +123,12 @@ function atomEnclosure(hub: LinkHub, file: Attachment): string {
   return `    <link rel="enclosure" href="${xml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
 }
 
-/** JSON Feed 1.1. */
-export function jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed) {
-  return {
-    version: 'https://jsonfeed.org/version/1.1',
-    title,
-    home_page_url: homeUrl,
-    feed_url: url,
-    items: posts.map((post) => jsonItem(hub, post)),
-  };
+/** JSON Feed 1.1, in pieces. */
+export function* jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed): Generator<string> {
+  const about = { version: 'https://jsonfeed.org/version/1.1', title, home_page_url: homeUrl, feed_url: url };
+  yield `${JSON.stringify(about).slice(0, -1)},"items":[`;
+  for (const [index, post] of posts.entries()) yield (index > 0 ? ',' : '') + JSON.stringify(jsonItem(hub, post));
+  yield ']}';
 }
 
 function jsonItem(hub: LinkHub, post: WholePost) {

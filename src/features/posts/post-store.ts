@@ -157,17 +157,17 @@ export const posts = store((hub) => {
     return [...open, ...reading.private.all(viewerId, publishedAt, id, limit)].sort(newestFirst).slice(0, limit);
   }
 
-  function whole(posts: Post[], contents = posts.length): WholePost[] {
-    const ids = posts.slice(0, contents).map(({ id }) => id);
+  function whole(posts: Post[], isWhole = (_post: Post): boolean => true): WholePost[] {
+    const ids = posts.filter(isWhole).map(({ id }) => id);
     const byPost = Map.groupBy(files.ofPosts(ids), (attachment) => attachment.postId);
-    return posts.map((post, index) => {
-      const rest = index < contents ? reading.whole.get(post.id) : undefined;
+    return posts.map((post) => {
+      const rest = ids.includes(post.id) ? reading.whole.get(post.id) : undefined;
       return { ...post, ...rest ?? LEFT_OUT, attachments: byPost.get(post.id) ?? [] };
     });
   }
 
   return {
-    /** The posts, the first `contents` of them with their contents and attachments. */
+    /** The posts; those for which `isWhole` holds, by default all, with their contents and attachments. */
     whole,
 
     /** The caller checks that the viewer may see it. */

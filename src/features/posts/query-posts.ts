@@ -14,7 +14,7 @@ import { posts, type Position, type Post, type WholePost } from './post-store.ts
 const ANSWER_BYTES = 512 * 1024;
 
 /** Bytes that a file of a post adds to an answer, estimated. */
-const FILE_BYTES = 512;
+export const FILE_BYTES = 512;
 
 /** How many of the first posts can give their contents and files to one answer: at least one. */
 export function fittingContents(hub: StoreHub, posts: Post[]): number {

@@ -184,6 +184,6 @@ test('the network is opened only for a Node that knows the flag, and for those p
     confinedCommand(config, name, args, node).args.includes('--allow-net');
   assert.deepEqual([isOnline('web'), isOnline('worker')], [true, true]);
   const commands = COMMANDS.map(({ name }) => name).filter((name) => isOnline('hubctl', name));
-  assert.deepEqual(commands, ['alerts', 'rehearse']);
+  assert.deepEqual(commands, ['alerts', 'heartbeat', 'rehearse']);
   assert.ok(!verifyingCommand({}, '/backup', ['verify', '/backup'], node).args.includes('--allow-net'));
 });

@@ -75,7 +75,7 @@ test('a test alert goes by the worker, one at a time, and the page says what cam
   assert.equal((await stepsOn(ada))?.['Let the hub tell you of problems'], false, 'sent is not arrived');
   receiver.answerWith(answering(404));
   await tell();
-  assert.match(await page(), /role="alert"><p>The test alert did not arrive:\s127\.0\.0\.1:\d+ answered 404: no\./);
+  assert.match(await page(), /role="alert"><p>The test alert did not arrive\s\(format json\): 127\.0\.0\.1:\d+ answered 404: no\./);
   assert.match((await ada.page('/')).text, /class="bad">The last alert was lost\.[^]*?answered 404/);
 
   receiver.take();
@@ -83,7 +83,7 @@ test('a test alert goes by the worker, one at a time, and the page says what cam
   await tell();
   const told = receiver.alerts().map(({ event, severity, title }) => [event, severity, title]);
   assert.deepEqual(told, Array(2).fill(['test', 'info', 'Test alert']));
-  assert.match(await page(), /role="status">The test alert arrived\./);
+  assert.match(await page(), /role="status">The test alert arrived \(format json\)\./);
   assert.doesNotMatch(await page(), /http-equiv="refresh"/);
   assert.equal((await stepsOn(ada))?.['Let the hub tell you of problems'], true);
 });

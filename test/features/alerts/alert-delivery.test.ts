@@ -224,10 +224,10 @@ test('an address that is not http or https is refused at once, and not repeated'
   }
 });
 
-test('auto takes the format that the address looks like', async (t) => {
+test('auto sends JSON to an address that it does not know, also to one of one segment', async (t) => {
   const receiver = await startOrigin(t, reply(200, {}, 'ok'));
   assert.equal((await send(`${receiver.url}/topic`, { format: 'auto' })).outcome, 'delivered');
-  assert.equal(receiver.requests[0]?.headers['title'], 'A source cannot be synchronised');
+  assert.equal(JSON.parse(String(receiver.requests[0]?.body))['title'], 'A source cannot be synchronised');
 });
 
 test('no socket and no timer outlives an attempt, however it ended', async (t) => {

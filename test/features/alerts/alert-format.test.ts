@@ -274,10 +274,14 @@ for (const [address, format] of [
   ['https://example.org/chat/hooks/abcdefghijklmnopqrstuvwxyz', 'mattermost'],
   ['https://mattermost.example.org/hooks/short', 'mattermost'],
   ['https://push.example.org/message?token=A.b', 'gotify'],
-  ['https://example.org/gotify/message?token=A.b', 'gotify'], ['https://ntfy.sh/my-topic_1', 'ntfy'],
-  ['http://10.0.0.7:8080/alerts', 'ntfy'], ['https://ntfy.sh/docs', 'json'], ['https://example.org/', 'json'],
-  ['https://example.org/a/b', 'json'], [`https://example.org/${'x'.repeat(65)}`, 'json'], ['not an address', 'json'],
-  ['https://example.org/message', 'ntfy'], ['https://hooks.slack.com.evil.example/services/T/B/x', 'json'],
+  ['https://example.org/gotify/message?token=A.b', 'gotify'], ['https://example.org/message', 'json'],
+  ['https://ntfy.sh/my-topic_1', 'ntfy'], ['https://ntfy.example.org/alerts/', 'ntfy'], ['http://ntfy:80/alerts', 'ntfy'],
+  ['https://push.example.org/alerts?auth=QmFzaWMgeDp5', 'ntfy'], ['https://:tk_abc@push.example.org/alerts', 'ntfy'],
+  ['https://ntfy.sh/docs', 'json'], ['https://ntfy.sh/', 'json'], ['https://ntfy.sh/a/b', 'json'],
+  ['https://ntfy-hook.example/alerts', 'json'], ['https://example.org/a/b?auth=x', 'json'],
+  ['http://10.0.0.7:8080/alerts', 'json'], ['https://u:p@example.org/hook', 'json'], ['https://example.org/', 'json'],
+  ['https://example.org/a/b', 'json'], ['not an address', 'json'],
+  ['https://hooks.slack.com.evil.example/services/T/B/x', 'json'],
 ] as const) {
   test(`for auto, ${address.slice(0, 90)} is ${format}`, () => assert.equal(guessFormat(address), format));
 }

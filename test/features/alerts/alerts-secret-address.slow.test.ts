@@ -37,9 +37,10 @@ const FAULTS: Record<string, Fault> = {
   'backup-offsite-stale': echo(503),
   'backup-verify-failed': echo(429),
   'certificate-ending': echo(410),
+  'heartbeat-failed': echo(505),
   'scanner-silent': echo(507),
+  'content-quota': echo(506),
   'disk-full': echo(508),
-  'content-quota': echo(505),
   'space-low': ({ path }, response) => void response.socket?.end(`HTTP/1.1 ${path}\r\n\r\n`),
   'error-burst': ({ path }, response) => void response.writeHead(200, { 'x-path': path.repeat(1_000) }).end(),
 };

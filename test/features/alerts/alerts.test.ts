@@ -110,11 +110,13 @@ test('a kind of trouble is told of once an hour; what was held back is told when
   assert.equal(receiver.alerts().length, 3, 'nothing happened since');
 });
 
-test('the end of a trouble that was told is told once; one that was over before it was told says both', async (t) => {
+test('the end of a trouble that was told is told once, an hour later; one that was over before it was told says both', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
   watch(hub, 'backup-failed', 'no space');
   await tellFor(10 * SECOND, 5 * SECOND);
   watch(hub, 'backup-failed', null);
+  await tellFor(HOUR - 10 * SECOND, MINUTE);
+  assert.equal(receiver.alerts().length, 1, 'within the hour');
   await tellFor(10 * SECOND, 5 * SECOND);
   assert.deepEqual(receiver.alerts().map(({ severity, title }) => [severity, title]),
     [['error', 'The last backup failed'], ['resolved', 'Backups succeed again']]);
@@ -127,17 +129,45 @@ test('the end of a trouble that was told is told once; one that was over before 
   assert.match(last?.text ?? '', /no space again\nThis has already been resolved\./);
 });
 
-test('a trouble that comes and goes all the time makes two messages an hour at most', async (t) => {
+test('a trouble that is back before its end was told is told again when the hour is over, and then its end', async (t) => {
   const { hub, receiver, tellFor } = await hubWithReceiver(t);
-  for (let n = 0; n < 6 * 12; n++) {
-    watch(hub, 'space-low', n % 2 === 0 ? 'little is left' : null);
-    await tellFor(5 * MINUTE, MINUTE);
+  watch(hub, 'backup-failed', 'no space');
+  await tellFor(MINUTE, 10 * SECOND);
+  for (const problem of [null, 'no space again']) {
+    watch(hub, 'backup-failed', problem);
+    await tellFor(20 * MINUTE, MINUTE);
   }
-  const perKind = receiver.alerts().map(({ severity }) => severity);
+  assert.equal(receiver.alerts().length, 1);
+  await tellFor(20 * MINUTE, MINUTE);
+  assert.equal(receiver.alerts().length, 2);
+  assert.match(receiver.alerts().at(-1)?.text ?? '', /^no space again\n/);
 
-  assert.ok(perKind.filter((severity) => severity === 'error').length <= 7, `${perKind}`);
-  assert.ok(perKind.filter((severity) => severity === 'resolved').length <= 7, `${perKind}`);
-  assert.ok(perKind.length >= 10, 'and is not forgotten');
+  watch(hub, 'backup-failed', null);
+  await tellFor(HOUR, MINUTE);
+  assert.deepEqual(receiver.alerts().map(({ severity }) => severity), ['error', 'error', 'resolved']);
+});
+
+test('a trouble that comes and goes all the time makes one message an hour at most, and the last says how it ended', async (t) => {
+  const { hub, receiver, tellFor } = await hubWithReceiver(t);
+  const toldAt: number[] = [];
+  const pass = async (minutes: number): Promise<void> => {
+    for (let n = 0; n < minutes; n++) {
+      await tellFor(MINUTE, MINUTE);
+      if (receiver.alerts().length > toldAt.length) toldAt.push(hub.now());
+    }
+  };
+  for (let n = 0; n < 6 * 12; n++) {
+    watch(hub, 'space-low', n % 2 === 0 ? `${n} bytes are left` : null);
+    await pass(5 + n % 3);
+  }
+  await pass(2 * 60);
+
+  assert.equal(receiver.alerts().length, toldAt.length, 'never two at once');
+  assert.ok(toldAt.slice(1).every((at, n) => at - (toldAt[n] ?? 0) >= HOUR), `${toldAt}`);
+  assert.ok(toldAt.length >= 7, 'and is not forgotten');
+  const counted = receiver.alerts().map(({ text, suppressed }) => suppressed + (text.match(/bytes are left/g) ?? []).length);
+  assert.equal(counted.reduce((sum, one) => sum + one, 0), 6 * 12 / 2, 'each time is told or counted');
+  assert.match(`${receiver.alerts().at(-1)?.severity} ${receiver.alerts().at(-1)?.text}`, /^resolved|already been resolved/);
 });
 
 test('a trouble that lasts is told again once a day', async (t) => {
@@ -186,7 +216,7 @@ test('webhooks that fall silent make one message, repeated once a day while it l
   await passTime(hub, 3 * DAY, 30 * MINUTE);
   assert.equal(told().length, 4);
   await publish(hub, hook, 'build.finished', {});
-  await passTime(hub, 10 * MINUTE, 5 * MINUTE);
+  await passTime(hub, HOUR, 10 * MINUTE);
   assert.deepEqual(told().map(({ severity }) => severity), ['warning', 'warning', 'warning', 'warning', 'resolved']);
 });
 
@@ -202,6 +232,6 @@ test('when no synchronisation is failed any more, by success or by hand, that is
   await passTime(hub, 2 * MINUTE, MINUTE);
   assert.equal(receiver.alerts().length, 1);
   await ada.patch('/api/sources/2', { paused: true });
-  await passTime(hub, 2 * MINUTE, MINUTE);
+  await passTime(hub, HOUR, MINUTE);
   assert.deepEqual(receiver.alerts().map(({ severity }) => severity), ['error', 'resolved']);
 });

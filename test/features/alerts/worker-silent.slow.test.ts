@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { utcTime } from '../../../src/platform/in-words.ts';
 import { openDatabase } from '../../../src/platform/db/open-database.ts';
@@ -10,7 +11,6 @@ import { createHeartbeats } from '../../../src/platform/jobs/scheduler.ts';
 import { startHubProcess, temporaryDataDir } from '../../support/hub-process.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-
 
 /** Web looks once a second, which is then 20 s: looks more than a minute apart would tell it of a clock that was set. */
 const SPEED = 20;
@@ -57,6 +57,10 @@ test('when a real worker is killed, health says so, a real web tells it after fi
   assert.equal((await health()).ok, true, 'web lives');
   await waitUntil('the log says it', () => web.lines('web delivers alerts while the worker is silent').length === 1); // lines wait for 100 ms
 
+  const events = alertEvents({ db, clock: Date.now });
+  const open = events.find('worker-silent');
+  assert.ok(open);
+  events.put({ ...open, toldAt: Date.now() - HOUR }); // its end is told an hour after it at the soonest
   const next = startHubProcess(t, 'worker', dataDir, env);
   await waitUntil('its end is told', () => told().length > 1, 60_000);
   assert.deepEqual(told(), ['worker-silent error', 'worker-silent resolved']);

@@ -1,0 +1,18 @@
+import { giveSignOfLife } from '../features/backups/sign-of-life.ts';
+import type { Command, ExitCode } from './command.ts';
+
+/** Calls HEARTBEAT_URL and prints the result. nightly-backup.sh runs this after a good night. */
+export const heartbeatCommand: Command = {
+  options: {},
+  operands: 0,
+
+  async run(_args, _values, { config, out, err }): Promise<ExitCode> {
+    const result = await giveSignOfLife(config, Date.now, process.pid);
+    if (result?.problem) {
+      err(`the sign of life did not arrive: ${result.problem}\n`);
+      return 1;
+    }
+    out(result ? `the sign of life arrived at ${result.host}\n` : 'no sign of life: HEARTBEAT_URL is not set\n');
+    return 0;
+  },
+};

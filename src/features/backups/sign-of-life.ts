@@ -1,0 +1,76 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Clock, SECOND } from '../../platform/clock.ts';
+import { codeOf } from '../../platform/error-code.ts';
+import { openRequest, responseTo } from '../../platform/net/outbound-exchange.ts';
+import { type Config, hubUserAgent } from '../hub/read-config.ts';
+import { readJsonFile } from './backup-status.ts';
+import { noteSignOfLife } from './note-run.ts';
+
+/** Milliseconds for one attempt, and between the two. */
+type Patience = { timeoutMs: number; pauseMs: number };
+
+const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
+
+/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why it failed, with no more of the address than its host. */
+type SignOfLife = { at: number; host: string; problem: string | null; failingSince: number | null };
+
+/** What is known of the last call; null if there was none, or HEARTBEAT_URL was not set since. Never throws. */
+export function lastSignOfLife(dataDir: string): SignOfLife | null {
+  const { at, host, problem, failingSince } = readJsonFile<SignOfLife>(notePath(dataDir)) ?? {};
+  if (typeof at !== 'number' || typeof host !== 'string') return null;
+  const hasFailed = typeof problem === 'string';
+  return { at, host, problem: hasFailed ? problem : null, failingSince: hasFailed ? failingSince ?? at : null };
+}
+
+/**
+ * Calls HEARTBEAT_URL, at most twice, and records the result for the hub. Null if that is not set. The address is the
+ * operator's own and may be private. Redirects are failures; a 2xx is a success, whatever its body.
+ */
+export async function giveSignOfLife(
+  config: Config, clock: Clock, pid: number, patience: Patience = PATIENCE,
+): Promise<SignOfLife | null> {
+  const { heartbeatUrl, dataDir } = config;
+  const path = notePath(dataDir);
+  if (heartbeatUrl === null) {
+    if (lastSignOfLife(dataDir) !== null) await noteSignOfLife(path, null, pid);
+    return null;
+  }
+  const problem = await callTwice(new URL(heartbeatUrl), hubUserAgent(config), patience);
+  const [at, before] = [clock(), lastSignOfLife(dataDir)];
+  const failingSince = problem === null ? null : before?.failingSince ?? at;
+  const result = { at, host: new URL(heartbeatUrl).host, problem, failingSince };
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await noteSignOfLife(path, result, pid);
+  return result;
+}
+
+function notePath(dataDir: string): string {
+  return join(dataDir, 'run', 'sign-of-life.json');
+}
+
+async function callTwice(url: URL, userAgent: string, { timeoutMs, pauseMs }: Patience): Promise<string | null> {
+  if (await call(url, userAgent, timeoutMs) === null) return null;
+  await pause(pauseMs);
+  return call(url, userAgent, timeoutMs);
+}
+
+/** Why it failed; null if it did not. Node's own messages are not passed on: some contain the whole address. */
+async function call(url: URL, userAgent: string, timeoutMs: number): Promise<string | null> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const request = openRequest(url, { headers: { 'User-Agent': userAgent }, signal });
+  try {
+    const answer = responseTo(request, (cause) => cause ?? new Error('closed'));
+    request.end();
+    const { statusCode: status = 0 } = await answer;
+    if (status >= 200 && status < 300) return null;
+    const why = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
+    return `${url.host} answered ${status}${why}`;
+  } catch (error) {
+    if (signal.aborted) return `${url.host} gave no answer within ${timeoutMs / SECOND} s`;
+    return `the exchange with ${url.host} failed (${codeOf(error) ?? 'no answer'})`;
+  } finally {
+    request.destroy();
+  }
+}
