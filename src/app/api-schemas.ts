@@ -68,7 +68,7 @@ export const SCHEMAS: Record<string, Schema> = {
     sources: { ...array(titled), description: 'Sources that prevent deleting an account' },
     sourceId: { ...id, description: 'Your source of the same feed' },
     bytesLeft: { ...integer, description: 'Bytes left in the quota' },
-    bytesMissing: { ...integer, description: 'Bytes that your quota lacks for an offered source' },
+    bytesMissing: { ...integer, description: 'Bytes by which your quota is too small for an offered source' },
   }),
   Account: object(account),
   ListedAccount: object({ ...account, disabled: flag, sources: integer, contentBytes: integer }),
@@ -80,8 +80,8 @@ export const SCHEMAS: Record<string, Schema> = {
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
   Notification: object({
     id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
-    count: { ...integer, description: 'Unread ones with the same text are one; createdAt is the time of the latest' },
-    urgent: { ...flag, description: 'Of security or failure; else news' },
+    count: { ...integer, description: 'How many equal ones this one stands for; createdAt is that of the latest' },
+    urgent: { ...flag, description: 'True for security and failures, false for news' },
   }),
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
@@ -153,7 +153,7 @@ export const SCHEMAS: Record<string, Schema> = {
     id, at: time, act: text, actor: object({ id: orNull(id), name: text }),
     target: orNull(object({ kind: text, id: orNull(id), name: orNull(text) })),
     address: orNull(text), detail: anything,
-    count: { ...integer, description: 'Like changes within a minute are one record' },
+    count: { ...integer, description: 'How many equal changes within a minute this record stands for' },
   }),
   ErrorEvent: object({
     id, program: text, message: text, stack: text, count: integer, firstAt: time, lastAt: time,

@@ -1,7 +1,7 @@
 /**
  * node src/bin/healthcheck.ts [--worker]
- * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise. With --worker it is
- * the worker that is judged, by when web says that it was seen: 75 when web does not say.
+ * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise. With --worker
+ * it judges the worker, by the time at which web last saw it; 75 when web is not ready.
  */
 import { readOwnCheckSecret } from '../features/health/own-check.ts';
 import { loadConfigOrExit, localAddress } from '../features/hub/read-config.ts';
@@ -11,7 +11,7 @@ const ofWorker = process.argv[2] === '--worker';
 const { host, port, dataDir } = loadConfigOrExit(process.env);
 const { problem, workerProblem }: Readiness =
   port === 0
-    ? { problem: 'PORT is 0: nothing says where web listens', workerProblem: null }
+    ? { problem: 'PORT is 0: the port that web listens on is unknown', workerProblem: null }
     : await askReadiness(localAddress(host, port), AbortSignal.timeout(5_000), readOwnCheckSecret(dataDir));
 if (problem !== null) end(problem, ofWorker ? 75 : 1);
 if (ofWorker && workerProblem !== null) end(workerProblem, 1);

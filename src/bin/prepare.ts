@@ -1,7 +1,7 @@
 /**
  * node src/bin/prepare.ts [--watch] [--again]
- * What start.ts needs only at the start, so that start.ts itself stays small: checks the settings, prepares the data,
- * tells the parent process what to run, prints the address once web is healthy, and ends.
+ * The first step of start.ts, in a process of its own that ends, so that start.ts stays small. Checks the settings,
+ * prepares the data, tells start.ts which programs to run, prints the address once web is healthy, and ends.
  */
 import { isRestoreOpen, isRestoreUnderWay } from '../features/backups/restore-state.ts';
 import {
@@ -21,8 +21,8 @@ const config = loadConfigOrExit(process.env);
 const node = nodeFacts(process, PROJECT_ROOT);
 const commands = configOrExit(() => ['web', 'worker'].map((name) =>
   watch ? watchedCommand(config, name, node) : confinedCommand(config, name, [], node)));
-// tsx keeps web's messages to itself.
-if (watch && config.port === 0) endWith(2, 'PORT must not be 0 while developing: web would move at every change');
+// tsx does not pass on web's messages, so the port would stay unknown.
+if (watch && config.port === 0) endWith(2, 'PORT must not be 0 while developing: every change would move web');
 makeDataFolderOrExit(config.dataDir);
 
 let setUpLink: string | null = null;
@@ -31,17 +31,17 @@ try {
   setUpLink = prepareHub(config);
 } catch (error) {
   failure = error instanceof Error ? error.message : String(error);
-  // On restored data, or after an upgrade, start.ts has to wait for what was there before.
+  // On restored data, or after an upgrade, start.ts has to wait until the previous data or version is back.
   const mayWait = isRestoreOpen(config.dataDir) && (args.includes('--again') || !isRestoreUnderWay(config.dataDir));
   if (error instanceof DataInUseError || !mayWait) endWith(error instanceof DataInUseError ? 75 : 1, failure);
 }
 
-process.once('disconnect', () => process.exit()); // start.ts has no more use for it
+process.once('disconnect', () => process.exit()); // start.ts needs this process no longer
 process.once('message', (message) => void announce(message as Listening));
 process.send?.({ dataDir: config.dataDir, commands, failure } satisfies Prepared);
 if (watch) void announce({ listening: config });
 
-/** With PORT=0 and no BASE_URL the public address is only known now. */
+/** Prints the public address. With PORT=0 and no BASE_URL it is only known now. */
 async function announce({ listening: { host, port } }: Listening): Promise<void> {
   const address = localAddress(host, port);
   await waitForHealth(address);

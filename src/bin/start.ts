@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
 import { startPreparation } from '../app/processes/start-preparation.ts';
 
-const AGAIN = '--again'; // with which this process begins anew after a restore or an upgrade
+const AGAIN = '--again'; // marks a start after a restore or an upgrade
 const PROJECT_ROOT = join(import.meta.dirname, '../..');
 
 const args = process.argv.slice(2);
@@ -23,7 +23,7 @@ const problem = await runAroundRestores(dataDir, run, beginAnew);
 if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
-/** Becomes npm start as it is now in the project: same process id, terminal and arguments, perhaps another Node. */
+/** Becomes the version that is installed now: same process id, terminal and arguments, perhaps another Node. */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
   // Until noteProcess listens again, the signal of the next restore must not end it.

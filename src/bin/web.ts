@@ -17,7 +17,7 @@ import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
 
-/** Connections that wait to be accepted: beyond them TCP has a client try again after a second, then after three. */
+/** Connections that may wait to be accepted. Beyond that, the client's TCP tries again after 1 s, then after 3 s. */
 const BACKLOG = 4096;
 
 const { hub, keepRunning } = startProcess('web', process);

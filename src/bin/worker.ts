@@ -1,6 +1,6 @@
 /**
  * node src/bin/worker.ts
- * The background worker: synchronises sources and does everything else that has time. SIGTERM finishes the jobs in
+ * The background worker: synchronises sources and does all other work that can wait. SIGTERM finishes the jobs in
  * hand; those that do not end within 8 s are given back.
  */
 import { JOB_KINDS } from '../app/job-kinds.ts';
@@ -28,7 +28,7 @@ const stopWaiting = joinTrial(hub, () => {
   worker.start();
   log.info('working', { kinds: Object.keys(handlers).join(' ') });
 });
-if (isOnTrial(hub)) rehearseWorker(hub); // a worker that cannot work ends here, before it has shown a sign of life
+if (isOnTrial(hub)) rehearseWorker(hub); // a worker that cannot work ends here, before its first heartbeat
 scheduler.start();
 
 keepRunning(async () => {

@@ -158,7 +158,7 @@ export async function notePruned(context: CommandContext): Promise<void> {
   await change(context, (reading, now) => void (reading.prunedAt = now));
 }
 
-/** What is known of the restic repository in the settings. */
+/** The stored state of the restic repository in the settings. */
 export function readingOf(config: Config, now = Date.now()): RepositoryReading {
   return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', now);
 }

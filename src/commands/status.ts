@@ -76,7 +76,7 @@ function databaseFinding({ db }: Hub): Finding {
   if (result === 'ok') return finding({ subject, state: 'intact' });
   return finding({
     subject, level: 'bad', state: 'damaged', problem: result,
-    whatToDo: 'Stop the hub, see to the disk, and restore the newest verified backup (./scripts/restore.sh --list).',
+    whatToDo: 'Stop the hub, check the disk, and restore the newest verified backup (./scripts/restore.sh --list).',
   });
 }
 

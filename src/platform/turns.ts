@@ -3,28 +3,27 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import { hasPassed, SECOND } from './clock.ts';
 
 /*
- * The rule. The main thread does one thing at a time, so all requests wait for turns in one place. The next turn goes
- * to the client that has used the main thread least of late: what it used counts half with every second that passes.
- * Clients are compared in groups. First all members together are compared with all networks together, so each of these
- * two gets half when both want all. Then one account is compared with another, or one network with another: an IPv4
- * address or an IPv6 /48, and within that its /56s. A client that has waited for two seconds goes first. Requests of
- * one client begin in the order in which they came, and one that has begun goes on before another begins.
+ * The rule. The main thread does one thing at a time, so all requests wait here for a turn. The next turn goes to the
+ * client that has used the main thread least lately: every second, the time that each client has used is halved.
+ * Clients are compared in groups. First all members are compared with all networks, so each of the two gets half while
+ * both have requests waiting. Then accounts are compared with each other, and networks with each other: IPv4 addresses
+ * and IPv6 /48s, and within a /48 its /56s. A client that has waited for two seconds goes first. Requests of one client
+ * begin in the order in which they came, and one that has begun goes on before another begins.
  *
- * What is charged. A turn lasts from one immediate of the event loop to the next, in which nothing but the request
- * runs: its code and all its promises that need no waiting. A request that has waited for anything else (a body, a
- * password's hash, a file, another server) passes here again, by `ownTurn`, before it works on; so it does in the
- * middle of long work, by `nextTurn`. Work that others wait for too runs at once, and `charged` measures it. Not
- * charged are waiting, threads other than the main one, and what Node does itself: reading heads and bodies from
- * sockets, and writing.
+ * What is charged. A turn lasts from one immediate of the event loop to the next. Only its request runs meanwhile: its
+ * code and all its promises that need no waiting. A request that has waited for anything else (a body, a password's
+ * hash, a file, another server) calls `ownTurn` before it works on. In the middle of long work it calls `nextTurn`.
+ * Work that several requests wait for runs at once, and `charged` measures it. Not charged are waiting, threads other
+ * than the main one, and the work of Node itself: reading heads and bodies from sockets, and writing.
  */
 
-/** What was used counts half after this time. */
+/** The interval at which used time is halved. */
 const HALF_LIFE = SECOND;
 
-/** A client that has waited for so long goes first. */
+/** A client that has waited this long goes first. */
 const PATIENCE = 2 * SECOND;
 
-/** Requests that may wait: of one client, fewer where that many of all members or all networks wait. */
+/** Maximum of waiting requests: of one client, and of one client while OF_KIND of all members or networks wait. */
 const OF_ONE = 1_000;
 const OF_ONE_OF_MANY = 10;
 const OF_KIND = 2_000;
@@ -32,10 +31,10 @@ const OF_KIND = 2_000;
 /** Short turns share a round of the event loop: so many, and none begins after so many ms of it. */
 const [TURNS_OF_ROUND, ROUND] = [8, 1];
 
-/** Kept answers need no turn while all together have taken no more ms than this in one round of the event loop. */
+/** Time in ms that cached answers may take without a turn, all together, in one round of the event loop. */
 const AHEAD = 5;
 
-/** A client that has used fewer ms is forgotten. */
+/** A client that has used less time than this (ms) is forgotten. */
 const NEXT_TO_NOTHING = 0.1;
 
 export type ClientKind = 'member' | 'network';
@@ -45,7 +44,7 @@ export type ClientGroups = readonly [ClientKind, ...string[]];
 
 /** One request's place in the queues. */
 export type Ticket = {
-  enter(): Promise<void>; // resolves when the first turn begins, rejects with `full()` at the end of the queue
+  enter(): Promise<void>; // resolves when the first turn begins, rejects with `full()` if the queue is full
   again(): Promise<void>; // resolves when another turn begins
   isRunning(): boolean; // whether the turn that runs now belongs to this request
   othersWait(): boolean; // whether any request waits for a turn
@@ -55,12 +54,12 @@ export type Ticket = {
 
 type Turns = {
   ticket(client: ClientGroups): Ticket;
-  charge(client: ClientGroups, ms: number): void; // for what needed no turn
-  mayGoAhead(): boolean; // whether a kept answer may be sent at once
+  charge(client: ClientGroups, ms: number): void; // for work without a turn
+  mayGoAhead(): boolean; // whether a cached answer may be sent without a turn
 };
 
 type TurnsOptions = {
-  full(): Error; // the refusal at the end of a queue
+  full(): Error; // the refusal when a queue is full
   now?(): number; // a steady clock in ms
   defer?(act: () => void): unknown; // setImmediate
 };
@@ -71,12 +70,12 @@ type Waiter = { ticket: Ticket; start(): void };
 type Group = {
   parent: Group | null;
   groups: Map<string, Group>;
-  busy: Set<Group>; // those of its groups in which somebody waits
+  busy: Set<Group>; // those of its groups that have waiting requests
   begun: Waiter[]; // requests that have had a turn
   queue: Waiter[]; // the others
-  waiting: number; // also in its groups
-  used: number; // ms, also by its groups
-  since: number; // when it last had a turn, or began to wait
+  waiting: number; // requests, including those of its groups
+  used: number; // ms, including its groups
+  since: number; // the time of its last turn, or when it began to wait
 };
 
 const tickets = new AsyncLocalStorage<Ticket>();
@@ -158,7 +157,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (let group: Group | null = groupOf(client); group; group = group.parent) group.used += ms;
   }
 
-  /** Halves what all have used for each HALF_LIFE that has passed, and forgets who has used next to nothing. */
+  /** Halves all used times once per HALF_LIFE passed, and forgets clients that have used next to nothing. */
   function halve(): void {
     const times = Math.floor((now() - halvedAt) / HALF_LIFE);
     if (times < 1) return;
@@ -176,7 +175,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       othersWait: () => root.busy.size > 0,
       charge(ms) {
         charge(client, ms);
-        if (running !== ticket) startedAt += ms; // not the work of the request whose turn it is
+        if (running !== ticket) startedAt += ms; // else the running request would pay for this work as well
       },
       now,
     };
@@ -213,17 +212,17 @@ function halveGroup(group: Group, by: number): void {
   }
 }
 
-/** Runs the work of the request that has this ticket. */
+/** Runs `work` as part of the request that has this ticket. */
 export function withTicket<T>(ticket: Ticket, work: () => T): T {
   return tickets.run(ticket, work);
 }
 
-/** Lets others have a turn, in the middle of long work. Outside of requests, the event loop goes round once. */
+/** Lets other requests have a turn, in the middle of long work. Outside of requests: one round of the event loop. */
 export function nextTurn(): Promise<void> {
   return tickets.getStore()?.again() ?? nextRound();
 }
 
-/** After waiting for anything: resolves in a turn of this request. Returns undefined if that runs already. */
+/** For use after any waiting: resolves in a turn of this request. Returns undefined if such a turn runs already. */
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;

@@ -1,5 +1,5 @@
 // Usage: node test/house/figures.ts [sentences [SEED]]
-// Prints the size of the house. With "sentences" it draws 60 sentences at random instead: 20 from comments, 20 from
+// Prints the size of the code. With "sentences" it draws 60 sentences at random instead: 20 from comments, 20 from
 // messages and page texts, 20 from documents. The same SEED draws the same sentences.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -74,7 +74,7 @@ ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
 </div>`;
 }
 
-/** The first `most` with something unread, and all that are kept. */
+/** The first `most` items with unread posts, and all for which `isKept` holds. */
 function fitting<Shown extends { unread: number }>(
   all: Shown[], most: number, isKept: (one: Shown) => boolean,
 ): Shown[] {

@@ -31,9 +31,9 @@ export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<N
 };
 
 /**
- * MiB. Told of a limit, V8 collects sooner: a busy worker grows to 140 MiB instead of 300, at the same speed. The limit
- * leaves room for eight feeds of 10 MiB at once. The limits on the young generation keep web at 145 MiB instead of 180
- * after many pages.
+ * MiB. With a limit, V8 collects garbage sooner: a busy worker grows to 140 MiB instead of 300, at the same speed. The
+ * limit leaves room for eight feeds of 10 MiB at once. The limits on the young generation keep web at 145 MiB instead
+ * of 180 after many pages.
  */
 const V8_FLAGS: Record<string, string[]> = {
   web: ['--max-old-space-size=512', '--max-semi-space-size=4'],
@@ -109,7 +109,7 @@ export function folderToRead(name: string, args: readonly string[]): string | un
   return folder && words[0] === 'backup' && timeOfBackup(folder) !== undefined ? undefined : folder;
 }
 
-/** hubctl confined to read that folder too. Its reader may be a user who has no right to .env or DATA_DIR. */
+/** hubctl, which may read that folder too. It may be run by a user who has no right to .env or DATA_DIR. */
 export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
 ): StartCommand {
@@ -146,8 +146,8 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
 /**
  * The flags that confine a process of the hub (Node's permission model): it reads the program, its settings, DATA_DIR,
  * BACKUP_DIR and what the kernel says about it (`OWN_FACTS`), writes DATA_DIR (hubctl also BACKUP_DIR), and starts no
- * other process. They bind JavaScript, not SQLite, whose ATTACH opens what the account may: SQL is constant text, and
- * the units bind both. Throws ConfigError if Node cannot grant all of it.
+ * other process. They bind JavaScript, not SQLite, whose ATTACH opens any file that the account may: SQL is therefore
+ * constant text, and the systemd units bind SQLite too. Throws ConfigError if Node cannot grant all of it.
  */
 export function permissionFlags(access: ProcessAccess): string[] {
   const { projectRoot, secretFiles, dataDir, backupDir = dataDir, mayWriteBackups, folders = [], ...node } = access;
@@ -209,6 +209,6 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // hubctl says that it is not there
+    return path; // hubctl reports that it is missing
   }
 }

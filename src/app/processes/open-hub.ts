@@ -37,7 +37,7 @@ export function openHubDatabase(
   }
 }
 
-/** A database that is there, and the migrations that it lacks. */
+/** An open database, and the migrations that it lacks. */
 export type FoundDatabase = { db: Db; pending: Migration[] };
 
 /** Opens a hub's database read-only, with any schema. Throws SchemaError during a restore. */
@@ -85,7 +85,7 @@ function assertNoRestore(dataDir: string): void {
     'see ./scripts/restore.sh --recover');
 }
 
-/** A new hub beside the files of another would remove them after a day, as files that no post has. */
+/** Refuses a new hub beside the files of another one: after a day it would remove them, as files of no post. */
 function assertNotLost(dataDir: string, databasePath: string): void {
   if (existsSync(databasePath)) return;
   const isNew = readdirSync(join(dataDir, 'uploads')).length === 0 && !existsSync(`${databasePath}-wal`);
@@ -94,7 +94,7 @@ function assertNotLost(dataDir: string, databasePath: string): void {
     'a backup (CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>), or give a new hub an empty DATA_DIR');
 }
 
-/** Opens the hub's file. Throws SchemaError, with the way out, where it is something else. */
+/** Opens the hub's database. Throws SchemaError, which says what to do, if the file is no database. */
 export function openDatabaseFile(path: string, onSlow?: SlowQuery): Db {
   try {
     return openDatabase(path, onSlow ? { onSlow } : {});
@@ -109,11 +109,11 @@ function explained(error: unknown, path: string): unknown {
     'which keeps this file too: CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
 }
 
-/** Throws DataInUseError where migrations are pending under a running hub, which would not know its schema then. */
+/** Throws DataInUseError if migrations are pending while a hub runs: that hub would not know the new schema. */
 export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: string): void {
   const isPending = (): boolean => pendingMigrations(db, migrations).length > 0;
   if (!isPending() || !isHubRunning(dataDir)) return;
-  if (!isPending()) return; // by a process of the same version, which started at the same time and runs by now
+  if (!isPending()) return; // a process of the same version has just applied them
   throw new DataInUseError(`migrations are pending while a hub runs on ${writtenPath(dataDir)}: stop it first; ` +
     'nothing was changed');
 }
@@ -123,7 +123,7 @@ export function anotherHub({ dataDir }: Config): string {
   return `another hub runs on ${writtenPath(dataDir)}: stop that one, or give this one a DATA_DIR of its own`;
 }
 
-/** The handle of a process: with time, chance and the world outside as they really are. */
+/** The handle of a process: with the real clock, randomness and network. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
   const disk = createDisk(db, config, () => searchIndex(hub).bytes());
   const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });

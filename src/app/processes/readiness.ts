@@ -10,7 +10,7 @@ type HealthAnswer = { ok?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: u
 /** The problems of web and worker, null if there is none. A hub that is not ready says nothing about its worker. */
 export type Readiness = { problem: string | null; workerProblem: string | null };
 
-/** Asks GET address/api/health, as the hub itself with its secret. It is ready when the answer is 200 with ok: true. */
+/** Requests `address`/api/health, with the hub's own secret if given. Ready means an answer 200 with ok: true. */
 export async function askReadiness(address: string, signal: AbortSignal, secret?: string): Promise<Readiness> {
   const notReady = (problem: string): Readiness => ({ problem, workerProblem: null });
   try {

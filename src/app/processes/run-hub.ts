@@ -9,7 +9,7 @@ import { supervise, type Ending, type StartCommand } from './supervise.ts';
 type RunHubOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
-  onListening: (message: Listening) => void; // what web says then
+  onListening: (message: Listening) => void; // gets web's message that it listens
 };
 
 const POLL = 250; // ms
@@ -21,8 +21,8 @@ const PAUSE_SIGNAL = 'SIGUSR2';
 const PAUSED = 'the hub makes way';
 
 /**
- * Runs web and worker until a signal or until one of them ends. Resolves to null after a stop that was asked for,
- * otherwise to a line that says why it ended.
+ * Runs web and worker until a signal or until one of them ends. Resolves to null after a requested stop, otherwise
+ * to a line that says why the hub ended.
  */
 export async function runHub(
   commands: readonly StartCommand[], { cwd, env, onListening }: RunHubOptions,
@@ -57,7 +57,7 @@ function describeEnding(ending: Ending, failure: string | undefined): string | n
 /** Writes the id of this supervising process to `run/hub.pid` for scripts, and removes it at the end. */
 export function noteProcess(dataDir: string, pid: number): void {
   const path = join(dataDir, 'run', 'hub.pid');
-  process.on(PAUSE_SIGNAL, () => {}); // from now on it may come, and must not end a process that waits already
+  process.on(PAUSE_SIGNAL, () => {}); // from now on scripts may send it: it must not end this process
   mkdirSync(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
   rmSync(failurePath(dataDir), { force: true });
   writeFileSync(path, `${pid}\n`, { mode: 0o600 });
@@ -79,9 +79,9 @@ function failurePath(dataDir: string): string {
 }
 
 /**
- * Runs the hub, and begins anew after each time that a restore or an upgrade has made it stop (SIGUSR2), when that lets
- * it start: the program may be another one by then. On the restored data it may fail; then it waits until the data from
- * before is back. Resolves as `run` does.
+ * Runs the hub. If a restore or an upgrade makes it stop (SIGUSR2), waits until the hub may start again and calls
+ * `beginAnew`, because the program may be another version by then. If the hub fails on restored data, waits until the
+ * previous data is back. Resolves as `run` does.
  */
 export async function runAroundRestores(
   dataDir: string, run: () => Promise<string | null>, beginAnew: () => Promise<string | null>,
@@ -94,8 +94,8 @@ export async function runAroundRestores(
 }
 
 /**
- * Waits until the hub may start. A hub that was asked to stop may find that it can start on trial at once. One that has
- * failed on trial waits until the trial is over too.
+ * Waits until the hub may start. A hub that was asked to stop may start as soon as the trial begins. A hub that has
+ * failed on trial has to wait until the trial is over.
  */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);
@@ -103,11 +103,11 @@ async function restoreToMakeWay(dataDir: string, problem: string): Promise<void>
   while (isRestoreUnderWay(dataDir) || (hasFailed && isRestoreOpen(dataDir))) await delay(POLL);
 }
 
-/** This only shortens a wait. A full disk must not end the process that has to run the old data again. */
+/** Saves the restore a wait. A failure, as on a full disk, must not end the process that has to run the old data. */
 function tellRestore(dataDir: string, problem: string): void {
   try {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
   } catch {
-    return; // restore.sh has its own patience
+    return; // restore.sh then waits for its own time limit
   }
 }

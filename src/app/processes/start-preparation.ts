@@ -4,7 +4,7 @@ import type { Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
 import type { StartCommand } from './supervise.ts';
 
-/** What prepare.ts tells its parent process, which checks none of it: both are the same program. */
+/** The message of prepare.ts to its parent process, which trusts it: both are the same program. */
 export type Prepared = {
   dataDir: string;
   commands: StartCommand[];
@@ -13,13 +13,13 @@ export type Prepared = {
 
 type Preparation = {
   prepared: Prepared;
-  /** Has the address printed once web is healthy. */
+  /** Makes prepare.ts print the address once web is healthy. */
   announce(message: Listening): void;
-  /** Ends it, if it still waits for that. */
+  /** Ends prepare.ts if it still waits for web. */
   end(): void;
 };
 
-/** Runs prepare.ts. Resolves once everything is prepared, or else to the exit status with which to end. */
+/** Runs prepare.ts. Resolves once everything is prepared, or to the exit status with which `npm start` has to end. */
 export async function startPreparation(args: readonly string[]): Promise<Preparation | number> {
   const child = spawn(process.execPath, [...process.execArgv, 'src/bin/prepare.ts', ...args],
     { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });

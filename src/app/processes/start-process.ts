@@ -82,7 +82,7 @@ function createSchemaChange(db: Db): () => string | null {
       const version = read();
       return version === began ? null : `schema version ${began} became ${version} while this program ran`;
     } catch {
-      return null; // health tells of a database that cannot be read
+      return null; // health reports a database that cannot be read
     }
   };
 }

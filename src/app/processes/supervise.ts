@@ -77,7 +77,7 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
   return { stop, kill, ended };
 }
 
-/** In a group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, which then asks once. */
+/** Starts it in a process group of its own: Ctrl-C then reaches only the supervisor, which stops each process once. */
 function spawnChild({ file, args }: StartCommand, { cwd, env }: SuperviseOptions): ChildProcess {
   return spawn(file, args, {
     cwd, env: { ...FEW_ARENAS, ...env }, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

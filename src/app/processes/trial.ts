@@ -47,7 +47,7 @@ export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number =>
   }
 }
 
-/** Web ends a trial for good whose script has not ended it in time, and so must have died. */
+/** Web ends a trial for good if the script has not ended it in time: the script must have died. */
 async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   try {
     if (hub.program !== 'web' || lastedMs < trialLimit(hub) || !await acceptTrial(hub.config.dataDir)) return;

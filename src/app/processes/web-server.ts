@@ -12,11 +12,11 @@ import { assets } from '../frame/assets.ts';
 import { errorPage, renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
 
-/** The HTTP server of a hub, not yet listening. `release` frees what it holds, after it was closed. */
+/** The HTTP server of a hub, not yet listening. Call `release` after closing it. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);
-  ownCheckSecret(hub); // written before anybody can ask
+  ownCheckSecret(hub); // written before the server listens
   const reader = openDatabase(config.databasePath, { readonly: true });
 
   const server = createHubServer({
@@ -27,7 +27,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     trustedProxies: config.trustedProxies,
     hostNames: config.hostNames,
     metLimit: (limit, seconds, reason) => metLimit(hub, limit, seconds, reason),
-    discardBytes: 8 * config.uploadMaxBytes, // twice what a request may have
+    discardBytes: 8 * config.uploadMaxBytes, // twice the largest request
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
     accountOf: (req) => accountOf(hub, req),

@@ -30,8 +30,8 @@ export function authenticate(hub: Hub, req: IncomingMessage): Caller {
 }
 
 /**
- * The account whose turns a request takes, undefined if neither its token nor its session is valid. Forged ones are
- * looked up too, so this reads one row and writes none.
+ * The account that a request's turns are charged to; undefined if neither its token nor its session is valid. It reads
+ * one row and writes none, because forged tokens and sessions are looked up too.
  */
 export function accountOf(hub: Hub, req: IncomingMessage): number | undefined {
   const bearer = apiTokenOf(req);

@@ -19,7 +19,7 @@ export const PASSWORD_LINK_LIFETIME = HOUR;
 const USE_NOTED = 10 * MINUTE;
 /** Networks remembered for each account. */
 const NETWORKS = TABLES.sign_in_networks.most;
-/** Live sessions of an account: one more ends the oldest. */
+/** Sessions of an account at most. One more ends the oldest. */
 export const SESSIONS_KEPT = TABLES.sessions.most;
 /** API tokens of an account; those that have expired count until they are revoked. */
 export const TOKENS_MAX = TABLES.api_tokens.most;
@@ -44,7 +44,7 @@ const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
 const LIVE_TOKEN = `t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
-/** Networks from which accounts have signed in. Failed sign-ins from elsewhere do not lock them out there. */
+/** Networks from which accounts have signed in. In these, failed sign-ins from elsewhere never lock them out. */
 export const signInNetworks = store(({ db, clock }) => {
   const select = db.prepare<[number, string], { seenAt: number }>('known network',
     'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
@@ -204,7 +204,7 @@ export const apiTokens = store(({ db, clock }) => {
     /** How many more tokens the account may have. */
     left: (accountId: number): number => TOKENS_MAX - (count.get(accountId)?.n ?? 0),
     nameOf: (id: number, accountId: number): string | undefined => selectOne.get(id, accountId)?.name,
-    /** Tokens after that id, by id. Hubs of 1.0.0 may have more than TOKENS_MAX. */
+    /** Tokens after `after`, by id. Accounts made with 1.0.0 may have more than TOKENS_MAX. */
     listOf: (accountId: number, after: number, limit: number): ApiToken[] => selectOf.all(accountId, after, limit),
     revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
     revokeAllOf: (accountId: number): void => void removeOf.run(accountId),

@@ -43,7 +43,7 @@ export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Ac
   });
 }
 
-const TOO_MANY_LINKS = `Nobody has used your last ${INVITATIONS_MAX} links. Withdraw some first.`;
+const TOO_MANY_LINKS = `You have ${INVITATIONS_MAX} links to join that nobody has used. Withdraw some first.`;
 
 /** Withdraws an invitation; 404 if it does not exist or has been used. */
 export function withdrawInvitation(hub: Hub, id: number, by: By): void {

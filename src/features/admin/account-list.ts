@@ -14,7 +14,7 @@ import type { Hub } from '../hub/hub.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
 import { sources } from '../sources/source-store.ts';
 
-/** `sources`: how many the account owns; `contentBytes`: what their contents take. */
+/** `sources`: how many the account owns. `contentBytes`: the size of their contents. */
 type ListedAccount = Account & { sources: number; contentBytes: number };
 
 /** All accounts. */

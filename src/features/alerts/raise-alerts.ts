@@ -51,8 +51,8 @@ export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
 /**
- * For a condition that is judged from time to time: `problems` has a line for each thing that it holds for, and is
- * empty when it is over. The alert is raised when the condition begins, then once a day, and for each further thing.
+ * For a condition that is checked from time to time. `problems` has a line for each subject that has the problem; it is
+ * empty once the condition is over. The alert is raised at the beginning, then once a day, and for each new subject.
  */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);

@@ -85,7 +85,7 @@ export function tidyDeliveries(hub: Hub): void {
   alertDeliveries(hub).bringBackTimes();
   for (const { id, attempts } of alertDeliveries(hub).pending()) {
     if (jobs(hub).isLive(deliverAlert.name, String(id))) continue;
-    alertDeliveries(hub).markFailed(id, attempts, 'it was given up: its job is gone');
+    alertDeliveries(hub).markFailed(id, attempts, 'its job was discarded');
   }
 }
 

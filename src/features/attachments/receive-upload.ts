@@ -199,7 +199,7 @@ function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }
 
-/** Forms with files that one account may send at once. */
+/** Forms with files that one account may send at the same time. */
 const AT_ONCE = 6;
 const RETRY_SECONDS = 5;
 

@@ -113,7 +113,7 @@ export async function contentOnPage(
 /** Bytes of `&amp;`, the longest character in HTML text. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** The post's text, cut to at most `maxBytes`. Others have turns between the steps, each of which reads all of it. */
+/** The post's text, cut to at most `maxBytes`. Each step reads all of it; other requests have turns in between. */
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
   const text = await inSteps(readingText(contentHtml));
   const whole = contentText(text);

@@ -13,7 +13,7 @@ export type AuditRecord = {
   targetName: string | null;
   address: string | null;
   detail: string; // JSON
-  count: number; // like changes within a minute are one record; `at` is the time of the last
+  count: number; // equal changes within a minute that this record stands for; `at` is that of the last
 };
 
 type NewRecord = Omit<AuditRecord, 'id' | 'count'>;
@@ -73,8 +73,8 @@ export const auditRecords = store(({ db }) => {
 
   return {
     /**
-     * Adds a record. With `mergeSince` (unix ms) it takes the place of a like record that began since then, keeps that
-     * one's name of the target, and counts one more. Throws 401 if the actor's account is deleted.
+     * Adds a record. With `mergeSince` (unix ms) it replaces an equal record that began since then: it keeps that
+     * record's name of the target and counts one more. Throws 401 if the actor's account is deleted.
      */
     insert(record: NewRecord, mergeSince?: number): void {
       const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });

@@ -51,8 +51,8 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * Changes that anybody can repeat without end. Those of one actor on one target within a minute are one record.
- * Never roles, passwords, tokens, links or sign-ins: each of those is a record of its own.
+ * Changes that people can repeat without end. Those of one actor on one target within a minute become one record.
+ * Never add roles, passwords, tokens, links or sign-ins here: each of these changes needs a record of its own.
  */
 const MERGED: readonly AuditEvent[] = [
   'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.paused', 'source.renamed',

@@ -166,7 +166,7 @@ export function recoveryKitPrintedAt(dataDir: string): number | null {
   return typeof at === 'number' && Number.isFinite(at) ? at : null;
 }
 
-/** The JSON in a file; null if the file is missing, unreadable or damaged. It may have any members, or none. */
+/** The JSON in a file; null if the file is missing, unreadable or damaged. Its members are not checked. */
 export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;

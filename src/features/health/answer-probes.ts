@@ -5,22 +5,22 @@ import type { Reply } from '../../platform/http/reply.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 
-/** Requests in a second from one address or IPv6 /56; a /48 may send twice as many. */
+/** Requests per second from one address or IPv6 /56; a /48 may send twice as many. */
 const A_SECOND = 100;
 
-/** Answers that are made anew in a second, of each kind, in about 0.3 ms each. More requests get the last one again. */
+/** New answers per second and kind; each takes about 0.3 ms. Further requests get the last answer again. */
 const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
 
 type Probes = {
-  /** Counts a request; false if its networks have sent too many in this second. */
+  /** Counts a request. Returns false if one of its networks has sent too many within this second. */
   admit(networks: readonly string[]): boolean;
-  /** The answer of that kind, made within the last second. */
+  /** The answer of that kind: a new one, or one of the last second. */
   answer(kind: string, make: () => Reply): Reply;
 };
 
-/** Requests for health and metrics wait for nobody. So they are few, and cost little. `now`: a steady clock in ms. */
+/** Limits the requests for health and metrics, which skip the queues, and their cost. `now`: a steady clock in ms. */
 export function createProbes(now: () => number): Probes {
   const answers = new Map<string, MadeAnswer>();
   const sent = new Map<string, number>();
@@ -54,17 +54,17 @@ export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
- * Throws 429 beyond 100 probes a second from one network. The hub's own check, which shows the secret in DATA_DIR/run,
- * is always admitted.
+ * Throws 429 beyond 100 probes per second from one network. Always admits the hub's own check, which sends the secret
+ * that is stored in DATA_DIR/run.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): void {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
   if (probes(hub).admit(larger.length > 0 ? larger : [host])) return;
-  throw metLimit(hub, 'probes', 1, 'Health and metrics are asked for too often.');
+  throw metLimit(hub, 'probes', 1, 'Too many requests for health or metrics.');
 }
 
-/** The answer to a probe of that kind, of at most a second's age. */
+/** The answer to a probe of that kind, at most a second old. */
 export function answerProbe(hub: Hub, kind: string, make: () => Reply): Reply {
   return probes(hub).answer(kind, make);
 }

@@ -46,7 +46,7 @@ type Alerting = {
 /** Something that may be wrong with the hub. Its name is the alert's event. */
 export type Condition = {
   name: string;
-  subject: Subject; // whose tile shows it
+  subject: Subject; // the tile on the overview that shows it
   level: TroubleLevel;
   title: string; // without a full stop: the headline, and the title of the alert
   href: string | null; // the page that helps

@@ -7,8 +7,8 @@ import type { Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './backup-run-store.ts';
 
 /**
- * The result of a night. `late`: only after a failure. `none`: no run is known, although there were earlier ones.
- * `unknown`: before the first known run, and today until there is one.
+ * The result of one night's backup. `late`: only after a failure. `none`: no run is known, although there were earlier
+ * ones. `unknown`: before the first known run, and today until there is one.
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 

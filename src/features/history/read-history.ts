@@ -13,7 +13,7 @@ export const RANGES = {
 
 export type Range = keyof typeof RANGES;
 
-/** The slots of a range, also those without data. The last one is not over yet. */
+/** The time slots of a range, also those without data. The last slot contains the present. */
 export function readSlots(hub: Hub, range: Range): Slot[] {
   const { step, slot, slots } = RANGES[range];
   const now = hub.clock();

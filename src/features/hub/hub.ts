@@ -112,7 +112,7 @@ export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: str
   return giveBack;
 }
 
-/** Counts a request that meets a limit, if it gets a refusal of its own. */
+/** Counts a request that meets a limit, for callers that make their own refusal. */
 export function countMetLimit(hub: StoreHub, limit: LimitName): void {
   bufferedCounts(hub).add('limits_refused_total', limit);
 }

@@ -71,8 +71,8 @@ export const SETTINGS = {
   contentQuotaBytes: {
     name: 'CONTENT_QUOTA_BYTES', parse: integer(0, MAX_STORE), default: '2147483648', seeHandbook: 'a-full-account',
     meaning: 'maximum total size of the contents of one account’s sources (2 GiB): posts with the addresses of their ' +
-      'files; beyond it feeds stop, and webhooks and own posts are refused; administrators have no bound; 0 is none ' +
-      'for anybody',
+      'files; beyond it feeds stop, and webhooks and own posts are refused; administrators have no limit; 0 sets no ' +
+      'limit for anybody',
   },
   diskReserveBytes: {
     name: 'DISK_RESERVE_BYTES', parse: integer(0, MAX_STORE), default: null, seeHandbook: 'a-full-disk',

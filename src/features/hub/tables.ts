@@ -2,17 +2,17 @@ import type { SETTINGS } from './settings.ts';
 
 type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
-/** How many rows one account or source may have, or the setting with that number or with the most bytes. */
+/** `most`: rows that one account or source may have, or the setting that limits their rows or bytes. */
 type Counted = { most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends' };
 
-/** Why a table without a number of its own stays small. */
+/** Why a table without such a maximum stays small. */
 type Bounded = { bounded: string };
 
 /**
- * `export`: the part of `GET /api/account/export` that has the rows of a person; null: they are nobody's, secrets, or
- * sums. `leaving`: what deleting an account does to them: `at once` in the request; `steps` by the job; `cascade` with
- * a row of another table; `before`: it must give them away or delete them first; `none`: they are nobody's. `restore`:
- * `kept` as in the backup; `emptied`; or `changed`, where what waited in the backup may have been done since.
+ * `export`: the part of `GET /api/account/export` with a person's rows; null if they are nobody's, secrets or sums.
+ * `leaving`: how the rows go when an account is deleted: `at once` in the request; `steps` by the job; `cascade` with a
+ * row of another table; `before`: the account has to give them away or delete them first; `none`: they are nobody's.
+ * `restore`: `kept` as in the backup; `emptied`; or `changed`, because waiting work may have been done meanwhile.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;
@@ -26,18 +26,18 @@ const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', .
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
 /**
- * Every table of the hub, with its bound. Stores take their numbers from here, and `test/app/tables.test.ts` holds each
- * entry against the schema, the API, the export, an account that leaves and a restored backup.
+ * Every table of the hub, with its limit. Stores take their numbers from here. `test/app/tables.test.ts` compares each
+ * entry with the schema, the API, the export, the deletion of an account and a restored backup.
  */
 export const TABLES = {
   // platform
   counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },
   heartbeats: { bounded: 'one row for each process and daily task', ...NOBODYS, restore: 'emptied' },
   jobs: {
-    bounded: 'one live job and ten dead-lettered ones for each kind and key; those that are done go after a day',
+    bounded: 'one live job and ten dead-lettered ones for each kind and key; done ones are removed after a day',
     ...NOBODYS, restore: 'changed',
   },
-  rate_limits: { bounded: 'a row goes within a minute after it limits nothing any more', ...NOBODYS },
+  rate_limits: { bounded: 'a row that limits nothing any more is removed within a minute', ...NOBODYS },
   schema_migrations: { bounded: 'one row for each migration', ...NOBODYS },
   hub: { bounded: 'one row', ...NOBODYS },
   error_events: { bounded: 'one row for each kind of error of the last 90 days', ...NOBODYS },
@@ -74,7 +74,7 @@ export const TABLES = {
     export: 'sources', leaving: 'before', restore: 'kept',
   },
   source_offers: {
-    bounded: 'ten open ones of one sender; those that have ended go after 90 days',
+    bounded: 'ten open ones for each sender; ended ones are removed after 90 days',
     export: 'offers', leaving: 'at once', restore: 'kept',
   },
   feeds: { bounded: 'one row for each source', ...OF_SOURCE, export: 'sources' },
@@ -99,12 +99,12 @@ export const TABLES = {
     most: 'SOURCES_MAX', of: 'account', then: 'refused',
     export: 'follows', leaving: 'steps', restore: 'kept',
   },
-  folders: { bounded: 'each has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
+  folders: { bounded: 'each holds a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
   read_marks: { most: 20_000, of: 'account', then: 'refused', export: 'readMarks', leaving: 'steps', restore: 'kept' },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
-  stars: { bounded: 'one row for each post that is there', export: 'stars', leaving: 'steps', restore: 'kept' },
+  stars: { bounded: 'one row for each existing post', export: 'stars', leaving: 'steps', restore: 'kept' },
   reading_history: {
-    bounded: 'one row for each post that is there, for READING_HISTORY_RETENTION_DAYS',
+    bounded: 'one row for each existing post, for READING_HISTORY_RETENTION_DAYS',
     export: 'history', leaving: 'steps', restore: 'kept',
   },
   drafts: { most: 10, of: 'account', then: 'the oldest ends', export: 'drafts', leaving: 'steps', restore: 'kept' },
@@ -113,10 +113,10 @@ export const TABLES = {
 
   // operation
   alert_events: { bounded: 'one row for each condition that alerts', ...NOBODYS },
-  alert_deliveries: { bounded: 'one an hour for each alert; they go after 30 days, failed ones after 90', ...NOBODYS },
+  alert_deliveries: { bounded: 'one an hour for each alert, removed after 30 days, failed ones after 90', ...NOBODYS },
   retention_runs: { bounded: 'one row', ...NOBODYS },
   history_figures: { bounded: 'one row for each figure', ...NOBODYS },
-  history: { bounded: '2,018 rows: two days of five minutes and 60 days of an hour', ...NOBODYS },
+  history: { bounded: '2,018 rows: two days by five minutes and 60 days by the hour', ...NOBODYS },
   history_readings: { bounded: 'one row for each reading', ...NOBODYS },
   backup_runs: { bounded: '500 rows for each place, of the last 60 days', ...NOBODYS },
   certificates: { bounded: 'one row for each BASE_URL that the hub has had', ...NOBODYS },

@@ -142,7 +142,7 @@ function removeSome(hub: Hub, id: number, limit: number): number {
   return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
 }
 
-/** Removes up to `limit` rows of an account, or what names it. Returns how many. */
+/** Removes up to `limit` rows of an account, or the mentions of it in others' rows. Returns how many. */
 const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
   drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
   follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),

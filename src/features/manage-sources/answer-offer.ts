@@ -13,7 +13,7 @@ import { changeOwner } from './give-source.ts';
 import { offers, type Offer } from './offer-store.ts';
 import { forgetOffered } from './tell-followers.ts';
 
-/** An open offer. 410 if it has ended, 404 if there was none or the viewer is not concerned. */
+/** An open offer. 410 if it has ended, 404 if it never existed or is not for the viewer to answer. */
 function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): Offer {
   const offer = offers(hub).find(id);
   if (offer && mayAnswer(offer)) return offer;
@@ -26,8 +26,8 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
 }
 
 /**
- * Makes the viewer the owner of a source that was offered to them. 409 or 422 with the limit in the way; the offer then
- * stays open.
+ * Makes the viewer the owner of a source that was offered to them. Throws 409 or 422 if that would exceed a limit; the
+ * offer then stays open.
  */
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
@@ -37,7 +37,7 @@ export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   });
 }
 
-/** Every bound on what an account owns is checked here, before it accepts a source. Administrators are exempt. */
+/** Checks every limit on an account's sources and files before it accepts a source. Administrators are exempt. */
 function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   if (role === 'admin') return;
   const same = source.feedUrl === null ? undefined : sources(hub).idOfFeed(source.feedUrl, id);
@@ -46,12 +46,12 @@ function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   }
   if (sourcesLeft(hub, id) === 0) throw tooManySources(hub);
   if (!fitsContentQuota(hub, source.id, id)) {
-    throw new HttpError(422, 'With the source’s posts you would have more content than one account may have.');
+    throw new HttpError(422, 'The source’s posts do not fit into your space for contents. Delete something first.');
   }
   const bytes = posts(hub).fileBytes(source);
   const missing = bytes - bytesLeft(hub, id);
   if (bytes === 0 || missing <= 0) return;
-  const detail = `You lack the space for the source’s files: it needs ${byteSize(missing)} more.`;
+  const detail = `The source’s files do not fit into your space for files: ${byteSize(missing)} are missing.`;
   throw new HttpError(422, detail, { members: { bytesMissing: missing } });
 }
 

@@ -14,7 +14,7 @@ import { countFollowers, forgetOffered, offersPath, tellFollowers } from './tell
 
 const GIVE_LIMIT: NamedLimit = { name: 'transfers', burst: 60, everyMs: 20 * SECOND };
 
-/** Open offers of one sender. */
+/** Open offers that one sender may have. */
 const OPEN_MAX = 10;
 
 /** A source after a transfer: it has a new owner, or with `offer` it keeps its owner until a member accepts. */
@@ -48,7 +48,7 @@ export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferre
     const followers = countFollowers(hub, source) > 0 ? follows(hub).others(id, source.ownerId) : [];
     const account = followers.values().filter((follower) => !asked.has(follower))
       .map((follower) => accounts(hub).find(follower)).find((found) => found?.disabledAt === null);
-    if (!account) throw new HttpError(409, 'Nobody who follows this source can be asked to take it over.');
+    if (!account) throw new HttpError(409, 'This source has no follower who can be asked to take it over.');
     return { account, toFollower: true };
   });
 }
@@ -66,13 +66,13 @@ async function giveSource(
   return { source: await changeOwner(hub, { sourceId: id, ownerId: account.id, by }, check), offer: null };
 }
 
-/** In a transaction: the source. Throws if the viewer may no longer give it away, or not to the chosen account. */
+/** Call it in a transaction. Returns the source. Throws if the viewer may not give it to the chosen account (now). */
 function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
   if (chosen.id === source.ownerId) throw refused(409, 'This account already owns the source.');
   const account = accounts(hub).find(chosen.id);
   if (account?.role === chosen.role && account.disabledAt === null) return source;
-  throw refused(409, 'This account was changed at this moment. Please try again.');
+  throw refused(409, 'This account has just been changed. Please try again.');
 }
 
 function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver, by: By): Transferred {
@@ -101,7 +101,7 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
 
 type OwnerChange = { sourceId: number; ownerId: number; by: By; offer?: Offer };
 
-/** Gives a source a new owner; both are notified. `check` runs in the transaction and throws if that must not be. */
+/** Gives a source a new owner; both are notified. `check` runs in the transaction and throws to prevent it. */
 export function changeOwner(
   hub: Hub, { sourceId, ownerId, by, offer }: OwnerChange, check: (source: Source) => void,
 ): Promise<Source> {

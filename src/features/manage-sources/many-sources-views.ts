@@ -68,7 +68,7 @@ ${pages(shown)}`;
   return { title: 'Sources', main, bar, section: 'sources' };
 }
 
-/** How much of the quota is used: among one's own sources, and wherever these have stopped. */
+/** How much of the quota is used. Shown above one's own sources; when these have stopped, above any list. */
 function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
   const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
   if (isFull) {

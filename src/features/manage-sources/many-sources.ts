@@ -26,7 +26,7 @@ export type ManagedPage = {
 /** Public sources read at most for `others`. */
 const LOOKED_THROUGH = 1_000;
 
-/** Sources of one owner that are read. Administrators may be given more than SOURCES_MAX. */
+/** The most sources read of one owner. Administrators may own more than SOURCES_MAX. */
 const OWNED_MOST = 10_000;
 
 /** One page of the sources that a member has or could follow. An account has a few thousand at most: all are read. */

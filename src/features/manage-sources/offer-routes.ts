@@ -27,13 +27,13 @@ export function withdrawOfferJson(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-/** An offer as the API answers to its sender. `to` is null if the hub chose a follower. */
+/** An offer as the API shows it to its sender. `to` is null if the hub chose a follower. */
 export function sentOfferJson({ id, sourceId, title, receiverId, receiver, toFollower, expiresAt }: Offer) {
   const to = toFollower ? null : { id: receiverId, displayName: receiver };
   return { id, source: { id: sourceId, title }, to, expiresAt: isoTime(expiresAt) };
 }
 
-/** An offer as the API lists it for one of the two accounts. */
+/** An offer as the API lists it for its sender or its receiver. */
 export function offerJson(offer: Offer, viewerId: number) {
   const isReceived = offer.receiverId === viewerId;
   const { receiverId, receiver, senderId, sender, offeredAt } = offer;

@@ -7,7 +7,7 @@ import { joinSource } from '../sources/source-store.ts';
 export const OFFER_LIFETIME = 14 * DAY;
 /** Received offers are counted up to this number. */
 const OFFERS_COUNTED = 100;
-/** How long a declined or expired offer is remembered, so that a source is handed over to another follower next. */
+/** How long a declined or expired offer is remembered, so that the hub asks another follower next time. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
 
 /** A source that `senderId`, its owner or an administrator, has offered to `receiverId`. Times in unix ms. */
@@ -77,7 +77,7 @@ export const offers = store(({ db, clock }) => {
     /** Open offers that the account has sent or received, by id. */
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectOpen.all({ accountId, after, limit, now: clock() }),
-    /** The same with those that are remembered. */
+    /** All offers that the account has sent or received, also remembered ones, by id. */
     listOf: (accountId: number, after: number, limit: number): Offer[] => selectAll.all({ accountId, after, limit }),
     /** The accounts that the source is offered to, or was in the last 90 days. */
     askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),

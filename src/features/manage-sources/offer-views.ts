@@ -65,7 +65,7 @@ export function offerNotice(offer: Offer, times: Times): Html {
   changes until they accept.</span>${withdrawForm(offer)}</div>`;
 }
 
-/** Tells a member how many sources they are offered; nothing for none. */
+/** A notice of how many sources a member is offered; false for none. */
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
 <a class="button" href="/offers">See offers</a></p>`;

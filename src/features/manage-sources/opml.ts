@@ -90,7 +90,7 @@ function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string 
 const BATCH = 1_000;
 
 /**
- * The feeds of an account as OPML 2.0, written while it is sent: addresses may be 4,096 characters long. Followed
+ * The feeds of an account as OPML 2.0, written while it is sent: its addresses may be 4,096 characters long. Followed
  * sources of other owners get the address of this hub's feed, because the original address may hold a secret.
  */
 export function exportOpml(hub: Hub, accountId: number): Readable {

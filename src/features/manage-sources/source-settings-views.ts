@@ -158,7 +158,7 @@ ${handOverForm(source)}`;
   return { title: 'Make it private?', main, bar: html`<h1>Make it private?</h1>`, section: 'sources' };
 }
 
-/** Page: the form for the new owner of a source. `offer`: the notice of an open one. */
+/** Page: the form that transfers a source. `offer`: the notice of its open offer, if there is one. */
 export function transferPage(source: Source, offer: Html | null, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">

@@ -11,7 +11,7 @@ const HAPPENED = {
   'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
-/** A source has one open offer, so there is hardly more than one notification. */
+/** Notifications removed at once. A source has one open offer, so there is rarely more than one. */
 const FORGOTTEN_AT_ONCE = 100;
 
 /** The path of notifications about a deleted source. Deleting an account finds those with its titles by this path. */

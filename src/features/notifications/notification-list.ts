@@ -20,7 +20,7 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** Page: security and failure first, then news, each with its own pages. */
+/** Page: first security and failures, then news. Each section is paged by itself. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   const asked = sectionIn(req.query);
   const sections = SECTIONS.filter((only) => asked === undefined || only === asked)
@@ -39,7 +39,7 @@ function sectionIn(query: URLSearchParams): Section | undefined {
   return only;
 }
 
-/** A page of all, or of one section. `query` may ask for a section by itself. */
+/** A page of all notifications, or of one section. By default `?only=` chooses. */
 function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
   const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query), only };
   return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>

@@ -3,32 +3,32 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
 /**
- * Kinds of security and failure, each with what it is about. They stand apart from news, and no number of news removes
- * or limits them. Every other kind is news.
+ * Kinds of notifications about security and failures. They are listed before news, and no number of news removes or
+ * limits them. Every other kind is news.
  */
 const URGENT_KINDS: ReadonlySet<string> = new Set([
-  'account', // its role, its password, or what it may do
+  'account', // a link for a new password was made or used
   'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
 ]);
 
-/** Notifications kept for each account: so many of security and failure, and so many news. */
+/** Notifications kept for each account: this many about security and failures, and as many news. */
 const NOTIFICATIONS_KEPT = TABLES.notifications.most;
 
-/** News that one sender causes at one receiver within an hour. The last of them stands for all that follow. */
+/** News that one sender may cause for one receiver within an hour. The last one stands for all that follow. */
 export const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
-/** A message to an account. `path`: the hub's page about it; `senderId`: the account whose act it tells of. */
+/** A message to an account. `path`: the hub's page about it; `senderId`: the account that caused it. */
 type NewNotification = { accountId: number; kind: string; title: string; path: string; senderId?: number | null };
 export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   id: number;
-  count: number; // of like ones that it stands for
-  urgent: number; // 1: of security or failure
-  createdAt: number; // unix ms; of the latest of them
+  count: number; // how many equal ones it stands for
+  urgent: number; // 1: about security or a failure
+  createdAt: number; // unix ms; of the latest of these
   readAt: number | null;
 };
 
-/** `only`: those of security and failure, or news. */
+/** `only`: `urgent` are those about security and failures. */
 type NotificationQuery = {
   accountId: number; unreadOnly: boolean; only?: 'urgent' | 'news' | undefined; after: number; limit: number;
 };
@@ -81,7 +81,7 @@ export const notifications = store(({ db, clock }) => {
   const countBefore = db.prepare<[number], { n: number }>('count old notifications',
     'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
-  /** Writes a row. With `like` it takes the place of that one, at the top of the list. */
+  /** Writes a row at the top of the list, in place of `like` if that is given. */
   function write(row: Row, like?: LikeRow): void {
     const urgent = URGENT_KINDS.has(row.kind) ? 1 : 0;
     if (like) remove.run(like.id);
@@ -94,7 +94,7 @@ export const notifications = store(({ db, clock }) => {
     return countRecent.get(senderId, accountId, clock() - HOUR)?.n ?? 0;
   }
 
-  /** Adds a row that is like no unread one. */
+  /** Adds a row that equals no unread one. */
   function addNew(row: Row): void {
     const recent = recentOf(row);
     if (recent < NEWS_AN_HOUR - 1) return write(row);
@@ -105,8 +105,8 @@ export const notifications = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds one, in the caller's transaction. Unread ones with the same text about the same page become one, with a
-     * count. News beyond NEWS_AN_HOUR of one sender become one as well, or nothing if that was read meanwhile.
+     * Adds a notification, in the caller's transaction. Unread ones with the same text and page become one with a
+     * count. News of one sender beyond NEWS_AN_HOUR become one as well; once that is read, further ones are dropped.
      */
     add(notification: NewNotification): void {
       const row = { senderId: null, ...notification, posts: null };
@@ -115,7 +115,7 @@ export const notifications = store(({ db, clock }) => {
       else addNew(row);
     },
 
-    /** The same for new posts of a source: one notification for all that the account has not read. */
+    /** Adds one for new posts of a source. If an earlier one is unread, they become one with the sum of the posts. */
     addPosts(notification: Omit<NewNotification, 'title'>, added: number, title: (posts: number) => string): void {
       const row = { senderId: null, ...notification, posts: added, title: title(added) };
       const like = selectLike.get(row);
@@ -135,13 +135,13 @@ export const notifications = store(({ db, clock }) => {
       readUpTo.run(clock(), accountId, newestId, limit).changes,
     /** How many are unread, counted up to `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
-    /** Removes up to `limit` of an account. Returns how many. */
+    /** Removes up to `limit` notifications of an account. Returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
     /** Removes the sender's id from up to `limit` notifications of others. Returns how many. */
     forgetSender: (senderId: number, limit: number): number => forgetSender.run(senderId, limit).changes,
-    /** Removes up to `limit` of all accounts that lead to this page. Returns how many. */
+    /** Removes up to `limit` notifications that link to this page, of all accounts. Returns how many. */
     removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
-    /** Removes up to `limit` older than that (unix ms), oldest first. Returns how many. */
+    /** Removes up to `limit` that are older than `before` (unix ms), oldest first. Returns how many. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };

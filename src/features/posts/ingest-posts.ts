@@ -67,7 +67,7 @@ export async function inTurn<Result>(
 ): Promise<Result> {
   if (length <= STEP) return work();
   const result = await slots(hub)(work, accountOf());
-  await ownTurn(); // only now: others wait for the slot
+  await ownTurn(); // after freeing the slot, for which other texts wait
   return result;
 }
 

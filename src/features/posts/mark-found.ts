@@ -13,7 +13,7 @@ type Unit = Span & { term: string };
 /** Units that stand one after another. `mayGoOn`: the last one may be the beginning of a word. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
-/** What a search looks for. */
+/** The terms of a search. */
 export type Found = { wanted: Wanted[] };
 
 /** Units of one phrase: bounds how often a character of a text is compared. */

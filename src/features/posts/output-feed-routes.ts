@@ -17,7 +17,7 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
-/** Bytes of contents in a feed. Posts that do not fit have their summary and a link. */
+/** Bytes of contents in a feed. Posts that do not fit appear with their summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
 export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {

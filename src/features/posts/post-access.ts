@@ -15,7 +15,7 @@ export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean 
   return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
 }
 
-/** What decides who may see the post; 404 if the viewer may not. */
+/** The facts that decide who may see the post. 404 if the viewer may not. */
 export function requireVisible(hub: StoreHub, id: number, viewer: Viewer | null): PostAccess {
   const post = posts(hub).accessOf(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');

@@ -74,7 +74,7 @@ export type WholePost = Post & WholeColumns & { attachments: Attachment[] };
 /** For a post beyond those that an answer holds whole. */
 const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
-/** What decides who may see a post and its files. */
+/** The facts that decide who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
 export type PostQuery = {
@@ -189,13 +189,13 @@ export const posts = store((hub) => {
     /** Whether the post exists, visible to the viewer or not. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
-    /** Public posts and the viewer's own. With `sourceId` all of that source: the caller checks that it is visible. */
+    /** Public posts and the viewer's own. With `sourceId` all posts of it: the caller checks that it is visible. */
     newest,
     /** Bytes of all files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
-    /** Whether the source has a post of that publisher's id. */
+    /** Whether the source has a post with that id of its publisher. */
     has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
     /** Whether nothing is to be stored: the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {

@@ -68,7 +68,7 @@ export function searchWords(typed: string, ownerId?: number): string | undefined
   return excluded === '' ? wanted : `(${wanted}) NOT (${excluded})`;
 }
 
-/** Words that stand together. `mayGoOn`: the last one may be the beginning of a longer word. */
+/** A phrase: words that must stand together. `mayGoOn`: the last one may be the beginning of a longer word. */
 type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
 
 /**

@@ -23,7 +23,7 @@ type PostInList = {
   view: View;
   /** The name of the list. */
   name: string;
-  /** How many posts are left in it, as text; empty for none. */
+  /** How many posts the list still has, as text; empty if it has none. */
   count: string;
   cursor: string | null;
   /** The newest arrival when the page was made. */

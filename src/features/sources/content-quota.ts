@@ -5,21 +5,21 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { contentUsage, type ContentUsage } from './content-usage-store.ts';
 
-/** Why a feed has stopped, for those who manage it. Feeds with this reason go on by themselves. */
-export const NO_ROOM_FOR_CONTENT = 'The contents of its owner’s sources take as much space as one account may have. ' +
-  'Delete posts or sources: it then goes on by itself.';
+/** Tells a feed's managers why it has stopped. Feeds with this reason continue by themselves when there is room. */
+export const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
+  'Delete posts or sources: the feed then continues by itself.';
 
-/** Feeds go on once the contents take less than this part of the quota, so that they do not stop again at once. */
+/** Feeds continue once the contents take less than this part of the quota, so that they do not stop again at once. */
 const GOES_ON_BELOW = 0.99;
 
-/** Whether the contents of the account's sources have reached CONTENT_QUOTA_BYTES. Administrators have no bound. */
+/** Whether the contents of the account's sources have reached CONTENT_QUOTA_BYTES. Administrators have no limit. */
 export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 1): boolean {
   const quota = hub.config.contentQuotaBytes;
   if (!usage || quota === 0 || usage.bytes < quota * part) return false;
   return accounts(hub).find(usage.accountId)?.role === 'member';
 }
 
-/** What the contents of an account's sources take, and may take; `quota` is null if there is no bound. */
+/** Bytes of the contents of an account's sources, and how many are allowed; `quota` is null if there is no limit. */
 export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
 
 export function contentRoom(hub: Hub, accountId: number): ContentRoom {
@@ -29,18 +29,18 @@ export function contentRoom(hub: Hub, accountId: number): ContentRoom {
   return { bytes: usage?.bytes ?? 0, quota, isFull: isContentFull(hub, usage) };
 }
 
-/** Whether the source may take no more content: its owner's sources are full. */
+/** Whether the source may store no more content, because its owner's quota is used up. */
 export function isSourceFull(hub: Hub, sourceId: number): boolean {
   return isContentFull(hub, contentUsage(hub).ofOwner(sourceId));
 }
 
-/** Whether the source's contents fit into the account's quota beside those that are there. */
+/** Whether the account's quota has room for the contents of this source as well. */
 export function fitsContentQuota(hub: Hub, sourceId: number, accountId: number): boolean {
   const usage = contentUsage(hub).of(accountId);
   return !usage || !isContentFull(hub, { ...usage, bytes: usage.bytes + contentUsage(hub).ofSource(sourceId) });
 }
 
-/** Throws 507 if the source may take no more content. */
+/** Throws 507 if the source may store no more content. */
 export function requireContentRoom(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw contentFull(hub);
 }
@@ -48,11 +48,11 @@ export function requireContentRoom(hub: Hub, sourceId: number): void {
 /** Counts a request that met the quota, and returns its refusal. */
 export function contentFull(hub: Hub): HttpError {
   const taken = byteSize(hub.config.contentQuotaBytes);
-  return metLimit(hub, 'content-quota', 0, `The contents of this account’s sources take ${taken}, as much as it may ` +
-    'have. Nothing was stored. Delete posts or sources first.');
+  return metLimit(hub, 'content-quota', 0, `This account’s sources have reached the limit of ${taken} for contents. ` +
+    'Nothing was stored. Delete posts or sources first.');
 }
 
-/** Scheduled task: notifies owners whose sources are full, once, and lets feeds go on when there is room again. */
+/** Scheduled task: notifies each owner once when their sources are full, and restarts feeds when there is room. */
 export function watchContentQuotas(hub: Hub): void {
   for (const usage of contentUsage(hub).large(hub.config.contentQuotaBytes || Number.MAX_SAFE_INTEGER)) {
     if (usage.fullSince === null && isContentFull(hub, usage)) stop(hub, usage);
@@ -65,7 +65,7 @@ function stop(hub: Hub, { accountId }: ContentUsage): void {
   notifications(hub).add({
     accountId,
     kind: 'content-quota',
-    title: `Your sources take ${byteSize(hub.config.contentQuotaBytes)}, as much as you may have: they store nothing ` +
+    title: `Your sources have reached the limit of ${byteSize(hub.config.contentQuotaBytes)}: they store nothing ` +
       'more until you delete posts or sources',
     path: '/sources?show=mine',
   });

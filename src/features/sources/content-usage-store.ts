@@ -1,9 +1,9 @@
 import { store } from '../hub/hub.ts';
 
-/** Bytes of the contents of an account's sources; `fullSince`: since when they have stopped (unix ms), or null. */
+/** Bytes of the contents of an account's sources. `fullSince`: when the quota stopped them (unix ms), or null. */
 export type ContentUsage = { accountId: number; bytes: number; fullSince: number | null };
 
-/** Kept by triggers (migration 0019): what posts, their files, tombstones and remembered events take. */
+/** Bytes of posts, their files, tombstones and remembered events. Triggers keep them up to date (migration 0019). */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
   const select = db.prepare<[number], ContentUsage>('content usage of account',
@@ -33,12 +33,12 @@ export const contentUsage = store(({ db, clock }) => {
     /** Bytes by account. */
     among: (accountIds: number[]): Map<number, number> =>
       new Map(selectAmong.all(JSON.stringify(accountIds)).map(({ accountId, bytes }) => [accountId, bytes])),
-    /** Accounts with at least so many bytes, and those that were full at the last look. */
+    /** Accounts with at least so many bytes, and those that were full at the last check. */
     large: (bytes: number): ContentUsage[] => selectLarge.all(bytes),
-    /** How many accounts are full, and since when the first of them is. */
+    /** How many accounts are full, and when the first of them became full. */
     full: (): { n: number; since: number | null } => selectFull.get() ?? { n: 0, since: null },
     setFull: (accountId: number, isFull: boolean): void => void setFull.run(isFull ? clock() : null, accountId),
-    /** Makes the account's feeds due that have stopped for this reason. */
+    /** Makes the feeds of the account due that have stopped for this reason. */
     hurry: (accountId: number, reason: string): void => void hurry.run({ accountId, reason, now: clock() }),
   };
 });

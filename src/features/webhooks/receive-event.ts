@@ -126,7 +126,7 @@ const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND 
 
 /**
  * A verified event. `apply` writes it in the transaction; null if there is nothing to write. Its result is added to
- * `delivered`. `makesRoom`: it deletes a post, which is accepted although the owner's sources are full.
+ * `delivered`. `makesRoom`: the event deletes a post, so it is accepted even if the owner's sources are full.
  */
 type Acceptance = AcceptedEvent & {
   delivered: Partial<SourceRun>;

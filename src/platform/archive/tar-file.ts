@@ -49,7 +49,7 @@ const MAX_PAX = 64 * 1_024; // bytes of extended records for one member
 const MAX_FILLING = 1_024 * 1_024; // zero bytes after the end: tar fills up its last record
 const KINDS = new Map<string, TarKind>([['0', 'file'], ['\0', 'file'], ['5', 'folder']]);
 
-/** Yields how many bytes it takes next at most, and is given some of them; none at the end of the archive. */
+/** Yields how many bytes it accepts next. Receives up to that many, or none at the end of the archive. */
 type Parsing<Result> = Generator<number, Result, Buffer>;
 
 /**

@@ -7,7 +7,7 @@ import { codeOf } from '../error-code.ts';
 const WRITTEN_THROUGH = constants.O_WRONLY | constants.O_DSYNC;
 const MODE = 0o600;
 
-/** Bytes per write: a socket's chunk. One that goes through to the disk takes as long with eight times as many. */
+/** Bytes per write: as many as a socket's chunk. Eight times as many would take as long to reach the disk. */
 const BATCH = 64 * 1024;
 const BATCH_THROUGH = 512 * 1024;
 

@@ -48,7 +48,7 @@ type AnswerRequest = {
    * also after an error in a handler, a page or a header.
    */
   answer(exchange: Exchange): Promise<number>;
-  /** Answers with an error instead, as shortly as possible, and ends the connection. */
+  /** Answers with an error without calling the handler, and ends the connection. */
   refuse(exchange: Exchange, error: unknown): Promise<number>;
 };
 
@@ -89,7 +89,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     }
   }
 
-  /** KeptExchange at once, so that nobody makes the same answer meanwhile, and then again with its compressed form. */
+  /** Caches the answer at once, so that no other request makes it again, and once more when it is compressed. */
   async function sendKeeping(
     { req, res, id, path, search, route }: KeptExchange, reply: RenderedReply, asOf: number,
   ): Promise<number> {
@@ -125,7 +125,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     if (res.headersSent) res.destroy();
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
-    res.statusMessage = ''; // of what could not be sent
+    res.statusMessage = ''; // it may be that of the answer that could not be sent
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
@@ -158,7 +158,7 @@ async function renderReply(
   const { status, headers, body } = reply;
   const { viewer } = exchange;
   if (body === null || !isPage(body)) {
-    const isText = typeof body === 'string'; // made bytes: a text that waits to be compressed is collected as old
+    const isText = typeof body === 'string'; // as bytes: strings kept during compression would become old garbage
     return withCaching({ ...reply, body: isText ? Buffer.from(body) : body, isText }, exchange);
   }
   const policy = viewer && { 'content-security-policy': memberPolicy };

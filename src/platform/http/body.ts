@@ -14,7 +14,7 @@ const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // from a client that is not signed in
 
-/** Bytes of JSON that take about a millisecond to parse. Longer ones have a turn of their own. */
+/** Bytes of JSON that take about a millisecond to parse. Longer JSON is parsed in a turn of its own. */
 const LONG = 64 * 1024;
 
 /** A body in memory must arrive within this time; files have the server's own, longer limit. */
@@ -37,7 +37,7 @@ const MEMORY_OF_ONE = 16 * 1024 * 1024;
 /** Memory overhead in bytes of each piece of a body. */
 const PIECE = 256;
 
-/** The memory budget for all bodies. `who` sent the request: an account, or a network and the larger ones around it. */
+/** The memory budget for all bodies. `who`: the request's account, or its network and the larger ones around it. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
   const ofOne = new Map<string, number>();
   let ofAll = 0;
@@ -130,7 +130,7 @@ function gather(
   return stop;
 }
 
-/** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 for what is no JSON object. */
+/** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 if it is no JSON object. */
 export async function readJson(request: WithBody, limit = limitFor(request, JSON_LIMIT)): Promise<JsonObject> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
@@ -153,7 +153,7 @@ export async function readForm(
   return Object.fromEntries(await readFields(request, limit));
 }
 
-/** The same with all values of fields that are there more than once. */
+/** The fields of an HTML form, with all values of repeated fields. */
 export async function readFields(
   request: WithBody, limit = limitFor(request, FORM_LIMIT),
 ): Promise<URLSearchParams> {
@@ -188,7 +188,7 @@ function tooLong(limit: number): string {
   return `The body may have at most ${limit} bytes.`;
 }
 
-/** A body may come in so many pieces of any size. Beyond that, pieces need this average size. */
+/** The first pieces of a body may have any size. A body of more pieces needs this average size. */
 const FREE_PIECES = 256;
 const MIN_AVERAGE_BYTES = 32;
 

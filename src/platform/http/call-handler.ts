@@ -15,13 +15,13 @@ export type Exchange = {
   readonly id: string;
   readonly path: string;
   /** Empty, or from the question mark on. */
-  search: string; // of an anonymous read only what a cached route knows
+  search: string; // in an anonymous read, only the parameters that a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
   answered: () => void; // called once the answer is counted: the client's next request may begin
 };
 
-/** A request that just came. Its target may name the host too, as proxies are asked (RFC 9112 §3.2.2). */
+/** A request that just came. Its target may name the host too, as in requests to proxies (RFC 9112 §3.2.2). */
 export function openExchange(req: IncomingMessage, res: ServerResponse, id: string): Exchange {
   const url = req.url ?? '/';
   const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
@@ -73,7 +73,7 @@ export type CallHandlerOptions = {
    * again when the body has arrived.
    */
   admitWrite(route: Route, viewer: Viewer | null): void;
-  /** The share of one account, or of a network and the larger ones around it, in the memory for bodies. */
+  /** A request's share of the memory for bodies. `who`: its account, or its network and the larger ones around it. */
   bodyMemory(who: readonly string[]): BodyShare;
   untaken: UntakenAnswers<Exchange>;
 };

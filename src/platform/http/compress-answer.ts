@@ -10,7 +10,7 @@ const compress = promisify(gzip);
 const SHORTEST = 1024;
 const LONGEST = 1024 * 1024;
 
-/** Each takes 256 KiB, and in turn a thread of the pool, which also serves files. One more goes out as it is. */
+/** Each takes 256 KiB and a thread of the pool, which also serves files. Beyond that, answers stay uncompressed. */
 const AT_ONCE = 32;
 
 const TEXT = /^(?:text\/[a-z-]+|application\/(?:json|xml)|(?:application|image)\/[a-z0-9.-]+\+(?:json|xml))$/;
@@ -24,7 +24,7 @@ export function isCompressible(headers: ReplyHeaders, body: Buffer): boolean {
   return isText && body.length >= SHORTEST && body.length <= LONGEST && headers['content-encoding'] === undefined;
 }
 
-/** The answer with its compressed form beside it; as it was where many others are under way, or nothing is gained. */
+/** Adds the compressed form to an answer. Returns it unchanged if too many are in progress, or nothing is gained. */
 export async function withCompressed(response: CachedResponse): Promise<CachedResponse> {
   if (!response.isCompressible || underWay >= AT_ONCE) return response;
   underWay++;

@@ -5,18 +5,18 @@ import type { MetLimit } from './body.ts';
 import { clientAddress, networksOf } from './call-handler.ts';
 import type { HttpError } from './reply.ts';
 
-/** Connections at once: in all, and of an IPv4 address or IPv6 /64. A /56 may have twice as many, a /48 four times. */
+/** Open connections: in all, and from an IPv4 address or IPv6 /64. A /56 may have twice as many, a /48 four times. */
 const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 
-/** More from this machine, which serve nothing but monitoring: `scripts/healthcheck.sh` always gets in. */
+/** Further connections from this machine, only for monitoring, so that `scripts/healthcheck.sh` always gets in. */
 const FOR_MONITORING = 50;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
 /**
- * Refuses connections over the limits. If all places are taken, the oldest idle connection of the network that holds
- * most goes first. `proxies` and this machine may hold as many as they like. Returns a function that tells whether a
- * connection is one of those for monitoring.
+ * Refuses connections over the limits. If all places are taken, it first closes the oldest idle connection of the
+ * network that holds most. `proxies` and this machine have no limit of their own. Returns a function that tells whether
+ * a connection is one of those for monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,
@@ -45,7 +45,7 @@ export function limitConnections(
     return held.get(network ?? '') ?? 0;
   }
 
-  /** Of pipelined requests the last is answered last. */
+  /** Checks the last answer only: pipelined requests are answered in order. */
   function isIdle(socket: Socket): boolean {
     const answer = lastAnswers.get(socket);
     return answer === undefined || answer.writableFinished || answer.destroyed;

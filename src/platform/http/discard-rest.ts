@@ -13,7 +13,7 @@ const TURN_MS = 250;
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
-/** `take` counts and forgets what comes. */
+/** `take` counts the bytes that come and drops them. */
 type Rest = { req: IncomingMessage; take(chunk: Buffer): void };
 
 const waiting = new Set<Rest>();
@@ -40,7 +40,7 @@ export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   const rest = { req, take };
   const onOver = (): void => {
     req.off('end', onOver);
-    socket.off('close', onOver); // of a request that breaks off after its answer nothing else tells
+    socket.off('close', onOver); // nothing else reports a request that breaks off after its answer
     waiting.delete(rest);
     discarding.delete(rest);
     discardInTurn();

@@ -28,7 +28,7 @@ function markupOf(hole: Hole): string {
   return typeof hole === 'number' ? String(hole) : '';
 }
 
-/** A long text between two tags, never in an attribute: there a quotation mark takes one byte and not six. */
+/** A long text between two tags, never in an attribute. Its quotation marks take one byte instead of six. */
 export function contentText(text = ''): Html {
   return new Html(escapeText(text));
 }

@@ -33,7 +33,7 @@ const STROKES = {
 
 export type IconName = keyof typeof STROKES;
 
-/** A drawing that says nothing by itself: its button or link has a name. */
+/** A decorative drawing: its button or link has the name. */
 export function icon(name: IconName): Html {
   return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d="${STROKES[name]}"/></svg>`;
 }

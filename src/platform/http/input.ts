@@ -210,7 +210,7 @@ export function localPath(path: string | null | undefined): string {
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-/** Items of a list where the query names no other number. */
+/** Items per page if the query names no number. */
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 
@@ -224,7 +224,7 @@ export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): nu
   return Number(value);
 }
 
-/** `?cursor=`: what `cursorOf` made of so many integers, undefined when absent. Clients must not look inside. */
+/** `?cursor=`: the integers that `cursorOf` has encoded, undefined when absent. Clients must not look inside. */
 export function readCursor(query: URLSearchParams, parts: number): number[] | undefined {
   const value = query.get('cursor');
   if (value === null || value === '') return undefined;
@@ -242,7 +242,7 @@ export function cursorOf(...numbers: number[]): string {
 
 type ListPage<Row> = { items: Row[]; next: string | null };
 
-/** One page of a list: of `limit + 1` rows the last one only tells that there are more. */
+/** One page of a list. The last of `limit + 1` rows only tells that there are more. */
 export function pageOf<Row>(rows: Row[], limit: number, cursor: (last: Row) => string): ListPage<Row> {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
@@ -257,7 +257,7 @@ export function readAfter<Key extends PropertyKey>(
   return cursor && Object.fromEntries(key.map((name, index) => [name, cursor[index]])) as Record<Key, number>;
 }
 
-/** The page that `?cursor=&limit=` ask for, of what `select` reads: up to `limit` rows after one with those keys. */
+/** The page for `?cursor=&limit=`. `select` reads up to `limit` rows after the row with those keys. */
 export function readPage<Row, Key extends keyof Row>(
   query: URLSearchParams, key: readonly Key[],
   select: (after: Record<Key, number> | undefined, limit: number) => Row[], limit = readLimit(query),

@@ -1,6 +1,6 @@
 import { HttpError } from './reply.ts';
 
-/** How deep lists and objects may nest, and how many values a text may have: no request of the hub comes near. */
+/** Maximum depth of nested lists and objects, and of values in a text. Requests to the hub need far less. */
 const MAX_DEPTH = 64;
 const MAX_VALUES = 20_000;
 
@@ -10,8 +10,8 @@ const [QUOTE, COMMA, OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT
   Array.from('",[\\]{}', (sign) => sign.charCodeAt(0));
 
 /**
- * Parses JSON in UTF-8. Throws 400 for anything else, and for more depth or values than a request needs: JSON.parse
- * would take 150 ms in one go for 2.5 MB of brackets.
+ * Parses JSON in UTF-8. Throws 400 for anything else, and for too deep nesting or too many values: for 2.5 MB of
+ * brackets JSON.parse would block the event loop for 150 ms.
  */
 export function parseJson(body: Buffer): unknown {
   requireModest(body);

@@ -54,7 +54,7 @@ export function text(body: string, contentType: string, headers: ReplyHeaders = 
   return { status: 200, headers: { 'content-type': contentType, ...headers }, body };
 }
 
-/** 204: done, and there is nothing to say about it. */
+/** 204: done, without a body. */
 export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers, body: null };
 }
@@ -85,7 +85,7 @@ export class HttpError extends Error {
   }
 }
 
-/** 404 for a thing that does not exist or that the caller must not learn of; `what` is a noun. */
+/** 404 for a thing that does not exist, or that the caller must not learn of. `what`: a noun for it. */
 export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
@@ -126,7 +126,7 @@ export function inChunks(pieces: Iterable<string>): Readable {
   return Readable.from(chunksOf(pieces, AsyncLocalStorage.bind(nextTurn)));
 }
 
-/** `pause` is bound to the request: a socket that takes more bytes knows no request. */
+/** `pause` is bound to its request, because the socket's events that resume the stream belong to none. */
 async function* chunksOf(pieces: Iterable<string>, pause: () => Promise<void>): AsyncGenerator<string> {
   let chunk = '';
   for (const piece of pieces) {
@@ -134,7 +134,7 @@ async function* chunksOf(pieces: Iterable<string>, pause: () => Promise<void>): 
     if (chunk.length < CHUNK) continue;
     yield chunk;
     chunk = '';
-    await pause(); // else a stream goes on for as long as the socket takes what it is given
+    await pause(); // else a fast socket would keep the stream running without a pause
   }
   if (chunk) yield chunk;
 }

@@ -51,7 +51,7 @@ type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 type RouteOptions = {
   /**
    * An anonymous GET depends only on its path, these parameters and the published content: it is cached until that
-   * changes. Other parameters are dropped, so that they make no answer of their own.
+   * changes. Other parameters are dropped, so that they do not fill the cache with equal answers.
    */
   cached?: readonly string[];
   /** The handler checks a bearer token that is none of the hub's API tokens. Its viewer is always nobody. */
@@ -102,7 +102,7 @@ export function route<A extends Access>(
   return { method, path, access, summary, ...own, cached: cached ?? null, checksBearer, anyHost, usesReserve: repairs };
 }
 
-/** A query with those of its parameters that a cached route knows, in the route's order; `search` for other routes. */
+/** Reduces a query to the parameters that a cached route knows, in its order. Other routes keep the whole query. */
 export function knownSearch(found: Match, search: string): string {
   const known = found && 'route' in found ? found.route.cached : null;
   if (!known || search === '') return search;

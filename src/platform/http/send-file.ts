@@ -30,7 +30,7 @@ export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<v
   }
 }
 
-/** Also for an answer that has no body after all. */
+/** Closes the file of an answer, also of one that is sent without its body. */
 export function closeFile({ fd }: FileSlice): Promise<void> {
   return closeFd(fd);
 }

@@ -41,13 +41,13 @@ type OwnParts = 'match' | 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemor
 
 export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   routes: Route[];
-  /** `sha256-…` of the one script on pages for members, which have it in their `integrity` too; no other runs. */
+  /** `sha256-…` of the only script that pages may run: it is on members' pages, with this hash as `integrity`. */
   scriptHash: string;
   log: Log;
   metLimit: MetLimit;
-  /** The account of a request by its session or token, undefined without a valid one. Cheap: called for each. */
+  /** The account of a request's session or token; undefined without a valid one. It has to be cheap. */
   accountOf(req: IncomingMessage): number | undefined;
-  /** Throws HttpError if a client asks too often for what skips the queues: routes marked `anyHost`. */
+  /** Throws HttpError if a client sends too many requests to routes that skip the queues (those marked `anyHost`). */
   admitUrgent(req: IncomingMessage): void;
   /** Called with how long a request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
@@ -56,7 +56,7 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   /** Called with errors that are bugs of the hub. */
   onError(error: unknown): void;
   idleMs?: number;
-  /** Measures turns, in ms. */
+  /** A steady clock in ms, which measures turns. */
   now?: () => number;
 };
 
@@ -82,7 +82,7 @@ export function createHubServer(options: ServerOptions): Server {
   const loggedPath = hidingSecrets(routes);
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    if (ending.has(req.socket)) return; // sent after a request that was refused
+    if (ending.has(req.socket)) return; // pipelined after a request that was refused
     const started = now();
     const exchange = openExchange(req, res, nextId());
     const { path, search } = exchange;
@@ -90,7 +90,7 @@ export function createHubServer(options: ServerOptions): Server {
     const client = groups(req, started);
     const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
     if (kept !== undefined) finish(exchange, kept, started);
-    // The last line names the request itself, so it is written outside of the context.
+    // The log line of `finish` has the request id itself, so it is written outside of this context.
     else void withLogContext({ requestId: exchange.id }, () => begin(exchange, client))
       .then((status) => finish(exchange, status, started));
     turns.charge(client, now() - started);
@@ -104,7 +104,7 @@ export function createHubServer(options: ServerOptions): Server {
     return end(exchange, options.metLimit('connections', 10, 'Too many connections are open.'));
   }
 
-  /** Health and metrics skip the queues, as long as a client does not ask too often. */
+  /** Health and metrics skip the queues, unless the client sends too many such requests. */
   function answerUrgent(exchange: Exchange, client: ClientGroups): Promise<number> {
     try {
       options.admitUrgent(exchange.req);
@@ -115,8 +115,8 @@ export function createHubServer(options: ServerOptions): Server {
   }
 
   /**
-   * Drops requests whose client has disconnected, also complete writes: after a disconnect a client must check anyway
-   * whether its write happened.
+   * Waits for a turn, then answers. Drops the request if its client has disconnected, even a complete write: after a
+   * disconnect a client has to check anyway whether its write happened.
    */
   async function inTurn(exchange: Exchange, client: ClientGroups, answer: AnswerExchange): Promise<number> {
     const ticket = turns.ticket(client);
@@ -132,7 +132,7 @@ export function createHubServer(options: ServerOptions): Server {
     return sendKept(exchange) ?? withTicket(ticket, () => answer(exchange));
   }
 
-  /** Refuses a request and ends its connection: what the client has sent after it is not answered. */
+  /** Refuses a request and ends its connection. Requests that were pipelined after it get no answer. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);
@@ -183,10 +183,10 @@ export function createHubServer(options: ServerOptions): Server {
   return server;
 }
 
-/** A request's client is looked up again after this time, though nothing has changed on its connection. */
+/** How long a connection's client is remembered while its requests carry the same credentials. */
 const CLIENT_KNOWN = 10 * SECOND;
 
-/** Tells the groups of a request's client. Remembers those of the last request of each connection. */
+/** Returns a function that finds the groups of a request's client. It remembers the last result per connection. */
 function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
   const last = new WeakMap<Duplex, { shown: string; at: number; groups: ClientGroups }>();
 
@@ -204,7 +204,7 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
     return groups;
   };
 
-  /** A database that cannot be read is reported when the request is answered. */
+  /** Ignores a database that cannot be read: answering the request reports it. */
   function accountIfReadable(req: IncomingMessage): number | undefined {
     try {
       return accountOf(req);
@@ -214,7 +214,7 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
   }
 }
 
-/** Sends an answer without a body and ends the connection. */
+/** The text of an answer that has no body and ends the connection. */
 function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
   const fields = Object.entries({ ...headers, connection: 'close', 'content-length': '0' });
   return [`HTTP/1.1 ${statusLine}`, ...fields.map(([name, value]) => `${name}: ${String(value)}`), '', ''].join('\r\n');
@@ -223,7 +223,7 @@ function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
 /** Graceful shutdown: accepts no more connections, and cuts requests that are unanswered after `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const sweep = setInterval(() => server.closeIdleConnections(), 50); // kept alive by clients that have their answer
+  const sweep = setInterval(() => server.closeIdleConnections(), 50); // those kept alive after their answer
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearInterval(sweep);
@@ -266,13 +266,13 @@ function createClientErrorHandler(headers: Record<string, string>) {
   return { refuse, expect: (answer: ServerResponse): void => void lastExpected.set(answer.req.socket, answer) };
 }
 
-/** Ends the connection; one that the client does not close too is cut a second later. */
+/** Ends the connection, and destroys it a second later if the client has not closed it too. */
 function endSoon(socket: Duplex, farewell?: string): void {
   socket.end(farewell);
   setTimeout(() => socket.destroy(), SECOND).unref();
 }
 
-/** Whether a broken request can still be refused in order: earlier requests are answered, and it is not. */
+/** Whether a refusal would go out in order: all earlier requests have been answered, and this one has not. */
 function isItsTurn(answer: ServerResponse, socket: Duplex): boolean {
   return answer.socket === socket && !answer.headersSent;
 }

@@ -9,19 +9,19 @@ const OF_ALL = 96 * 1024 * 1024;
 const WAITING_OF_ONE = 100;
 const WAITING_OF_ALL = 1_000;
 
-/** Bytes that a streamed answer counts for: the longest piece of one, such as a post in an export, is about so long. */
+/** Bytes that a streamed answer counts for: about its longest possible piece, such as a post in an export. */
 export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
 /** `Asked` is a request with its answer. */
 export type UntakenAnswers<Asked> = {
-  /** Counts an answer until it is taken: `bytes`, or what the system has left of one that was just written. */
+  /** Counts an answer until the system has taken all of it. Default of `bytes`: what it has not taken yet. */
   note(asked: Asked, bytes?: number): void;
   /** Whether the client of a request has to wait for its answer. */
   isFull(asked: Asked): boolean;
   /**
    * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many wait. A
-   * client that does not read is cut after the server's idle time, so that nothing waits for ever. The result lets the
-   * client's next request begin: call it when this one has begun.
+   * client that does not read is cut after the server's idle time, so that nothing waits for ever. Call the result when
+   * this request has begun: it lets the client's next one begin.
    */
   room(asked: Asked): Promise<() => void>;
 };
@@ -111,7 +111,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   return {
     note,
     isFull(asked) {
-      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // nearly always: nobody has to be named
+      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // nearly always, without finding the client
       const who = clientOf(asked);
       return isOver(who) || waiting.has(who);
     },

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import type { JobColumns } from './take-turns.ts';
 
-/** Dead-lettered jobs kept for each kind and key: a source that fails for years has no more. */
+/** Dead-lettered jobs kept for each kind and key, even of a source that fails for years. */
 const KEPT = 10;
 
 /** A function that discards the oldest dead letters beyond KEPT of a job's key, in the caller's transaction. */

@@ -44,8 +44,8 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   /**
-   * Within a transaction, ends as many jobs, from the first on, as keep it short. Each end is a savepoint; a full disk
-   * fails the whole batch.
+   * Within a transaction, ends jobs in their order until it has taken long enough. Each job ends in a savepoint of its
+   * own, so that one can fail alone; a full disk fails the whole batch.
    */
   function untilLong<Ended, Result>(ended: Ended[], end: (one: Ended) => Result): (Result | Error)[] {
     const started = performance.now();

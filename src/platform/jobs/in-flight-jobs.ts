@@ -125,7 +125,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     /** As `settle`, but errors are logged and not thrown. */
     trySettle: (): void => loggingErrors(settle),
 
-    /** Stores what has ended and releases the rest. If the disk does not allow that, the leases run out. */
+    /** Stores the jobs that have ended and releases the others. If the disk does not allow that, the leases run out. */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();

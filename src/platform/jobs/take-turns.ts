@@ -96,7 +96,7 @@ function prepareTurns(db: Db) {
     held: db.prepare<[string], Held>('places held', `
       SELECT owner, rank, COUNT(*) AS n FROM jobs WHERE kind = ? AND state = 'running' AND owner IS NOT NULL
        GROUP BY owner, rank`),
-    // Steps from owner to owner by index, however many jobs each has.
+    // Seeks from owner to owner in the index, so that the number of jobs of each does not matter.
     first: db.prepare<[FirstOfOwners], OwnedColumns>('whose turn', `
       WITH RECURSIVE owners (owner) AS (
         SELECT (SELECT MIN(j.owner) FROM jobs AS j

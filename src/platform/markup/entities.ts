@@ -67,7 +67,7 @@ function decode(text: string, inAttribute: boolean): string {
   });
 }
 
-/** Decodes the longest name at the beginning that needs no semicolon; `next` follows what was written. */
+/** Decodes the longest name at the beginning that needs no semicolon. `next`: the character behind the reference. */
 function decodeLegacy(name: string, written: string, inAttribute: boolean, next: string): string {
   for (let length = Math.min(name.length, LONGEST_LEGACY_NAME); length > 1; length -= 1) {
     const value = LEGACY.has(name.slice(0, length)) ? NAMED.get(name.slice(0, length)) : undefined;

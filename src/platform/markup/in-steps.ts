@@ -12,7 +12,7 @@ export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   return end();
 }
 
-/** The same, with a round of the event loop after each step of a long text. No step queues: others wait for the end. */
+/** The same, with a round of the event loop after each step. No step waits in the queues: others wait for the end. */
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;

@@ -1,4 +1,4 @@
-// How far around a cut the limits of characters are looked for; more than the longest emoji.
+// Code units around a cut in which to find where a character begins and ends; longer than any emoji.
 const GRAPHEME_WINDOW = 64;
 
 // C0 and C1 controls but tab and line feed, the byte order mark, and the noncharacters at the end of the first plane.

@@ -43,7 +43,7 @@ export const MAX_DEPTH = 256;
 const MAX_ELEMENTS = 500_000;
 /** More than a document needs; every element that declares another one copies all. */
 const MAX_PREFIXES = 64;
-/** The void elements of HTML without a namesake that holds something in other XML, as link, image and source do. */
+/** Void elements of HTML, without those whose names (link, image, source) are elements with content in other XML. */
 const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
 
 /** The root element, or null when there is no tag at all. Never rejects malformed XML; throws XmlLimitError. */

@@ -44,7 +44,7 @@ export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
   {
     type: 'histogram',
     name: 'service_web_turn_wait_seconds',
-    help: 'Time that requests have waited for their first turn, by whether their client is signed in.',
+    help: 'Time that requests have waited for their first turn, by kind of client (signed in or not).',
     labels: { client: '`member`, `network`' },
     bounds: ANSWER_BOUNDS,
     samples: ({ waits }) => waits,

@@ -64,10 +64,10 @@ test('files that do not fit keep a member from accepting: the answer says how mu
 
   const refused = await carol.post(`/api/offers/${offer}/accept`);
   assert.deepEqual([refused.status, refused.json()['bytesMissing']], [422, 2]);
-  assert.match(refused.json<{ detail: string }>().detail, /space for the source’s files: it needs 2 bytes more\.$/);
+  assert.match(refused.json<{ detail: string }>().detail, /space for files: 2 bytes are missing\.$/);
   const page = await carol.form(`/offers/${offer}/accept`);
   assert.equal(page.status, 422);
-  assert.match(page.text, /role="alert">You lack the space/);
+  assert.match(page.text, /role="alert">The source’s files do not fit/);
   assert.equal(sources(hub.handle).countOwned([2]).get(2), 2);
 
   await carol.delete(`/api/posts/${postId}`);

@@ -59,8 +59,8 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   items.push({ guid: 'second' });
   const { state, stateReason } = await sync();
   assert.equal(state, 'failing');
-  assert.match(stateReason, /as much space as one account may have/);
-  assert.match((await bob.page(`/sources/${feed}`)).text, /Failing since .*: the contents of its owner’s sources/);
+  assert.match(stateReason, /limit of space for contents/);
+  assert.match((await bob.page(`/sources/${feed}`)).text, /Failing since .*: the sources of this feed’s owner/);
   assert.match((await bob.page('/sources')).text, /They store nothing more\s+until you delete posts or sources/);
   assert.deepEqual([posts(), origin.requests.length], before, 'nothing was fetched, and nothing removed');
 
@@ -73,7 +73,7 @@ test('at the quota a feed stops and says why, posts are refused, and all goes on
   assert.equal(await send('post.deleted', { id: 'short' }), 202, 'a deletion makes room');
   assert.equal(await metric(hub, 'service_limits_refused_total{limit="content-quota"}'), 6);
   for (let times = 0; times < 3; times++) await sync();
-  const told = (await notificationTitles(bob, '?only=urgent')).filter((title) => title.includes('as much as you may have'));
+  const told = (await notificationTitles(bob, '?only=urgent')).filter((title) => title.includes('have reached the limit'));
   assert.equal(told.length, 1, 'told once');
   assert.match((await ada.page('/admin')).text, /Sources of an account have stopped/);
   assert.equal(await write(ada, await addNotes(ada)), 201, 'it is bob’s alone');
