@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
+import { addFeed } from '../../support/accounts.ts';
 import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
@@ -155,8 +156,7 @@ test('files that wait for one slow publisher keep no others waiting', async (t) 
 async function imagesOf(t: TestContext, client: Client, name: string, urls: string[]): Promise<string[]> {
   const content = urls.map((url) => `<img src="${url}">`).join('');
   const origin = await startOrigin(t, serving(() => rss(name, [{ guid: name, content }])));
-  const added = await client.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
-  const { id } = added.json<{ id: number }>();
+  const id = await addFeed(client, `${origin.url}/feed`);
   return imagePlaces((await client.get(`/api/posts?source=${id}`)).json<{ items: ShownPost[] }>().items);
 }
 

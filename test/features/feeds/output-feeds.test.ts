@@ -10,7 +10,7 @@ import { rss, serving, type Item } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { migrateAnew } from '../../support/migrated-database.ts';
 import { startOrigin } from '../../support/origin.ts';
-import { addPost } from '../../support/accounts.ts';
+import { addFeed, addPost } from '../../support/accounts.ts';
 import { hubWithOwnPosts } from '../../support/own-posts.ts';
 import { requireTool } from '../../support/tools.ts';
 import { parseStrictXml, type XmlNode } from '../../support/strict-xml.ts';
@@ -39,8 +39,7 @@ const ITEMS: Item[] = [
 async function hubWithFeed(t: TestContext, items: Item[] = ITEMS, visibility = 'public') {
   const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls &amp; more', items)) });
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed`, visibility });
-  return { hub, ada, sourceId: added.json<{ id: number }>().id };
+  return { hub, ada, sourceId: await addFeed(ada, `${origin.url}/feed`, { visibility }) };
 }
 
 async function read(client: Client, path: string): Promise<string> {

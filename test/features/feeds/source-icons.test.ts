@@ -9,6 +9,7 @@ import { counts } from '../../../src/features/hub/hub.ts';
 import { syncState } from '../../../src/features/sources/sync-state-store.ts';
 import { DAY, MINUTE } from '../../../src/platform/clock.ts';
 import type { OutboundOptions } from '../../../src/platform/net/outbound-fetch.ts';
+import { addFeed } from '../../support/accounts.ts';
 import { serving } from '../../support/feeds.ts';
 import { startHub, type Hub } from '../../support/hub.ts';
 import { hasIpv6Loopback, reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
@@ -41,9 +42,7 @@ async function hubWithSite(
   const about = { feed: feed ?? rssOf(ABOUT) };
   routes['/feed'] = serving(() => about.feed.replaceAll('SITE', site.url));
   const ada = await hub.person('ada');
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${site.url}/feed`, visibility });
-  assert.equal(added.status, 201, added.text);
-  const { id } = added.json<{ id: number }>();
+  const id = await addFeed(ada, `${site.url}/feed`, { visibility });
   async function ask(): Promise<string[]> {
     site.requests.length = 0;
     await hub.findIcons();

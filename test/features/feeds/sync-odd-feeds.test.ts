@@ -21,9 +21,7 @@ async function followed(t: TestContext, document: string, headers: Record<string
   const feed: { document: string; handler: OriginHandler } = { document, handler };
   const origin = await startOrigin(t, (request, response) => feed.handler(request, response));
   const ada = await hub.person('ada');
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
-  assert.equal(added.status, 201, added.text);
-  const { id } = added.json<{ id: number }>();
+  const id = await addFeed(ada, `${origin.url}/feed`);
   await hub.work(); // what adding has left to the worker
   const source = async (): Promise<SourceShown> => (await ada.get(`/api/sources/${id}`)).json();
   return { hub, feed, origin, ada, id, source };

@@ -23,8 +23,7 @@ async function hubWithFeed(t: TestContext, env: Record<string, string> = {}) {
     answer(request, response);
   });
   const { hub, ada, bob } = await hubWith(t, ['ada', 'bob'], env);
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
-  return { hub, ada, bob, posts, sourceId: added.json<{ id: number }>().id };
+  return { hub, ada, bob, posts, sourceId: await addFeed(ada, `${origin.url}/feed`) };
 }
 
 test('new posts of one synchronisation make one notification with their number, for followers alone', async (t) => {

@@ -6,7 +6,7 @@ import { preparePosts } from '../../../src/features/posts/ingest-posts.ts';
 import type { IncomingPost } from '../../../src/features/posts/post-store.ts';
 import { posts } from '../../../src/features/posts/post-store.ts';
 import { searchWords } from '../../../src/features/posts/search-words.ts';
-import { foundTitles } from '../../support/accounts.ts';
+import { addFeed, foundTitles } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
 import { HOSTILE_MARKUP } from '../../support/hostile-markup.ts';
@@ -30,10 +30,9 @@ type PostList = { items: Post[]; next: string | null };
 async function hubWithPosts(t: TestContext, items: Item[]) {
   const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls &amp; more', items)) });
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
-  assert.equal(added.status, 201, added.text);
+  const sourceId = await addFeed(ada, `${origin.url}/feed`);
   await hub.work(); // which reads a large feed
-  return { hub, ada, sourceId: added.json<{ id: number }>().id };
+  return { hub, ada, sourceId };
 }
 
 /** All pages, followed by `next`; also checks that the Link header says the same. */

@@ -1,7 +1,7 @@
 // Protects own posts by the API: who may write, change and delete them, and every mistake named at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addNotes, itemsAt, pointersOf, publicTitles } from '../../support/accounts.ts';
+import { addFeed, addNotes, itemsAt, pointersOf, publicTitles } from '../../support/accounts.ts';
 import type { Answer } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
@@ -130,8 +130,7 @@ test('owner and administrator may write; another member may not, and does not le
 test('posts are written for sources of own posts alone', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   const feed = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: '1', title: 'Hoot' }])) });
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${feed.url}/feed` });
-  const sourceId = added.json<{ id: number }>().id;
+  const sourceId = await addFeed(ada, `${feed.url}/feed`);
   const postId = (await ada.get('/api/posts')).json<{ items: FullPost[] }>().items[0]?.id;
 
   const created = await ada.post('/api/posts', { sourceId, title: 'T', content: 'c' });

@@ -7,6 +7,7 @@ import { openDatabase } from '../../../src/platform/db/open-database.ts';
 import { createResponseCache, isCacheable, type CachedAnswer } from '../../../src/platform/http/response-cache.ts';
 import { json, noContent, type Reply, type ReplyHeaders } from '../../../src/platform/http/reply.ts';
 import { route, type HubRequest } from '../../../src/platform/http/router.ts';
+import { addFeed } from '../../support/accounts.ts';
 import { startBareServer } from '../../support/bare-server.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -25,8 +26,7 @@ function answerOf(bytes: number): CachedAnswer {
 async function hubWithPost(t: TestContext) {
   const { hub, ada } = await hubWith(t, ['ada']);
   const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', [{ guid: 'a', title: 'Barn owls' }])) });
-  const added = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/feed` });
-  return { hub, ada, sourceId: added.json<{ id: number }>().id };
+  return { hub, ada, sourceId: await addFeed(ada, `${origin.url}/feed`) };
 }
 
 const ANONYMOUS_READS = [
