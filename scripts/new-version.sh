@@ -45,7 +45,11 @@ commit the changes or take them back"
   if as_coder git config "remote.$remote.url" >/dev/null; then
     as_coder git -c gc.auto=0 -c maintenance.auto=0 fetch --quiet --tags "$remote" </dev/null || give_up "git could not fetch from $remote"
   fi
-  new=$(commit_of) || give_up "there is no commit ${ref:-that this clone follows}"
+  if [ -n "$verify" ]; then
+    new=$(signed_commit) || exit
+  else
+    new=$(commit_of) || give_up "there is no commit ${ref:-that this clone follows}"
+  fi
   [ "$new" != "$old" ] || return 0
   ! as_coder git merge-base --is-ancestor "$new" "$old" ||
     give_up "$(name_of "$new") is older than what runs; to go back, stop the hub, check it out and restore a backup of that time"
@@ -65,6 +69,24 @@ commit_of() {
     as_coder git rev-parse --quiet --verify --end-of-options "$name^{commit}" 2>/dev/null && return
   done
   return 1
+}
+
+# Prints the commit of the tag $ref. Gives up unless a key in UPGRADE_SIGNERS has signed the tag under this very name.
+signed_commit() {
+  [ -n "$ref" ] || give_up 'with UPGRADE_VERIFY=signed, name a signed tag with --to'
+  tag=$(as_coder git rev-parse --quiet --verify --end-of-options "refs/tags/$ref") || give_up "there is no tag $ref"
+  [ "$(as_coder git cat-file -t "$tag")" = tag ] || give_up "$ref has no signature: it is no annotated tag"
+  # A server could offer the signed tag of one version under the name of another.
+  [ "$(as_coder git cat-file tag "$tag" | sed -n '/^$/q; s/^tag //p')" = "$ref" ] ||
+    give_up "the tag $ref was signed under another name"
+  if ! said=$(as_coder git verify-tag --raw "$tag" 2>&1); then
+    as_coder git verify-tag "$tag" >&2 || :
+    give_up "the signature of the tag $ref is missing or not valid, see above"
+  fi
+  # gpg prints this line once for each signature. Its last word is the fingerprint of the primary key.
+  signer=$(printf '%s\n' "$said" | sed -n 's/^\[GNUPG:\] VALIDSIG .* //p')
+  for named in $signers; do [ "$signer" != "$named" ] || { as_coder git rev-parse "$tag^{commit}" && return; }; done
+  give_up "the tag $ref was signed by the key ${signer:-of another kind}, which is not in UPGRADE_SIGNERS"
 }
 
 # Room, in KiB, for the kept database, its copy on trial, and the packages a second time. The backup checks for itself.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Usage: upgrade.sh [--to REF] [--allow-unsafe]
 #        upgrade.sh --recover
-# Upgrades the hub in this clone to the newest commit of its branch, or to REF: a tag, a branch or a commit.
+# Upgrades the hub in this clone to the newest commit of its branch, or to REF: a tag, a branch or a commit. With
+# UPGRADE_VERIFY=signed only to a tag that a key in UPGRADE_SIGNERS has signed.
 # While the hub still runs, the new version is fetched, set up beside the old one and tried on the database of a
 # verified backup. Then the hub is stopped, its database is copied, and the new version is started on trial: it has to
 # read and write within a minute, in which the hub stores nothing for anybody. If it does not, the old version and the
@@ -191,6 +192,7 @@ main() {
   # After a kill during a switch, not even the settings may be readable.
   [ "$act" != recover ] || mend_code || exit
   read_hub || exit
+  read_settings verify=UPGRADE_VERIFY signers=UPGRADE_SIGNERS || exit
   trial_seconds=60
   [ "$patience" -ge 60 ] || trial_seconds=$patience
   limit_trial "$trial_seconds"

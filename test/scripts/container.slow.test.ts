@@ -13,13 +13,15 @@ const PASSWORD = 'correct horse battery';
 
 const README = readFileSync(join(PROJECT_ROOT, 'scripts/container/README.md'), 'utf8');
 const BLOCKS = [...README.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text = '']) => text);
-const [START = '', BACKUPS = '', FROM_OUTSIDE = '', RESTORE = '', UPGRADE = ''] = BLOCKS;
+const [START = '', AFTER_REBOOT = '', BACKUPS = '', FROM_OUTSIDE = '', RESTORE = '', UPGRADE = ''] = BLOCKS;
 
 /** The commands as they are typed here; all of them have to succeed. */
 async function done(host: ContainerHost, text: string): Promise<Outcome> {
-  const ours = text.replaceAll('sudo ', '').replaceAll('/srv/content-hub', host.data)
+  const ours = text.replaceAll('/srv/content-hub', host.data)
     .replaceAll('podman build', 'podman build --network none --build-arg BASE=localhost/base')
     .replaceAll('https://hub.example', host.address).replaceAll('git pull', 'echo "// newer" >>src/bin/start.ts')
+    .replaceAll('/etc/systemd', `'${host.units}'/etc/systemd`).replaceAll('systemctl daemon-reload', ':')
+    .replaceAll('systemctl enable --now', `systemctl --root='${host.units}' enable`)
     .replaceAll('20260131-031500', `"$(ls '${host.data}/backups' | grep -xE '[0-9]{8}-[0-9]{6}' | tail -n 1)"`);
   const outcome = await host.run(ours);
   assert.equal(outcome.status, 0, `${ours}\n${outcome.stdout}${outcome.stderr}`);
@@ -45,12 +47,13 @@ test('a hub in a container does what its README says, from the first start to an
   await addPost(ada, sourceId, 'Before the backup');
   await t.test('the address of a client behind a proxy is believed', () => believesProxy(host));
   await t.test('another hub on the same folder is refused', () => refusesAnother(host));
+  await t.test('it comes back after a reboot', () => comesBack(host, ada));
   await t.test('it is backed up from inside', () => backUp(host, BACKUPS));
   await t.test('it is backed up from outside', () => backUp(host, FROM_OUTSIDE));
   await addPost(ada, sourceId, 'After the backup');
   await t.test('it is restored', () => restore(host, ada));
   await t.test('it is replaced by a new version', () => upgrade(host, ada));
-  assert.equal(BLOCKS.length, 5, 'each block was run');
+  assert.equal(BLOCKS.length, 6, 'each block was run');
 });
 
 async function startConfined(host: ContainerHost, ada: Client): Promise<void> {
@@ -99,6 +102,30 @@ async function refusesAnother(host: ContainerHost): Promise<void> {
   const outside = await host.run(`DATA_DIR='${host.data}' PORT=0 "$HUB_NODE" src/bin/start.ts`);
   assert.deepEqual([outside.status, refusal.test(outside.stderr)], [75, true], outside.stderr);
   await untilReady(host);
+}
+
+/** The unit's own commands, since no systemd runs here: one stops it for the reboot, the other starts it afterwards. */
+async function comesBack(host: ContainerHost, ada: Client): Promise<void> {
+  await host.run(`mkdir -p '${host.units}/etc/systemd/system'`);
+  await done(host, AFTER_REBOOT);
+  const place = join(host.units, 'etc/systemd/system');
+  assert.deepEqual(readdirSync(join(place, 'multi-user.target.wants')), ['content-hub-container.service']);
+  const verified = await host.run(`systemd-analyze verify '${place}/content-hub-container.service'`);
+  assert.deepEqual([verified.status, verified.stderr], [0, '']);
+  const unit = readFileSync(join(place, 'content-hub-container.service'), 'utf8');
+  const [, start = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+  const [, stop = ''] = /^ExecStop=(.*)$/m.exec(unit) ?? [];
+
+  await done(host, stop);
+  const { stdout } = await host.run("podman inspect --format '{{.State.ExitCode}}' content-hub");
+  assert.equal(stdout.trim(), '0', 'it ends by itself');
+  await host.reboot();
+  await assert.rejects(fetch(host.address));
+
+  await done(host, start);
+
+  await untilReady(host);
+  assert.equal((await ada.get('/api/account')).status, 200);
 }
 
 async function backUp(host: ContainerHost, text: string): Promise<void> {

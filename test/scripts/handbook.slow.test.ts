@@ -284,6 +284,17 @@ const STEPS: Record<string, Step[]> = {
       await walk.run('git checkout -q main', 'hub');
     },
   ],
+  'Whose versions run': [
+    async (walk, text) => {
+      await walk.run(SIGN_VERSION, 'hub');
+      const [shown = ''] = /(?:[0-9A-F]{4} +){9}[0-9A-F]{4}/.exec((await done(walk, text)).stdout) ?? [];
+      walk.settle('hub', `UPGRADE_VERIFY=signed\nUPGRADE_SIGNERS=${shown.replaceAll(' ', '')}`);
+    },
+    async (walk, text) => {
+      assert.match((await done(walk, text)).stdout, /^already at the newest version/);
+      await walk.run("sed -i '/^UPGRADE_/d' .env", 'hub');
+    },
+  ],
   'Moving to another machine': [
     async (walk, text) => done(walk, text),
     async (walk, text) => {
@@ -309,8 +320,15 @@ const STEPS: Record<string, Step[]> = {
   ],
 };
 
+/** The authors sign the newest version as v1.2.3 and publish their key. */
+const SIGN_VERSION = `export GNUPGHOME="$SAFE"/gnupg && mkdir -m 700 "$GNUPGHOME"
+gpg --batch -q --pinentry-mode loopback --passphrase '' --quick-generate-key Authors ed25519 sign never
+gpg --armor --export >authors.asc
+git tag -s -u Authors -m v1.2.3 v1.2.3
+gpgconf --kill all`;
+
 test('an operator who follows the handbook from its first block to the last gets what it promises', async (t) => {
-  for (const tool of ['age', 'curl', 'git', 'npm', 'rclone', 'restic', 'sqlite3', 'systemctl']) if (!requireTool(t, tool)) return;
+  for (const tool of ['age', 'curl', 'git', 'gpg', 'npm', 'rclone', 'restic', 'sqlite3', 'systemctl']) if (!requireTool(t, tool)) return;
   const walk = await begin(t);
   const blocks = HANDBOOK.blocks.filter(({ kind }) => kind === 'sh');
   for (const [section, under] of Object.entries(Object.groupBy(blocks, ({ section: heading }) => heading))) {

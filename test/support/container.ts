@@ -42,7 +42,15 @@ export async function containerHost(t: TestContext) {
   const imported = await run(`podman import --quiet '${place('base.tar')}' ${BASE}`);
   assert.equal(imported.status, 0, imported.stderr);
   const port = await freePort();
-  return { run, data: place('data'), port, address: `http://127.0.0.1:${port}` };
+
+  /** What podman finds after a reboot in which everything was stopped: /run is empty and nothing is mounted. */
+  async function reboot(): Promise<void> {
+    const { status, stderr } = await run(`
+      awk -v at='${folder}/' 'index($5, at) == 1 { print $5 }' /proc/self/mountinfo | sort -r | xargs -r umount
+      rm -rf '${place('run')}'`);
+    assert.equal(status, 0, stderr);
+  }
+  return { run, reboot, data: place('data'), units: place('units'), port, address: `http://127.0.0.1:${port}` };
 }
 
 /**
@@ -53,7 +61,7 @@ function podmanSettings(folder: string, driver = 'overlay'): Record<string, stri
   writeFiles(folder, {
     'storage.conf': `[storage]\ndriver = "${driver}"\ngraphroot = "${folder}/root"\nrunroot = "${folder}/run"\n`,
     'containers.conf': `[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=20000:20000"]\nnetns = "none"\n
-      [engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n
+      [engine]\ncgroup_manager = "cgroupfs"\ntmp_dir = "${folder}/run/libpod"\nlock_type = "file"\nevents_logger = "file"\nruntime = "runc"\n
       [network]\nnetwork_config_dir = "${folder}/net"\n`,
   });
   const files = { CONTAINERS_CONF: `${folder}/containers.conf`, CONTAINERS_STORAGE_CONF: `${folder}/storage.conf` };

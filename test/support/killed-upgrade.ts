@@ -21,7 +21,7 @@ root=\${1%/src/bin/*}
 case $* in
   *' hubctl config '*) while [ "$1" != config ]; do shift; done; shift
     for name in "$@"; do case $name in DATA_DIR) echo "$DATA_DIR" ;; HUB_STOP_COMMAND) echo "$STOP" ;;
-      HUB_START_COMMAND) echo "$START" ;; RESTORE_*) echo 2 ;; *) echo ;; esac; done ;;
+      HUB_START_COMMAND) echo "$START" ;; RESTORE_*) echo 2 ;; UPGRADE_*) printenv "$name" || echo ;; *) echo ;; esac; done ;;
   *' hubctl migrate'*) grep -qxFf "$root/migrations/newest" "$DATA_DIR/hub.db" || cat "$root/migrations/newest" >>"$DATA_DIR/hub.db" ;;
   *' hubctl await-writes '*) case $DATA_DIR in */upgrade) exit 0 ;; esac
     cp "$COUNT" "$DATA_DIR/../proof"; [ ! -e "$root/src/unfit" ] ;;

@@ -63,8 +63,8 @@ export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
- * Whether a probe skips the queues. Throws 429 beyond 100 probes per second from one network. The hub's own check, which
- * sends the secret that is stored in DATA_DIR/run, always does.
+ * Whether a probe skips the queues. Throws 429 beyond 100 probes per second from one network. The hub's own check,
+ * which sends the secret that is stored in DATA_DIR/run, always skips them.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;

@@ -19,6 +19,7 @@ const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // as the URL standard h
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // of age itself and of its plugins
+const KEY_FINGERPRINT = /^[0-9A-F]{40}$/i; // of an OpenPGP key
 const RESTIC_BACKEND = /^(?:rest:https?:\/\/|(?:sftp|s3|swift|b2|azure|gs|rclone):)[\w@/]/;
 const KEEP_RULE = /^(?:last|hourly|daily|weekly|monthly|yearly)=[1-9][0-9]{0,3}$/; // of `restic forget --keep-…`
 const RCLONE_REMOTE = /^[\w.+@](?:[\w.+@ -]*[\w.+@-])?:/; // rclone's rule for names of remotes
@@ -152,6 +153,14 @@ export function resticRepository(text: string): string {
 export function scriptsFile(text: string): string {
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
   throw new Error('must be the absolute path of a file');
+}
+
+/** Fingerprints of OpenPGP keys, separated by spaces; in capitals, as gpg prints them. Short key ids can be forged. */
+export function keyFingerprints(text: string): string {
+  const fingerprints = text.trim().split(/ +/);
+  const areWhole = fingerprints.every((fingerprint) => KEY_FINGERPRINT.test(fingerprint));
+  if (areWhole) return fingerprints.join(' ').toUpperCase();
+  throw new Error('must be fingerprints of 40 hexadecimal digits without spaces, separated by spaces');
 }
 
 /** How many snapshots restic keeps, such as `daily=7 weekly=4`: each period once. */

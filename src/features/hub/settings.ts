@@ -1,7 +1,7 @@
 import { isAbsolute, join, relative } from 'node:path';
 import {
-  ageRecipient, bearerToken, cidrs, days, farFolder, folder, host, httpUrl, integer, logLevel, oneOf, origin,
-  rcloneRemote, resticKeep, resticRepository, scriptsFile, sealingKey, shellCommand, zeroOrOne, type Parse,
+  ageRecipient, bearerToken, cidrs, days, farFolder, folder, host, httpUrl, integer, keyFingerprints, logLevel, oneOf,
+  origin, rcloneRemote, resticKeep, resticRepository, scriptsFile, sealingKey, shellCommand, zeroOrOne, type Parse,
 } from './setting-values.ts';
 
 /** Upper bounds in bytes: 4 GiB for a file, 256 TiB for a total. */
@@ -172,6 +172,14 @@ export const SETTINGS = {
     name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20', usedBy: 'scripts',
     meaning: 'seconds that `restore.sh` waits for every process to close the old database (0 to 86400)',
   },
+  upgradeVerify: {
+    name: 'UPGRADE_VERIFY', parse: oneOf('signed'), default: null, usedBy: 'scripts', seeHandbook: 'whose-versions-run',
+    meaning: '`signed` lets `upgrade.sh` take only tags that a key in `UPGRADE_SIGNERS` has signed',
+  },
+  upgradeSigners: {
+    name: 'UPGRADE_SIGNERS', parse: keyFingerprints, default: null, usedBy: 'scripts',
+    meaning: 'fingerprints (40 digits each, separated by spaces) of the OpenPGP keys whose signed tags are taken',
+  },
   backupDir: {
     name: 'BACKUP_DIR', parse: farFolder, default: null, seeHandbook: 'the-first-backup',
     meaning: 'folder for the backups on this machine, such as one on another disk; `DATA_DIR/backups` if not set',
@@ -220,12 +228,16 @@ export type Settings = SettingValues<typeof SETTINGS>;
 /** Mistakes that involve several settings. */
 export function problemsTogether(settings: Settings, projectRoot: string): string[] {
   const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir } = settings;
-  const { backupDir, backupOffsiteDir, backupAgeRecipient } = settings;
+  const { backupDir, backupOffsiteDir, backupAgeRecipient, upgradeVerify, upgradeSigners } = settings;
   const { backupResticRepository: repository, backupResticPasswordFile } = settings;
   const problems: [isWrong: boolean, problem: string][] = [
     [
       (hubStopCommand === null) !== (hubStartCommand === null),
       'HUB_STOP_COMMAND and HUB_START_COMMAND belong together; set both or neither',
+    ],
+    [
+      (upgradeVerify === null) !== (upgradeSigners === null),
+      'UPGRADE_VERIFY and UPGRADE_SIGNERS belong together; set both or neither',
     ],
     [virusScanRequired && virusScanUrl === null, 'VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner to use'],
     // The processes may write all of DATA_DIR: if the project were inside it, they could rewrite the program.

@@ -11,6 +11,7 @@ import { temporaryFolder, writeFiles } from '../../support/temporary-project.ts'
 
 const ROOT = '/srv/hub';
 const RECIPIENT = 'age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z';
+const KEY = 'ABCDEF0123456789ABCDEF0123456789ABCDEF01'; // fingerprint
 const SECRET = 'AGE-SECRET-KEY-1NOBODYSHOULDEVERSEETHIS';
 
 function read(env: Record<string, string>, files: Record<string, string> = {}): Config {
@@ -114,6 +115,8 @@ test('an empty environment gives the documented defaults', () => {
     hubSecretKey: null,
     restoreHealthSeconds: 90,
     restoreStopSeconds: 20,
+    upgradeVerify: null,
+    upgradeSigners: null,
     backupTimeoutSeconds: 21_600,
     backupRetentionDays: null,
     backupDir: '/srv/hub/data/backups',
@@ -156,6 +159,8 @@ test('every variable reaches its field', () => {
     HEARTBEAT_URL: 'http://192.168.1.7:3001/api/push/abc?status=up',
     RESTORE_HEALTH_SECONDS: '1',
     RESTORE_STOP_SECONDS: '0',
+    UPGRADE_VERIFY: 'signed',
+    UPGRADE_SIGNERS: ` ${KEY.toLowerCase()}  ${KEY} `,
     BACKUP_TIMEOUT_SECONDS: '604800',
     BACKUP_RETENTION_DAYS: '30',
     BACKUP_DIR: '/mnt/near disk/',
@@ -189,6 +194,8 @@ test('every variable reaches its field', () => {
     heartbeatUrl: 'http://192.168.1.7:3001/api/push/abc?status=up',
     restoreHealthSeconds: 1,
     restoreStopSeconds: 0,
+    upgradeVerify: 'signed',
+    upgradeSigners: `${KEY} ${KEY}`,
     backupTimeoutSeconds: 604_800,
     backupRetentionDays: 30,
     backupDir: '/mnt/near disk',
@@ -235,6 +242,12 @@ test('a restic repository needs its password, lies outside DATA_DIR, and is not 
   }
 });
 
+test('UPGRADE_VERIFY needs the keys to verify with, and keys alone verify nothing', () => {
+  for (const env of [{ UPGRADE_VERIFY: 'signed' }, { UPGRADE_SIGNERS: KEY }]) {
+    assert.deepEqual(problems(env), ['UPGRADE_VERIFY and UPGRADE_SIGNERS belong together; set both or neither']);
+  }
+});
+
 test('the default address puts an IPv6 host in brackets', () => {
   assert.equal(read({ HOST: '::1', PORT: '81' }).baseUrl, 'http://[::1]:81');
 });
@@ -265,6 +278,8 @@ const INVALID: Record<string, string[]> = {
   METRICS_TOKEN: ['', 'with space', 'émile', 'line\nbreak', 'hub_', 'hub_a-secret'],
   RESTORE_HEALTH_SECONDS: ['', '0', '-1', '1.5', '1m', '86401'],
   RESTORE_STOP_SECONDS: ['', '-1', '1.5', '1m', '86401'],
+  UPGRADE_VERIFY: ['', 'Signed', 'yes', '1', 'off'],
+  UPGRADE_SIGNERS: ['', ' ', 'ada', KEY.slice(1), KEY.slice(24), `${KEY},${KEY}`, `${KEY}\n${KEY}`, `0x${KEY}`, `/${KEY}`],
   BACKUP_TIMEOUT_SECONDS: ['', '0', '-5', '1h', '604801'],
   BACKUP_RETENTION_DAYS: ['', '0', '-1', 'abc', '7d', '08', '1e3', '10000', '12345678901234567890', ' 7', '7.5'],
   BACKUP_OFFSITE_DIR: ['', 'backups', './x', '~/x', '/mnt/a\nb', `${ROOT}/data/backups`, `${ROOT}/data`, `${ROOT}/x/../data/x`],
