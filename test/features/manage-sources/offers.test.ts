@@ -201,3 +201,18 @@ test('transfers take turns, so that not even an administrator is flooded', async
   }
   assert.deepEqual(statuses, [...Array.from({ length: 60 }, () => 200), 429]);
 });
+
+test('an export has the title of an ended offer only for who may see the source', async (t) => {
+  const { bob, carol } = await hubWithThree(t);
+  const id = await addNotes(bob, 'Diary', 'private');
+  await bob.post(`/api/sources/${id}/transfer`, { username: 'carol' });
+  const titles = async (client: Client) => (await client.get('/api/account/export'))
+    .json<{ offers: { source: { title: string | null } }[] }>().offers.map(({ source }) => source.title);
+  assert.deepEqual([await titles(bob), await titles(carol)], [['Diary'], ['Diary']]);
+
+  assert.equal(await answer(carol, 1, 'decline'), 204);
+  assert.equal((await bob.patch(`/api/sources/${id}`, { title: 'Illness' })).status, 200);
+  assert.deepEqual([await titles(bob), await titles(carol)], [['Illness'], [null]]);
+  await bob.patch(`/api/sources/${id}`, { visibility: 'public' });
+  assert.deepEqual(await titles(carol), ['Illness']);
+});
