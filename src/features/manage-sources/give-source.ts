@@ -83,13 +83,15 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
   if (offers(hub).countSent(by.viewer.id) >= OPEN_MAX) {
     throw metLimit(hub, 'offers-open', 0, `You may have at most ${OPEN_MAX} open offers. Withdraw one, or wait.`);
   }
+  forgetOffered(hub, id); // of an offer that has just expired
   const offer = offers(hub).add({
     sourceId: id, senderId: by.viewer.id, receiverId: account.id, toFollower: toFollower ? 1 : 0,
   });
   audit(hub, 'source.offered', by, { kind: 'source', id, name: title }, toFollower ? {} : { to: account.id });
   const event = { kind: 'source.offered' };
   notifications(hub).add({
-    ...event, accountId: account.id, senderId: by.viewer.id, title: `“${title}” is offered to you`, path: offersPath(id),
+    ...event, accountId: account.id, senderId: by.viewer.id,
+    title: `“${title}” is offered to you`, path: offersPath(id),
   });
   for (const accountId of new Set([by.viewer.id, source.ownerId])) {
     const told = `“${title}” is offered to someone; nothing changes until they accept`;

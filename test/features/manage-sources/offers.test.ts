@@ -216,3 +216,17 @@ test('an export has the title of an ended offer only for who may see the source'
   await bob.patch(`/api/sources/${id}`, { visibility: 'public' });
   assert.deepEqual(await titles(carol), ['Illness']);
 });
+
+test('an offer that is made just after another has expired is still told to its receiver when that one is ended', async (t) => {
+  const { hub, bob, carol } = await hubWithThree(t);
+  const dave = await hub.person('dave');
+  const id = await addNotes(bob, 'Owls');
+  await bob.post(`/api/sources/${id}/transfer`, { username: 'carol' });
+  hub.passTime(14 * DAY + 1);
+  assert.equal((await bob.post(`/api/sources/${id}/transfer`, { username: 'dave' })).status, 202);
+  await hub.work();
+
+  assert.ok((await notificationTitles(bob)).some((title) => title.includes('expired')));
+  assert.deepEqual(await notificationTitles(dave), ['“Owls” is offered to you']);
+  assert.deepEqual(await notificationTitles(carol), []);
+});
