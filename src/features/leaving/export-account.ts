@@ -26,7 +26,7 @@ import { postJson } from '../posts/query-posts.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
-import { maySee, sources, type Source } from '../sources/source-store.ts';
+import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
 
 const BATCH = 200;
 
@@ -47,8 +47,8 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   posts: (hub, { id }) => ownPosts(hub, id),
   drafts: (hub, { id }) => inBatches<Draft>((last) => drafts(hub).listOf(id, last?.id ?? 0, DRAFT_BATCH)).map(
     ({ form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt) })),
-  offers: (hub, { id }) => inBatches<Offer>((last) => offers(hub).listOf(id, last?.id ?? 0, BATCH)).map(
-    (offer) => ({ ...offerJson(offer, id), endedAt: isoTime(offer.endedAt) })),
+  offers: (hub, account) => inBatches<Offer>((last) => offers(hub).listOf(account.id, last?.id ?? 0, BATCH)).map(
+    (offer) => ownOffer(hub, account, offer)),
   imports: (hub, { id }) => ownImports(hub, id),
   follows: (hub, account) => ownFollows(hub, account),
   stars: (hub, account) => ownStars(hub, account),
@@ -97,6 +97,13 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
     const all = inBatches<Post>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
     for (const post of all) for (const whole of posts(hub).whole([post])) yield postJson(hub, whole);
   }
+}
+
+/** An offer; the title is null if the offer has ended and the account may not see the source. */
+function ownOffer(hub: Hub, account: Account, offer: Offer): object {
+  const { source, ...rest } = offerJson(offer, account.id);
+  const isKnown = offer.endedAt === null || maySeeSource(hub, offer.sourceId, account);
+  return { ...rest, source: { ...source, title: isKnown ? source.title : null }, endedAt: isoTime(offer.endedAt) };
 }
 
 /** Imports with the outcome of each line. */

@@ -85,7 +85,7 @@ export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {
     offers(hub).end(offer.id);
-    forgetOffered(hub, offer.sourceId);
+    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // else it was forgotten then
     tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
   }
   return expired.length;

@@ -83,6 +83,7 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
   if (offers(hub).countSent(by.viewer.id) >= OPEN_MAX) {
     throw metLimit(hub, 'offers-open', 0, `You may have at most ${OPEN_MAX} open offers. Withdraw one, or wait.`);
   }
+  forgetOffered(hub, id); // of an offer that has just expired
   const offer = offers(hub).add({
     sourceId: id, senderId: by.viewer.id, receiverId: account.id, toFollower: toFollower ? 1 : 0,
   });

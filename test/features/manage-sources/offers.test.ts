@@ -199,3 +199,32 @@ test('transfers take turns, so that not even an administrator is flooded', async
   }
   assert.deepEqual(statuses, [...Array.from({ length: 60 }, () => 200), 429]);
 });
+
+test('an export has the title of an ended offer only for who may see the source', async (t) => {
+  const { bob, carol } = await hubWithThree(t);
+  const id = await addNotes(bob, 'Diary', 'private');
+  await bob.post(`/api/sources/${id}/transfer`, { username: 'carol' });
+  const titles = async (client: Client) => (await client.get('/api/account/export'))
+    .json<{ offers: { source: { title: string | null } }[] }>().offers.map(({ source }) => source.title);
+  assert.deepEqual([await titles(bob), await titles(carol)], [['Diary'], ['Diary']]);
+
+  assert.equal(await answer(carol, 1, 'decline'), 204);
+  assert.equal((await bob.patch(`/api/sources/${id}`, { title: 'Illness' })).status, 200);
+  assert.deepEqual([await titles(bob), await titles(carol)], [['Illness'], [null]]);
+  await bob.patch(`/api/sources/${id}`, { visibility: 'public' });
+  assert.deepEqual(await titles(carol), ['Illness']);
+});
+
+test('an offer that is made just after another has expired is still told to its receiver when that one is ended', async (t) => {
+  const { hub, bob, carol } = await hubWithThree(t);
+  const dave = await hub.person('dave');
+  const id = await addNotes(bob, 'Owls');
+  await bob.post(`/api/sources/${id}/transfer`, { username: 'carol' });
+  hub.passTime(14 * DAY + 1);
+  assert.equal((await bob.post(`/api/sources/${id}/transfer`, { username: 'dave' })).status, 202);
+  await hub.work();
+
+  assert.ok((await notificationTitles(bob)).some((title) => title.includes('expired')));
+  assert.deepEqual(await notificationTitles(dave), ['“Owls” is offered to you']);
+  assert.deepEqual(await notificationTitles(carol), []);
+});
