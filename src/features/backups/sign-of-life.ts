@@ -24,23 +24,25 @@ export function lastSignOfLife(dataDir: string): SignOfLife | null {
   return { at, host, problem: hasFailed ? problem : null, failingSince: hasFailed ? failingSince ?? at : null };
 }
 
+type Caller = { clock: Clock; pid: number; patience?: Patience };
+
 /**
- * Calls HEARTBEAT_URL, at most twice, and records the result for the hub. Null if that is not set. The address is the
- * operator's own and may be private. Redirects are failures; a 2xx is a success, whatever its body.
+ * Calls HEARTBEAT_URL (`address`), at most twice, and records the result for the hub. Null if that is not set. The
+ * address is the operator's own and may be private. Redirects are failures; a 2xx is a success, whatever its body.
  */
 export async function giveSignOfLife(
-  config: Config, clock: Clock, pid: number, patience: Patience = PATIENCE,
+  address: string | null, config: Config, { clock, pid, patience = PATIENCE }: Caller,
 ): Promise<SignOfLife | null> {
-  const { heartbeatUrl, dataDir } = config;
+  const { dataDir } = config;
   const path = notePath(dataDir);
-  if (heartbeatUrl === null) {
+  if (address === null) {
     if (lastSignOfLife(dataDir) !== null) await noteSignOfLife(path, null, pid);
     return null;
   }
-  const problem = await callTwice(new URL(heartbeatUrl), hubUserAgent(config), patience);
+  const problem = await callTwice(new URL(address), hubUserAgent(config), patience);
   const [at, before] = [clock(), lastSignOfLife(dataDir)];
   const failingSince = problem === null ? null : before?.failingSince ?? at;
-  const result = { at, host: new URL(heartbeatUrl).host, problem, failingSince };
+  const result = { at, host: new URL(address).host, problem, failingSince };
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await noteSignOfLife(path, result, pid);
   return result;

@@ -29,7 +29,7 @@ function call({ handle, now }: Hub, heartbeatUrl: string | null) {
 }
 
 function callWith(config: Config, heartbeatUrl: string | null, clock = Date.now) {
-  return giveSignOfLife({ ...config, heartbeatUrl }, clock, process.pid, BRIEF);
+  return giveSignOfLife(heartbeatUrl, config, { clock, pid: process.pid, patience: BRIEF });
 }
 
 function finding(hub: Hub) {
