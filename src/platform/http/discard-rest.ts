@@ -27,51 +27,23 @@ let turn: NodeJS.Timeout | undefined;
  * wait, the connection is cut soon after its answer.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
-  if (isOver(req)) return;
-  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added it
-  if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
-  discard(req, limit, () => void req.destroy(), () => {});
-}
-
-/**
- * Before an answer: resolves when the body has ended or `limit` bytes of it were discarded, or at once if very many
- * bodies wait. Caddy passes a body on for only half a second after the answer, then cuts the client.
- */
-export function discardBeforeAnswer(req: IncomingMessage, limit: number): Promise<void> {
-  return new Promise((resolve) => {
-    if (isOver(req) || waiting.size >= WAITING_AT_ONCE) return resolve();
-    req.on('readable', leaveUnread);
-    discard(req, limit, resolve, resolve);
-  });
-}
-
-function isOver({ socket, complete, headers }: IncomingMessage): boolean {
+  const { socket, complete, headers } = req;
   const hasNoBody = headers['transfer-encoding'] === undefined && !Number(headers['content-length']);
-  return complete || hasNoBody || socket.destroyed;
-}
-
-/** Calls one of the two: `onLimit`, with the rest unread, or `onEnd` when nothing more can come. */
-function discard(req: IncomingMessage, limit: number, onLimit: () => void, onEnd: () => void): void {
-  const { socket } = req;
+  if (complete || hasNoBody || socket.destroyed) return;
+  req.on('readable', leaveUnread);
+  if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
   let left = limit;
   const take = (chunk: Buffer): void => {
     left -= chunk.length;
-    if (left >= 0) return;
-    req.off('data', take).on('readable', leaveUnread);
-    stop();
-    onLimit();
+    if (left < 0) req.destroy();
   };
   const rest = { req, take };
-  const stop = (): void => {
+  const onOver = (): void => {
     req.off('end', onOver);
     socket.off('close', onOver); // nothing else reports a request that breaks off after its answer
     waiting.delete(rest);
     discarding.delete(rest);
     discardInTurn();
-  };
-  const onOver = (): void => {
-    stop();
-    onEnd();
   };
   waiting.add(rest);
   req.on('end', onOver);
