@@ -10,11 +10,12 @@ import { hasPassed, SECOND } from './clock.ts';
  * and IPv6 /48s, and within a /48 its /56s. A client that has waited for two seconds goes first. Requests of one client
  * begin in the order in which they came, and one that has begun goes on before another begins.
  *
- * What is charged. A turn lasts from one immediate of the event loop to the next. Only its request runs meanwhile: its
- * code and all its promises that need no waiting. A request that has waited for anything else (a body, a password's
- * hash, a file, another server) calls `ownTurn` before it works on. In the middle of long work it calls `nextTurn`.
- * Work that several requests wait for runs at once, and `charged` measures it. Not charged are waiting, threads other
- * than the main one, and the work of Node itself: reading heads and bodies from sockets, and writing.
+ * A client is charged the time of its turns. A turn lasts from one immediate of the event loop to the next. Only its
+ * request runs meanwhile: its code and all its promises that need no waiting. A request that has waited for anything
+ * else (a body, a password's hash, a file, another server) calls `ownTurn` before it works on. In the middle of long
+ * work it calls `nextTurn`. Work that several requests wait for runs at once, and `charged` measures it. Not charged
+ * are waiting, threads other than the main one, and the work of Node itself: reading heads and bodies from sockets, and
+ * writing.
  */
 
 /** The interval at which used time is halved. */

@@ -1,5 +1,4 @@
 import { ConfigError } from '../../features/hub/read-config.ts';
-import { isInside } from '../../features/hub/settings.ts';
 import { MOST_LINKS, nameBehindLinks } from '../../platform/files/granted-name.ts';
 
 /** An absolute path that a process may read. */
@@ -9,22 +8,16 @@ type Named = ReadablePath & { name: string };
 
 /**
  * Chooses for each path the name under which Node grants it. Two paths conflict if one's name begins the other's. The
- * first keeps its name; the second is granted behind /proc/self/root, if this machine has that link. A path within an
- * earlier folder gets no name: Node 24.7 also grants the beginning that two granted names have in common, which would
- * then be taken for that folder's name.
- * Throws ConfigError with both paths if there is no such name.
+ * first keeps its name; the second is granted behind /proc/self/root, if this machine has that link. Throws ConfigError
+ * with both paths if there is no such name.
  */
 export function chooseNames(places: readonly ReadablePath[], hasRootLink: boolean): Map<string, string> {
   const chosen = new Map<string, Named>();
   for (const place of places) {
-    if (chosen.has(place.path) || isWithin(place.path, [...chosen.values()])) continue;
+    if (chosen.has(place.path)) continue;
     chosen.set(place.path, { ...place, name: freeName(place, [...chosen.values()], hasRootLink) });
   }
   return new Map([...chosen].map(([path, { name }]) => [path, name]));
-}
-
-function isWithin(path: string, places: readonly ReadablePath[]): boolean {
-  return places.some((place) => place.isFolder && isInside(place.path, path));
 }
 
 function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: boolean): string {

@@ -16,7 +16,7 @@ const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
 /** A call of HEARTBEAT_URL; times in unix ms. `problem`: why it failed, with no more of the address than its host. */
 type SignOfLife = { at: number; host: string; problem: string | null; failingSince: number | null };
 
-/** What is known of the last call; null if there was none, or HEARTBEAT_URL was not set since. Never throws. */
+/** The result of the last call; null if HEARTBEAT_URL has not been called since it was set. Never throws. */
 export function lastSignOfLife(dataDir: string): SignOfLife | null {
   const { at, host, problem, failingSince } = readJsonFile<SignOfLife>(notePath(dataDir)) ?? {};
   if (typeof at !== 'number' || typeof host !== 'string') return null;

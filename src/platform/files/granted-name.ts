@@ -13,12 +13,16 @@ export function nameBehindLinks(path: string, links: number): string {
   return ROOT_LINK.repeat(links) + path;
 }
 
-/** The name under which Node grants this process an absolute path; the path itself if none is granted. */
+/**
+ * The name under which Node grants this process an absolute path; the path itself if Node grants none. Node 24.7 also
+ * calls the beginning that granted names have in common readable, but nothing below it: names of folders come first.
+ */
 export function grantedName(path: string): string {
   const permission = process.permission as typeof process.permission | undefined; // none without --permission
   if (!permission || !path.startsWith('/')) return path;
   const names = Array.from({ length: MOST_LINKS + 1 }, (_, links) => nameBehindLinks(path, links));
-  return names.find((name) => permission.has('fs.read', name)) ?? path;
+  const isGranted = (name: string): boolean => permission.has('fs.read', name);
+  return names.find((name) => isGranted(`${name}/file`)) ?? names.find(isGranted) ?? path;
 }
 
 /** The path as the operator wrote it, without such links: for messages, scripts and files. */

@@ -31,7 +31,7 @@ export type OpenElement = {
   candidates: ImageCandidate[];
   /** The files that a video or sound links to at its end. */
   source: FileLink | undefined;
-  /** Where the output stood before it. */
+  /** The sizes of the output before the element was opened. */
   before: Pick<MarkupDraft, 'length' | 'content'> & { chunks: number };
 };
 

@@ -116,14 +116,17 @@ for (const [what, settingsAt] of SPELLINGS) {
 }
 
 for (const [what, name] of [['longer', 'hub-1.0-data'], ['shorter', 'hub']] as const) {
-  test(`web and backups run on a DATA_DIR beside the project, with the ${what} name`, async (t) => {
+  test(`web and backups run on a DATA_DIR beside the project and a key, with the ${what} name`, async (t) => {
     const copy = temporaryProject(t, ['package.json', 'src', 'migrations', 'scripts', 'node_modules/better-sqlite3']);
     const project = join(dirname(copy), 'hub-1.0');
     renameSync(copy, project);
     const dataDir = join(dirname(copy), name);
-    const env = { ...restoreEnvironment(dataDir, await freePort()), ...NOT_COMPILED };
+    writeFiles(dirname(copy), { 'hub.key': 'k'.repeat(32) });
+    const secret = { HUB_SECRET_KEY_FILE: join(dirname(copy), 'hub.key') };
+    const env = { ...restoreEnvironment(dataDir, await freePort(), secret), ...NOT_COMPILED };
+    const settings = { DATA_DIR: dataDir, ...secret };
 
-    assert.equal((await healthOfWeb(t, dirname(project), { DATA_DIR: dataDir }, project)).lastBackup, null);
+    assert.equal((await healthOfWeb(t, dirname(project), settings, project)).lastBackup, null);
     const { status, stdout, stderr } = await runProgram(join(project, 'scripts/backup.sh'), [], { env, cwd: '/' });
     assert.equal(status, 0, stderr);
     const [, made = ''] = /dir=(.*)\n/.exec(stdout) ?? [];
@@ -131,6 +134,6 @@ for (const [what, name] of [['longer', 'hub-1.0-data'], ['shorter', 'hub']] as c
     const restored = await runProgram(join(project, 'scripts/restore.sh'), [made], { env, cwd: '/' });
     assert.equal(restored.status, 0, restored.stderr);
     assert.match(restored.stdout, new RegExp(`^RESTORED ${made}\nthe previous data is in ${dataDir}/pre-restore-`, 'm'));
-    assert.equal((await healthOfWeb(t, dirname(project), { DATA_DIR: dataDir }, project)).lastBackup?.verified, true);
+    assert.equal((await healthOfWeb(t, dirname(project), settings, project)).lastBackup?.verified, true);
   });
 }
