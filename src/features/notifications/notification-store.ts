@@ -12,7 +12,7 @@ const URGENT_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Notifications kept for each account: this many about security and failures, and as many news. */
-const NOTIFICATIONS_KEPT = TABLES.notifications.most;
+const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
 /** News that one sender may cause for one receiver within an hour. The last one stands for all that follow. */
 export const NEWS_AN_HOUR = 20;
