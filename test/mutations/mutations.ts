@@ -1215,6 +1215,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'what a disk missed while it was unplugged is sent on the next run, the oldest first',
   },
   {
+    promise: 'a backup that was killed is told at once, one that runs is not',
+    file: 'src/features/backups/backup-status.ts',
+    from: 'isLocked(backupLock(dataDir)) || ',
+    to: '',
+    test: 'test/features/backups/backup-shown.test.ts',
+    name: 'a backup that was killed is told by the next look; one that runs, or has ended since, is none',
+  },
+  {
+    promise: 'one feed that has gone is no trouble of the hub',
+    file: 'src/features/health/conditions.ts',
+    from: 'const MANY_FAILING = 3;',
+    to: 'const MANY_FAILING = 1;',
+    test: 'test/features/admin/findings.test.ts',
+    name: 'one feed that has gone is news for its owner; many, or all of one host, concern the operator, and say since when',
+  },
+  {
     promise: 'a broken destination keeps no other from its copy',
     file: 'scripts/backup.sh',
     from: '{ away=failed && broken="$broken $destination"; }',
