@@ -1209,10 +1209,18 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what a destination has missed is sent on the next run',
     file: 'scripts/off-site.sh',
-    from: "'$0 > last && $0 > oldest'",
-    to: "'$0 > last && $0 > oldest && 0'",
+    from: "'$0 >= first && $0 > oldest'",
+    to: "'$0 >= first && $0 > oldest && 0'",
     test: 'test/scripts/off-site-missed.slow.test.ts',
     name: 'what a disk missed while it was unplugged is sent on the next run, the oldest first',
+  },
+  {
+    promise: 'the oldest unsent backup stays named until a run has sent everything',
+    file: 'src/features/backups/note-run.ts',
+    from: 'unsent: stays ? owed : run.unsent',
+    to: 'unsent: run.unsent',
+    test: 'test/scripts/off-site-missed.slow.test.ts',
+    name: 'the oldest that is unsent stays named though it is gone here, until a run sends all that there is',
   },
   {
     promise: 'a backup that was killed is told at once, one that runs is not',
