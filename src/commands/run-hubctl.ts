@@ -190,7 +190,7 @@ function createContext(terminal: Terminal, opened: HubToLookAt[]): CommandContex
 
 async function requireHub({ databasePath, dataDir }: Config): Promise<void> {
   const { isRestoreUnderWay } = await import('../features/backups/restore-state.ts');
-  // Throws if this account may not read it.
+  // Throws if the operating system's account may not read the database.
   const isThere = (): boolean => statSync(databasePath, { throwIfNoEntry: false }) !== undefined;
   // During a restore the database may be missing. Node grants nothing below a missing folder.
   if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return;

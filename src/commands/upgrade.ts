@@ -56,7 +56,9 @@ export const awaitWritesCommand: Command = {
 
   async run([since = '', ...programs], { seconds }, { lookAtHub, err }) {
     const isKnown = programs.length > 0 && programs.every((name) => PROGRAMS.includes(name));
-    if (!/^\d{1,15}$/.test(since) || !isKnown) throw new UsageError('expected a time and web or worker');
+    if (!/^\d{1,15}$/.test(since) || !isKnown) {
+      throw new UsageError('expected a time in unix ms, then web, worker or both');
+    }
     if (!/^\d{1,5}$/.test(String(seconds))) throw new UsageError('--seconds must be a whole number');
     const { hub } = await lookAtHub();
     const silent = (): string[] => programs.filter((name) => (heartbeats(hub).lastSeen(name) ?? 0) < Number(since));

@@ -19,7 +19,7 @@ export const PASSWORD_LINK_LIFETIME = HOUR;
 const USE_NOTED = 10 * MINUTE;
 /** Networks remembered for each account. */
 const NETWORKS = TABLES.sign_in_networks.most;
-/** Sessions of an account at most. One more ends the oldest. */
+/** Sessions of an account at most. A new session beyond this number ends the oldest. */
 export const SESSIONS_KEPT = TABLES.sessions.most;
 /** API tokens of an account; those that have expired count until they are revoked. */
 export const TOKENS_MAX = TABLES.api_tokens.most;

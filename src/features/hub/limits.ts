@@ -6,8 +6,12 @@ import type { Limit } from '../../platform/db/rate-limit-store.ts';
  */
 export const LIMITS = {
   'sign-in': [429, 'Wrong passwords from one address: 10 at once, then one a minute; from an IPv6 /56 twice as many.'],
-  'sign-in-known': [429, 'The same for one account from an address where it has signed in before.'],
-  'sign-in-session': [429, 'The same for one session that is asked for its password again.'],
+  'sign-in-known': [
+    429, 'Wrong passwords for one account from an address where it signed in before: 10 at once, then one a minute.',
+  ],
+  'sign-in-session': [
+    429, 'Wrong passwords in one session that is asked for its password again: 10 at once, then one a minute.',
+  ],
   'sign-in-name': [429, 'Wrong passwords for one account from anywhere else: 100 at once, then one every 10 seconds.'],
   'passwords': [503, 'Passwords that are being checked or wait to be checked.'],
   'join': [429, 'Uses of links to join or for a new password from one address: 20 at once, then one a minute.'],

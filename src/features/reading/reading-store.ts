@@ -165,7 +165,7 @@ export const readMarks = store(({ db, clock }) => {
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - KEPT, limit }).changes,
 
-    /** Marks after that one, by source and post. */
+    /** The account's next marks after this one, by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
     /** Removes up to `limit` marks of an account; returns how many. */

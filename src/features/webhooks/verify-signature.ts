@@ -123,8 +123,8 @@ function bodyIdOf(body: Buffer): string {
 }
 
 /**
- * Parses the signature headers. Undefined unless there is exactly one form, complete, with each header once and
- * well-formed. `rawHeaders` holds names and values in turn, with duplicates.
+ * Parses the signature headers. Undefined unless the request has all headers of exactly one signature scheme, each
+ * once and well-formed. `rawHeaders` holds names and values in turn, with duplicates.
  */
 function readSignatureHeaders(rawHeaders: readonly string[]): SignatureClaim | undefined {
   const standard = valuesOf(rawHeaders, STANDARD_NAMES);

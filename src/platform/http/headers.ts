@@ -125,7 +125,7 @@ function encode(name: string): string {
   return encodeURIComponent(name).replace(ENCODED_TOO, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. The first one of a name counts. */
+/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. The first of two with one name wins. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const equals = pair.indexOf('=');
