@@ -202,7 +202,9 @@ test('a repository that is full is said to be so, keeps what it has, and gets ro
   const second = await hub.verified();
 
   const outcome = await onSmallDisk(t, hub, 4, `
+    mv "$DATA_DIR/backups/${second}" "$DATA_DIR/later"
     send ${first} || exit 98
+    mv "$DATA_DIR/later" "$DATA_DIR/backups/${second}"
     head -c 9000000 /dev/urandom >"$R/filler" 2>/dev/null
     truncate -s -300K "$R/filler"
     send ${second} && exit 97
