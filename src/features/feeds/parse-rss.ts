@@ -45,7 +45,7 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   };
 }
 
-/** Atom's icon, else the channel's image, which is often the icon of the site. In RSS 1.0 it is a sibling. */
+/** The feed's icon: Atom's icon, else the channel's image, which in RSS 1.0 is a sibling of the channel. */
 function iconOf(channel: XmlElement, root: XmlElement, base: string): string | null {
   const image = childOf(channel, 'image') ?? childOf(root, 'image');
   const named = firstLine(channel, ['atom:icon']) ?? (image === undefined ? null : firstLine(image, ['url']));
@@ -74,7 +74,7 @@ function readItem(item: XmlElement, outerBase: LinkBase, language: string | null
   };
 }
 
-/** The item's page: FeedBurner's original, `<link>`, `<link href>`, or Atom's alternate link. */
+/** The address of an item's page: FeedBurner's original link, `<link>`, `<link href>`, or Atom's alternate link. */
 function linkOf(parent: XmlElement, base: string): string | null {
   const original = absoluteUrl(firstLine(parent, ['feedburner:origlink']), base);
   if (original !== null) return original;

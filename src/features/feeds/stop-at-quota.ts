@@ -14,8 +14,8 @@ export function requireMayStore(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s sources are full', hub.clock());
 }
 
-/** In a transaction: stops a feed because its owner's sources are full. `watchContentQuotas` restarts it. */
+/** In a transaction: stops a feed because its owner's quota is used up. `watchContentQuotas` restarts it. */
 export function stopAtQuota(hub: Hub, sourceId: number): void {
   syncState(hub).recordFailure(sourceId, NO_ROOM_FOR_CONTENT, { isFinal: false, timedOut: false });
-  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // in case the setting was raised
+  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // in case the quota is raised
 }
