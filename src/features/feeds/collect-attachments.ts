@@ -15,7 +15,7 @@ const PICTURES = new Map([
 export const MAX_ITEM_FILES = 100;
 
 /**
- * The files of an item, in document order, one per absolute URL and at most MAX_ITEM_FILES. Later mentions of a URL
+ * The files of an item, in document order, one per absolute URL and at most MAX_ITEM_FILES. Later mentions of a file
  * fill in missing details. `itunes:duration` applies to the first audio or video file.
  */
 export function collectAttachments(item: XmlElement, base: string): IncomingFile[] {

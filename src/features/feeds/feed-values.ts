@@ -21,7 +21,7 @@ const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
 
 const MAX_NAMES = 20;
-/** Maximum characters of an author's name; longer names are cut unparsed, because a feed repeats them in every item. */
+/** Maximum characters of an author's name; longer names are cut unparsed, because every item repeats the name. */
 const MAX_NAME_LENGTH = 200;
 
 const PERIODS = new Map([
@@ -71,7 +71,7 @@ export function lineOf(element: XmlElement | undefined): string | null {
   return text === '' ? null : text;
 }
 
-/** The text of the first non-empty child, by the order of the names, on one line. */
+/** The text of the first non-empty child, in the order of `names`, on one line. */
 export function firstLine(element: XmlElement, names: readonly string[]): string | null {
   for (const child of childrenInOrder(element, names)) {
     const line = lineOf(child);
@@ -80,12 +80,12 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
-/** The children with these names, by the order of the names. */
+/** The child elements with these names, in the order of `names`. */
 export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
   return names.flatMap((name) => childrenOf(element, name));
 }
 
-/** The first readable date among the children, by the order of the names; unix ms or null. Tries `most` dates. */
+/** The first readable date among the child elements `names`, in unix ms, or null. Parses at most `most` dates. */
 export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
   for (const child of childrenInOrder(element, names).slice(0, most)) {
     const date = parseDate(textOf(child));
@@ -157,7 +157,7 @@ export function publishedInterval(channel: XmlElement): number | null {
   return frequency > 0 && Number.isFinite(frequency) ? Math.round(period / frequency) : period;
 }
 
-/** Maximum items read from one feed: the newest. */
+/** Maximum number of items read from one feed, which are the newest items. */
 export const MAX_ITEMS = 2000;
 
 /** Maximum items whose dates are read to find the newest items, half from each end, because reading dates is slow. */
@@ -227,14 +227,14 @@ export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[
     (updatedAt ?? publishedAt ?? 0) > (gone.get(guid) ?? -Infinity));
 }
 
-/** Null for a complete document; otherwise whether the id of the truncated item was complete. */
+/** How a document was truncated: null if complete; otherwise whether the id of the last item is complete. */
 export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonly string[]): ParsedFeed['cut'] {
   if (!root.isCut) return null;
   const last = items.at(-1);
   return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
 }
 
-/** The id of an item as it is stored. */
+/** The id of a feed item as the hub stores it: a long id is hashed. */
 export function keptGuid(guid: string): string {
   return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

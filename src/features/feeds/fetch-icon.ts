@@ -31,8 +31,8 @@ const PLANNED_AT_ONCE = 20;
 const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
 /**
- * Looks for a feed's icon: named by the feed, linked from the site's page or its home page, or /favicon.ico. Without a
- * find, an earlier icon stays, because the site may be down.
+ * Looks for a feed's icon: named by the feed, linked from the site's page or its home page, or /favicon.ico. If no
+ * icon is found, an earlier icon stays, because the site may be down.
  */
 export const fetchIcon: JobKind<{ sourceId: number }> = {
   name: 'fetch-icon',

@@ -127,7 +127,7 @@ function isPlain(content: XmlElement): boolean {
   return ['text', 'text/plain'].includes(attributeOf(content, 'type')?.toLowerCase() || 'text');
 }
 
-/** The Media RSS description, for entries without content and summary, such as those of video platforms. */
+/** The Media RSS description, for entries without content and summary, such as entries of video platforms. */
 function mediaDescription(entry: XmlElement): string {
   const holder = childOf(entry, 'media:group') ?? entry;
   const description = childOf(holder, 'media:description');

@@ -163,7 +163,7 @@ export function isHtmlPage(text: string): boolean {
 /** Maximum tags read from one page, so that a page with thousands of links stays cheap. */
 const HEAD_TAGS_MAX = 1_000;
 
-/** The first `link` and `base` tags of a page, without those in comments, scripts and similar elements. */
+/** The first `link` and `base` tags of a page, without tags in comments, scripts and similar elements. */
 export function headTags(html: string): { name: string; attributes: ReadonlyMap<string, string> }[] {
   const tags: { name: string; attributes: ReadonlyMap<string, string> }[] = [];
   TAG.lastIndex = 0;

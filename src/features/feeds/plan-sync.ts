@@ -5,7 +5,7 @@ const LONGEST_INTERVAL = DAY;
 
 /** Interval for a feed whose publishing rhythm is not known yet. */
 const UNKNOWN_RHYTHM = HOUR;
-/** Polling at half the usual gap finds a post, on average, a quarter of a gap after it was published. */
+/** Polling at half the usual gap between posts finds a post, on average, a quarter of a gap after its publication. */
 const SHARE_OF_GAP = 0.5;
 
 type Rhythm = {

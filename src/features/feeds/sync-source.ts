@@ -52,7 +52,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
 
   async run(hub, { sourceId }, signal, job) {
     const source = syncState(hub).find(sourceId);
-    if (!source || source.state === 'paused') return; // deleted or paused while the job waited
+    if (!source || source.state === 'paused') return; // the source was deleted or paused while the job waited
     if (isSourceFull(hub, sourceId)) return () => stopAtQuota(hub, sourceId);
     started.set(job, performance.now());
     const turns = largeFeedTurns(hub, signal);
@@ -77,7 +77,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     syncState(hub).recordFailure(sourceId, error.message, { isFinal: fate === 'failed', timedOut });
     const retryAt = jobs(hub).find(job.id)?.runAt;
     if (fate === 'failed') failedForGood(hub, source, error);
-    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // when the job is retried
+    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // the time of the job's retry
   },
 };
 

@@ -32,7 +32,7 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {
-    receivedOffer(hub, id, by.viewer); // again: the offer may have ended meanwhile
+    receivedOffer(hub, id, by.viewer); // checked again, because the offer may have ended meanwhile
     requireRoom(hub, source, by.viewer);
   });
 }
@@ -85,7 +85,7 @@ export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {
     offers(hub).end(offer.id);
-    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // a newer offer keeps its own
+    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // unless a newer one is open
     tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
   }
   return expired.length;

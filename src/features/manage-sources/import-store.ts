@@ -55,7 +55,7 @@ export const imports = store(({ db, clock }) => {
 
   return {
     find: (id: number): Import | undefined => select.get(id),
-    /** Imports of an account, by id. */
+    /** Imports of an account after the import `after`, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Import[] => selectOf.all(accountId, after, limit),
 
     /** Creates an import and returns its id; removes the oldest imports beyond IMPORTS_KEPT. */

@@ -112,7 +112,7 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   for (const id of ids) {
     req.recheck(); // some acts do not check the session again
     count += await attempt(() => act.run(hub, id, req, folder));
-    await nextTurn(); // each act is a commit; let other requests run in between
+    await nextTurn(); // each act commits a transaction; other requests may run in between
   }
   return seeOther(saying(back, act.said, { count }));
 }

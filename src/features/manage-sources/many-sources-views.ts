@@ -179,7 +179,7 @@ function origin({ folder, kind, siteUrl, feedUrl, mayManage, visibility, owner }
 }
 
 function nothing({ show, q, folder }: Wanted, counts: ManagedPage['counts']): string {
-  if (q !== '' || folder !== '') return 'No source matches.';
+  if (q !== '' || folder !== '') return 'No source matches these filters.';
   if (show === 'failing') return 'No source is failing.';
   if (show === 'paused') return 'No source is paused.';
   if (show === 'others') return 'You already have every public source on this hub.';

@@ -26,7 +26,7 @@ export type ManagedPage = {
 /** Maximum number of public sources read for the filter `others`. */
 const LOOKED_THROUGH = 1_000;
 
-/** Own sources read even if SOURCES_MAX is lower, because administrators may own more. */
+/** Number of own sources read even if SOURCES_MAX is lower, because administrators may own more sources. */
 const OWNED_MOST = 10_000;
 
 /** One page of the sources that a member has or could follow. Reads all these sources: a few thousand at most. */

@@ -18,7 +18,7 @@ function stateOf(source: Source, times: Times, mayManage: boolean, webhook: Webh
   if (state === 'paused') return ['off', html`Paused${since(source, times)}${reason}`];
   if (kind === 'native') return ['good', html`Posts written on this hub`];
   if (kind === 'webhook') return webhookState(webhook, times);
-  if (lastSuccessAt === null) return ['off', html`Waiting for its first fetch`];
+  if (lastSuccessAt === null) return ['off', html`Waiting for the first fetch`];
   if (mayManage && stateReason) return ['warn', html`${stateReason}`];
   return ['good', html`Fetched ${showTime(times, lastSuccessAt)}`];
 }

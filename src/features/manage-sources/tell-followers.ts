@@ -14,7 +14,7 @@ const HAPPENED = {
 /** Maximum notifications removed at once; a source rarely has more than one, because it has one open offer. */
 const FORGOTTEN_AT_ONCE = 100;
 
-/** The path of notifications about a deleted source; by this path, deleting an account finds its sources' titles. */
+/** The path of notifications about a deleted source, by which `leave-hub.ts` finds and removes the notifications. */
 export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }

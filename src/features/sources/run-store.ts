@@ -13,7 +13,7 @@ export type SourceRun = {
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
 };
 
-/** `day`: days in UTC since 1970. */
+/** Sums of a source's runs on one day. `day`: days since 1970-01-01 (UTC). */
 export type RunDay = { day: number; runs: number; failed: number; added: number };
 type DayOf = RunDay & { id: number };
 

@@ -115,7 +115,7 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /** Whether a source with this id once existed. Ids that a restore skips count, because they had sources before. */
+    /** Whether a source with this id existed and is gone, also if a restore lost the source and skips its id. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
     /** Public sources and the viewer's own sources, by id. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
@@ -143,7 +143,7 @@ export const sources = store(({ db, clock }) => {
 
     setTitle: (id: number, title: string): void => void updateTitle.run(title, clock(), id),
     setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
-    /** Posts and files stay with the source, so they change owner too. */
+    /** Changes the owner of a source and therefore of its posts and files. */
     setOwner: (id: number, ownerId: number): void => void updateOwner.run(ownerId, clock(), id),
     pause: (id: number, reason: string | null): void => void pause.run({ reason, now: clock(), id }),
     /** Makes a paused source active and due at once, and clears its failures. */
@@ -202,7 +202,7 @@ export const failingSources = store(({ db }) => {
 
 type StoredCredentials = { sourceId: number; credentials: string };
 
-/** Stored user names and passwords of feeds, as `feed-passwords.ts` seals them. */
+/** Stored user names and passwords of feeds, sealed (encrypted) by `feed-passwords.ts`. */
 export const feedCredentials = store(({ db }) => {
   const select = db.prepare<[number], { credentials: string | null }>('credentials of feed',
     'SELECT credentials FROM feeds WHERE source_id = ?');

@@ -18,10 +18,10 @@ export type SyncState = Validators & {
   lastSuccessAt: number | null;
   url: string;
   ttl: number | null; // ms between two fetches that the feed document last asked for
-  timedOut: number; // 1: the last try timed out
+  timedOut: number; // 1: the last synchronisation timed out
 };
 
-/** The facts about a feed in its own document. */
+/** The facts that a feed's document states about the feed. */
 export type FeedFacts = {
   title: string;
   description: string | null;
@@ -106,7 +106,7 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    /** Records a successful synchronisation. `note`: a warning for the owner nevertheless. */
+    /** Records a successful synchronisation. `note`: a warning for the source's owner, or null. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
       markSuccess.run({ sourceId, nextSyncAt, note, now: clock() });
       setTimedOut.run(0, sourceId, 0);
@@ -118,7 +118,7 @@ export const syncState = store(({ db, clock }) => {
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },
 
-    /** The oldest last success, else creation time, of feeds that are not paused (unix ms); undefined without feeds. */
+    /** When the feed that is most behind last succeeded or, if never, was added (unix ms). Skips paused feeds. */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>

@@ -88,7 +88,7 @@ export function removeExpiredSecrets(hub: Hub, limit: number): number {
   return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
 }
 
-/** A webhook without events for longer than this is silent. */
+/** Time without events after which a webhook counts as silent. */
 export const LONGEST_QUIET = 7 * DAY;
 
 /** Interval at which the hub repeats the alert about a silent webhook. */

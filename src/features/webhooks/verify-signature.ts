@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 
-/** HMAC keys of one secret, a key per signature form. `standard`: null for a secret that works only as GitHub's. */
+/** HMAC keys of one secret, a key per signature form. `standard`: null if the secret only works in GitHub's form. */
 export type SigningKeys = { standard: Buffer | null; github: Buffer };
 
 const PREFIX = 'whsec_';
@@ -12,7 +12,7 @@ const NEW_SECRET_BYTES = 33;
 const STANDARD_BYTES = { min: 24, max: 64 }; // Standard Webhooks 1.0
 const TEXT_BYTES = { min: 16, max: 256 };
 
-/** A new secret: `whsec_` and base64 of random bytes, which works with both signature forms. */
+/** A new secret: `whsec_` and base64 of random bytes; works for Standard Webhooks and for GitHub's signatures. */
 export function createSecret(): string {
   return PREFIX + randomBytes(NEW_SECRET_BYTES).toString('base64');
 }

@@ -90,7 +90,7 @@ export const webhooks = store(({ db, clock }) => {
     /** A page of webhooks, by source id, after the given id. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
     secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
-    /** The current secret becomes the previous one, valid until `until` (unix ms). False if there is no webhook. */
+    /** Sets a new secret; the current secret stays valid until `until` (unix ms). False if there is no webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
     /** Up to `limit` webhooks with a secret that begins with `prefix`. */

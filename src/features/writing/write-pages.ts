@@ -57,7 +57,7 @@ function writeForm(hub: Hub, { viewer }: MemberRequest, form: PostForm): Page {
   return places.length > 0 ? writePage(places, form) : firstPlacePage({}, form);
 }
 
-/** The viewer's native sources, and the chosen one if an administrator writes for another owner. */
+/** The viewer's native sources, and the chosen source if an administrator writes for another owner. */
 function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
   const own = manySources(hub).nativeOf(viewer.id);
   const other = own.some(({ id }) => String(id) === chosen) ? undefined : sources(hub).find(parseId(chosen) ?? 0);
@@ -202,7 +202,7 @@ function pageOf({ path, params }: HubRequest): string {
   return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }
 
-/** A signed account id for a form's address. It only allows keeping a pending draft for that account. */
+/** A signed account id for a form's address. The signature only allows keeping a pending draft for the account. */
 function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
   return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
 }
@@ -214,7 +214,7 @@ function provenAccount(hub: Hub, req: HubRequest): number | undefined {
   return hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until)) ? accountId : undefined;
 }
 
-/** `opened`: the draft that the form shows. */
+/** The data of the form for a post. `opened`: the draft that the form shows. */
 function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: Draft): PostForm {
   const { id, via } = req.viewer;
   const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';

@@ -45,7 +45,7 @@ export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
 /** API: adds files to a post. */
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  changeablePost(hub, id, req.viewer); // before reading megabytes
+  changeablePost(hub, id, req.viewer); // checked before megabytes are read
   const added = await receiveUpload(hub, req, ({ files }) => addFilesToPost(hub, id, files, req));
   return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
 }
@@ -208,7 +208,7 @@ function linkTo(typed: string): string {
   return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
 }
 
-/** The plain text from which `textToParagraphs` makes this markup; undefined if no text does. */
+/** The plain text from which `textToParagraphs` makes this markup; undefined without such a text. */
 export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
   const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
@@ -248,7 +248,7 @@ function sanitizing(html: string): Reading<string> {
   return sanitizingHtml(html, { baseUrl: 'about:blank' });
 }
 
-/** The link of the post; null if empty. */
+/** Reads the link of a post; null if the field is empty. */
 function readUrl(input: Input): string | null {
   const typed = input.optionalText('url', { max: POST_MAX.url });
   if (typed === undefined) return null;

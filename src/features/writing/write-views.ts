@@ -40,10 +40,10 @@ const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
 /** A field of `length` characters, cut to its first `kept` because it may have at most `max`. */
 export type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
 
-/** The fields of a sent form or a draft, and which of them were cut. */
+/** The fields of a sent form or a draft, and the fields that were cut. */
 export type Typed = { fields: DraftFields; cut: CutField[] };
 
-/** Cuts the fields of a form to the lengths that a post may have. Version 1.0.0 kept drafts of two megabytes. */
+/** Cuts the fields of a form to the lengths that a post may have. Drafts of 1.0.0 may have two megabytes. */
 export function fittingFields({ sourceId, title = '', content = '', contentType = '', url = '' }: DraftFields): Typed {
   const typed = { ...(sourceId !== undefined && { sourceId }), title, content, contentType, url };
   const cut: CutField[] = [];
@@ -238,7 +238,7 @@ function readersOf(isPublic: boolean, isOwn: boolean): string {
 function draftState({ savedAt, times }: PostForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint">${savedAt === undefined
-    ? 'Nothing is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
+    ? 'No draft is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
     : html`Kept ${showTime(times, savedAt)}, without files. Nobody else sees the draft.`}</p></section>`;
 }
 
