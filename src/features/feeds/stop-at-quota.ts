@@ -11,7 +11,7 @@ const LATER = 5 * MINUTE;
 /** In a transaction: throws NotNowError if the disk or the owner's quota has become full since the job began. */
 export function requireMayStore(hub: Hub, sourceId: number): void {
   if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
-  if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s sources are full', hub.clock());
+  if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s content quota is used up', hub.clock());
 }
 
 /** In a transaction: stops a feed because its owner's quota is used up. `watchContentQuotas` restarts it. */

@@ -186,7 +186,7 @@ export async function openFeed(hub: Hub, address: string, authorization: string 
 
 /** Pauses a source whose publisher answered 410 (gone). */
 function pauseGone(hub: Hub, sourceId: number): void {
-  pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that it is permanently gone');
+  pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that the feed is permanently gone');
 }
 
 /** Stores the feed's new address. If the owner already has a source there, pauses this source and returns false. */

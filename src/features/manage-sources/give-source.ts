@@ -125,7 +125,7 @@ export function changeOwner(
 /** Notifies the previous owner, the sender and the new owner of a transfer, without each other's names. */
 function notifyTransferred(hub: Hub, source: Source, newOwnerId: number, senderId: number): void {
   const { id, title, kind, ownerId } = source;
-  const advice = kind === 'webhook' ? '. Create a new secret for it: the previous owner knows the current one' : '';
+  const advice = kind === 'webhook' ? '. Create a new secret: the previous owner knows the current secret' : '';
   const event = 'source.transferred';
   const tell = (accountId: number, whose: string, path: string): void =>
     notifications(hub).add({ accountId, senderId, kind: event, title: `“${title}” now belongs to ${whose}`, path });

@@ -111,7 +111,7 @@ function lineItem(line: ShownLine, hasStopped: boolean): Html {
 function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean): Html {
   const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
   switch (outcome) {
-    case null: return hasStopped ? said('bad', 'Not reached') : said('off', 'Waiting');
+    case null: return hasStopped ? said('bad', 'Not imported yet') : said('off', 'Waiting');
     case 'had': return said('off', 'Already in your list');
     case 'followed': return said('good', 'Followed: this hub already had the feed');
     case 'left-out': return said('bad', 'Left out: your account has the maximum number of sources');

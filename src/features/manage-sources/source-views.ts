@@ -19,7 +19,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/sources?curso
   return { title: 'Sources', main, bar: html`<h1>Sources</h1>`, section: 'sources' };
 }
 
-const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'written here' };
+const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'written on this hub' };
 
 function sourceItem({ id, title, siteUrl, kind }: Source, icon: Html): Html {
   return html`

@@ -93,7 +93,7 @@ function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void 
   requireContentRoom(hub, sourceId);
 }
 
-const OUTDATED = 'A later change of this post had arrived before.';
+const OUTDATED = 'The event is outdated: a later change of the post had arrived before.';
 
 /** Sanitises the post of an event, and returns the function that writes the event in the transaction. */
 async function prepareWrite(

@@ -102,7 +102,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
   <p class="lead">Your posts need a place, which others can follow if you allow it. Give the place a name; you can
-    change the name later.${written.savedAt !== undefined && ' Your text is kept, and comes next.'}</p>
+    change the name later.${written.savedAt !== undefined && ' Your text is kept for the next step.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>

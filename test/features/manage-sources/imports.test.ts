@@ -180,7 +180,7 @@ test('an import that will never be through says so, and importing its file again
   failJobs(hub, 'import-feeds');
 
   const { text } = await ada.page(page);
-  assert.match(text, /The import stopped before it was finished[^]*Not reached/);
+  assert.match(text, /The import stopped before it was finished[^]*Not imported yet/);
   assert.doesNotMatch(text, /http-equiv="refresh"|<progress|Waiting/);
   const again = await begin(ada, document);
   await hub.work();
