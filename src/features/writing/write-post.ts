@@ -119,7 +119,7 @@ export async function previewPost(
 }
 
 /** Adds files to a post of a native source; returns the new attachments. Throws 422 without files. */
-export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
+async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
   if (files.length === 0) {
     throw invalid([{ pointer: '/attachments', detail: 'There is no file in the field “attachments”.' }]);
   }

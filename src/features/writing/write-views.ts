@@ -38,7 +38,7 @@ export type PostForm = {
 const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
 
 /** A field of `length` characters, cut to its first `kept` because it may have at most `max`. */
-export type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
+type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
 
 /** The fields of a sent form or a draft, and the fields that were cut. */
 export type Typed = { fields: DraftFields; cut: CutField[] };
@@ -152,7 +152,7 @@ function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html |
   if (savedAt === undefined || !isOpened) return false;
   return html`
 <div class="done" role="status">
-  <p>This is your draft from ${showTime(times, savedAt)}. It has not been published. Please choose the files again.</p>
+  <p>This is your draft from ${showTime(times, savedAt)}. The draft is not published. Please choose the files again.</p>
   <form method="post" action="${path}/discard"><button class="link">Discard the draft</button></form>
 </div>`;
 }
@@ -239,13 +239,13 @@ function draftState({ savedAt, times }: PostForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint">${savedAt === undefined
     ? 'No draft is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
-    : html`Kept ${showTime(times, savedAt)}, without files. Nobody else sees the draft.`}</p></section>`;
+    : html`The text was kept ${showTime(times, savedAt)}, without files. Nobody else sees the draft.`}</p></section>`;
 }
 
 function limits({ fileBytes, bytesLeft }: PostForm): Html {
   const rows = [
     ['Title', `${POST_MAX.title} characters`], ['Text', `${POST_MAX.content.toLocaleString('en')} characters`],
-    ['Files', `${MAX_UPLOADS} of ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
+    ['Files', `${MAX_UPLOADS}, each up to ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
   ];
   return html`
 <section><h2>Limits</h2><dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>

@@ -104,7 +104,7 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   await browser.type('[name=content]', TEXT);
   await follow(browser, '.bar [name=preview]');
   assert.match(await browser.text('.preview'), /Owls at dusk\s+First line/);
-  assert.match(await browser.text('.side'), /Kept just now/);
+  assert.match(await browser.text('.side'), /The text was kept just now/);
   await follow(browser, SEND);
   assert.equal(await path(browser), '/posts/1?said=post-published');
   assert.equal((await hub.anybody.get('/posts/1')).status, 404);
