@@ -269,7 +269,7 @@ test('one long word in what was found at an address makes the page no wider', as
   await browser.click('main [name=visibility][value=private]');
   await browser.click('main .actions button');
   await waitUntil('what was found is shown',
-    async () => /Is this it\?/.test(await browser.run<string>('return document.body.innerText')));
+    async () => /Is this the right feed\?/.test(await browser.run<string>('return document.body.innerText')));
   assert.equal(await browser.run('return document.documentElement.scrollWidth'), 390);
 });
 

@@ -152,7 +152,7 @@ test('an owner is told that a publisher has taken a feed away', async (t) => {
   posts.status = 410;
   await hub.work(DAY);
 
-  assert.deepEqual(await notificationTitles(ada), ['“Owls” has been paused: its publisher says that it is permanently gone']);
+  assert.deepEqual(await notificationTitles(ada), ['“Owls” has been paused: its publisher says that the feed is permanently gone']);
 });
 
 test('the number of unread notifications stands on every page of a member, and on none of anybody’s', async (t) => {
