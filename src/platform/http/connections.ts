@@ -5,25 +5,25 @@ import type { MetLimit } from './body.ts';
 import { clientAddress, networksOf } from './call-handler.ts';
 import type { HttpError } from './reply.ts';
 
-/** Open connections: in all, and from an IPv4 address or IPv6 /64. A /56 may have twice as many, a /48 four times. */
+/** Limits of connections: in total, and per IPv4 address or IPv6 /64 (twice as many per /56, four times per /48). */
 const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 
-/** Further connections from this machine, only for monitoring, so that `scripts/healthcheck.sh` always gets in. */
+/** Further connections from this machine, for monitoring only: `scripts/healthcheck.sh` can always connect. */
 const FOR_MONITORING = 50;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
 /**
- * Refuses connections over the limits. If all places are taken, it first closes the oldest idle connection of the
- * network that holds most. `proxies` and this machine have no limit of their own. Returns a function that tells whether
- * a connection is one of those for monitoring.
+ * Refuses connections over the limits. If CONNECTIONS are open, first closes the oldest idle connection of the network
+ * with the most connections. `proxies` and this machine have no limit per address. Returns a function that tells if a
+ * connection is a further connection for monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,
   places = CONNECTIONS,
 ): (socket: Socket) => boolean {
   const exempt = [...LOOPBACK, ...proxies];
-  const open = new Map<Socket, [string, ...string[]]>(); // the oldest first
+  const open = new Map<Socket, [string, ...string[]]>(); // oldest first
   const held = new Map<string, number>();
   const lastAnswers = new WeakMap<Socket, ServerResponse>();
   const forMonitoring = new WeakSet<Socket>();
@@ -45,7 +45,7 @@ export function limitConnections(
     return held.get(network ?? '') ?? 0;
   }
 
-  /** Checks the last answer only: pipelined requests are answered in order. */
+  /** Checks only the last response of a connection: pipelined requests are answered in order. */
   function isIdle(socket: Socket): boolean {
     const answer = lastAnswers.get(socket);
     return answer === undefined || answer.writableFinished || answer.destroyed;
