@@ -1,7 +1,7 @@
 /** Returns the time in unix ms. Code that needs the time takes a clock as a parameter, so that tests can move time. */
 export type Clock = () => number;
 
-/** Returns a random number in [0, 1). A parameter wherever chance matters, so that tests can fix the number. */
+/** Returns a random number in [0, 1). Code that needs chance takes this function as a parameter. */
 export type Random = () => number;
 
 export const SECOND = 1_000;

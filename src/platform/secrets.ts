@@ -43,8 +43,9 @@ export function deriveSealingKey(fileBytes: Buffer): KeyObject {
 }
 
 /**
- * Encrypts a secret for storage: `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag. Without a key, returns
- * `plain:` and the secret. `context` names the secret's owner and is authenticated: decryption for another owner fails.
+ * Encrypts a secret for storage, as `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag. Without a key,
+ * returns `plain:` and the secret. `context` names the secret's owner and is authenticated: decryption for another
+ * owner fails.
  */
 export function sealSecret(secret: string, key: KeyObject | null, context: string): string {
   if (key === null) return PLAIN + secret;
@@ -61,7 +62,7 @@ export function openSecret(stored: string, key: KeyObject | null, context: strin
   if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored secret has an unknown format');
   if (key === null) {
     throw new SealedSecretError('secrets are stored encrypted, and there is no key to decrypt them: '
-      + 'set HUB_SECRET_KEY_FILE to the file they were encrypted with');
+      + 'set HUB_SECRET_KEY_FILE to the file that the secrets were encrypted with');
   }
   return decrypt(sealedBytes(stored.slice(SEALED.length)), key, context);
 }
@@ -98,8 +99,8 @@ function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
   try {
     decipher.final();
   } catch (cause) {
-    throw new SealedSecretError('a stored secret cannot be decrypted: HUB_SECRET_KEY_FILE holds a different '
-      + 'key, or the stored secret was changed', { cause });
+    throw new SealedSecretError('a stored secret cannot be decrypted: '
+      + 'HUB_SECRET_KEY_FILE holds a different key, or the stored secret was changed', { cause });
   }
   return opened.toString('utf8');
 }

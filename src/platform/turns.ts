@@ -7,7 +7,7 @@ import { hasPassed, SECOND } from './clock.ts';
  * goes to the client that has lately used the main thread least: each client's used time is halved every second.
  * Clients are compared in groups. First all signed-in accounts (members) are compared with all networks, so that each
  * side gets half of the time while both sides have waiting requests. Then accounts are compared with accounts, and
- * networks with networks: IPv4 addresses and IPv6 /48s, and within a /48 its /56s. A client that has waited for two
+ * networks (IPv4 addresses, IPv6 /48s, the /56s within a /48) with networks. A client that has waited for two
  * seconds goes first. Requests of one client begin in order of arrival; a begun request goes on before another begins.
  *
  * A client is charged the time of its turns. A turn lasts from one `setImmediate` callback to the next. During a turn
@@ -26,7 +26,7 @@ const PATIENCE = 2 * SECOND;
 /** A client may have OF_ONE requests waiting; OF_ONE_OF_MANY while OF_KIND requests of members (or networks) wait. */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
-/** Short turns share a round of the event loop: TURNS_OF_ROUND turns at most, all begun within ROUND ms. */
+/** Short turns share a round of the event loop, TURNS_OF_ROUND turns at most, all begun within ROUND ms. */
 const [TURNS_OF_ROUND, ROUND] = [8, 1];
 
 /** Milliseconds per event-loop round that all cached responses together may take without a turn. */
@@ -58,7 +58,7 @@ type Turns = {
 
 type TurnsOptions = {
   full(): Error; // the refusal when a queue is full
-  now?(): number; // a steady clock in ms
+  now?(): number; // a monotonic clock in ms
   defer?(act: () => void): unknown; // setImmediate
 };
 
@@ -116,7 +116,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (let one = own; one.parent; one = one.parent) if (--one.waiting === 0) one.parent.busy.delete(one);
   }
 
-  /** Schedules turns in one round of the event loop: Node reads no input between these turns. */
+  /** Schedules turns in one round of the event loop, so that Node reads no input between these turns. */
   function schedule(turns: number): void {
     turnsLeft = turns;
     roundStartedAt = 0;

@@ -16,7 +16,7 @@ const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process may be buildin
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
-  // Rebuilding a table would cascade its deletes. Foreign keys are checked before each migration's commit instead.
+  // With foreign keys on, rebuilding a table would delete rows of other tables. Each migration is checked at its end.
   db.pragma('foreign_keys = OFF');
   try {
     createHistory(db);
@@ -122,7 +122,7 @@ function assertKnown(row: AppliedRow, known: Migration | undefined, newest: numb
   if (!known) {
     throw new SchemaError(
       `the database has schema version ${row.version} (${row.name}), this program knows only up to ${newest}: ` +
-        'start the newer version that wrote it, or restore a backup made before the upgrade',
+        'start the newer version that upgraded the database, or restore a backup made before the upgrade',
     );
   }
   if (known.checksum !== row.checksum) {
@@ -204,13 +204,13 @@ function keyOf({ type, name }: SchemaObject): string {
   return `${type} ${name}`;
 }
 
-/** The highest id that each table with AUTOINCREMENT has ever given. */
+/** The highest id that each table with AUTOINCREMENT has ever assigned. */
 export type GivenIds = ReadonlyMap<string, number>;
 
 /** Real ids have at most 15 digits: a higher id is a sign of a damaged database. */
 const IMPOSSIBLE = 1e15;
 
-/** The tables with AUTOINCREMENT: SQLite keeps the highest id of each table, and never gives an id twice. */
+/** The tables with AUTOINCREMENT; SQLite keeps the highest id of each table, and never gives an id twice. */
 export function numberedTables(db: Db): string[] {
   return db.prepare<[], { name: string }>('numbered tables', `
     SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%' ORDER BY name`).all()

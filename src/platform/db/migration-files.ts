@@ -13,7 +13,7 @@ export class DataInUseError extends SchemaError {}
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SAFETY = /^-- safe: (yes|no)\r?\n/;
 
-/** Reads migration files NNNN_name.sql, numbered from 1 without a gap. A file with "safe: yes" must only add. */
+/** Reads migration files NNNN_name.sql, numbered from 1 without a gap. A file with "safe: yes" may only add. */
 export function readMigrations(folder: string): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort();
   return files.map((file, index) => toMigration(file, index + 1, readFileSync(join(folder, file), 'utf8')));
@@ -59,7 +59,7 @@ const TOKEN = new RegExp([
   /\s+|[^\s;'"`[/-]+|[^]/,
 ].map(({ source }) => source).join('|'), 'g');
 
-/** Whether a statement only adds. A drop, rename, delete, rewrite or unknown statement is unsafe. */
+/** Whether a statement only adds to the schema. A drop, rename, delete, rewrite or unknown statement is unsafe. */
 function isSafe(statement: string): boolean {
   const bare = tokens(statement).map(withoutQuotes).join('').toUpperCase();
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);

@@ -25,7 +25,7 @@ export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
   /** Runs `work` in a transaction and returns the result. Inside another transaction, `work` runs in a savepoint. */
   write<Result>(name: string, work: () => Result): Result;
-  /** Like `write`, prepared for frequent calls. */
+  /** Prepares a transaction like that of `write` for frequent calls. */
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
   pragma(source: string): unknown;
@@ -83,7 +83,7 @@ function configure(file: Database.Database, readonly: boolean): void {
   file.pragma('secure_delete = ON'); // overwrites deleted, moved or replaced content with zeros
   file.pragma('temp_store = MEMORY');
   file.pragma('cache_size = -16000'); // KiB
-  file.pragma('journal_size_limit = 67108864'); // bytes; the WAL shrinks to this after a checkpoint
+  file.pragma('journal_size_limit = 67108864'); // bytes; a checkpoint shrinks the WAL to this size
 }
 
 /** Retries: two processes that create the database at once may meet a lock that ignores the busy timeout. */

@@ -6,7 +6,7 @@ type Rate = { burst: number; everyMs: number };
 
 /**
  * The generic cell rate algorithm (GCRA) stores one time: the theoretical arrival time `arrivesAt`, unix ms, at which
- * the next act would come if all acts came evenly. Returns the milliseconds until one more act is admitted; 0: now.
+ * the next act would come if all acts came evenly. Returns the milliseconds until the next act; 0 means now.
  */
 export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
   return Math.max(0, arrivalAfter(rate, arrivesAt, now) - latestArrival(rate, now));
@@ -14,7 +14,7 @@ export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
 
 /**
  * The theoretical arrival time after one more act. An `arrivesAt` that lies too far ahead counts as now: the
- * clock was ahead when it was stored.
+ * clock was ahead when the time was stored.
  */
 export function arrivalAfter(rate: Rate, arrivesAt: number, now: number): number {
   const isPlausible = arrivesAt <= latestArrival(rate, now);

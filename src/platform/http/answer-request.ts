@@ -125,7 +125,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     if (res.headersSent) res.destroy();
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
-    res.statusMessage = ''; // may belong to the response that could not be sent
+    res.statusMessage = ''; // the message may belong to the response that could not be sent
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
@@ -158,7 +158,7 @@ async function renderReply(
   const { status, headers, body } = reply;
   const { viewer } = exchange;
   if (body === null || !isPage(body)) {
-    const isText = typeof body === 'string'; // as bytes: a string kept during compression would become old garbage
+    const isText = typeof body === 'string'; // as bytes: V8 would promote a string that is kept during compression
     return withCaching({ ...reply, body: isText ? Buffer.from(body) : body, isText }, exchange);
   }
   const policy = viewer && { 'content-security-policy': memberPolicy };
@@ -170,8 +170,8 @@ async function renderReply(
 
 /**
  * Sets Cache-Control: clients may store texts if they revalidate them. Public texts may be stored in any cache, texts
- * for a signed-in person only in the browser. Other replies are `no-store`, as are replies that show a secret, by their
- * handlers.
+ * for a signed-in person only in the browser. All other replies are `no-store`. Handlers
+ * set `no-store` also for replies that show a secret.
  */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;

@@ -37,7 +37,7 @@ const MEMORY_OF_ONE = 16 * 1024 * 1024;
 /** Memory overhead in bytes of each piece of a body. */
 const PIECE = 256;
 
-/** The memory budget for all bodies. `who`: the client's account, or its network and the networks around it. */
+/** The memory budget for all bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
   const ofOne = new Map<string, number>();
   let ofAll = 0;
@@ -118,7 +118,7 @@ function gather(
     }
   };
   const onEnd = (): void => {
-    stop(); // before the stream closes, because a stream closes after a whole body too
+    stop(); // `close` is no error from now on: a stream closes after a whole body too
     done(Buffer.concat(chunks));
   };
   const onBreak = (): void => fail(new HttpError(400, 'The request ended before its body was complete.'));

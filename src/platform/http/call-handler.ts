@@ -42,7 +42,7 @@ export function isGone({ socket }: IncomingMessage): boolean {
   return socket.destroyed || !socket.writable;
 }
 
-/** Whether the method is safe: GET or HEAD. */
+/** Whether the method is safe, as GET and HEAD are. */
 export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
@@ -73,7 +73,7 @@ export type CallHandlerOptions = {
    * again when the body has arrived.
    */
   admitWrite(route: Route, viewer: Viewer | null): void;
-  /** A request's share of the memory for bodies. `who`: its account, or its network and the networks around it. */
+  /** A request's share of the memory for bodies. `who`: the client's account, or its networks, narrowest first. */
   bodyMemory(who: readonly string[]): BodyShare;
   untaken: UntakenAnswers<Exchange>;
 };
@@ -227,7 +227,7 @@ export function clientAddress(peer: string | undefined, headers: Headers, truste
   return address;
 }
 
-/** `https` if a trusted proxy says so, otherwise the hub's own protocol. */
+/** `https` if a trusted proxy reports https, otherwise `http`. */
 export function clientScheme(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): 'http' | 'https' {
   const told = headers['x-forwarded-proto'];
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';

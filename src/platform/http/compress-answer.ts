@@ -31,7 +31,7 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
   try {
     const body = await compress(response.body);
     if (body.length >= response.body.length) return response;
-    const etag = response.etag.replace(/"$/, '-gzip"'); // each form has its own ETag (RFC 9110 §8.8.3.3)
+    const etag = response.etag.replace(/"$/, '-gzip"'); // plain and gzip need different ETags (RFC 9110 §8.8.3.3)
     const headers = response.headers.map((value, index) => {
       const name = response.headers[index - 1];
       return name === 'etag' ? etag : name === 'content-length' ? String(body.length) : value;
@@ -45,7 +45,7 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
 let asked = '';
 let isAccepted = false;
 
-/** Whether an Accept-Encoding header accepts gzip. Caches its last result, because most headers are equal. */
+/** Whether an Accept-Encoding header accepts gzip. Caches the last result, as most clients send equal headers. */
 export function acceptsGzip(header = ''): boolean {
   if (header === asked) return isAccepted;
   const weights = new Map(header.split(',').map(coding));

@@ -9,14 +9,14 @@ import type { HttpError } from './reply.ts';
 const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 
-/** Further connections from this machine, for monitoring only: `scripts/healthcheck.sh` can always connect. */
+/** Extra connections from this machine, for monitoring only, so that `scripts/healthcheck.sh` can always connect. */
 const FOR_MONITORING = 50;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
 /**
  * Refuses connections over the limits. If CONNECTIONS are open, first closes the oldest idle connection of the network
  * with the most connections. `proxies` and this machine have no limit per address. Returns a function that tells if a
- * connection is a further connection for monitoring.
+ * connection is an extra connection for monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,

@@ -9,7 +9,7 @@ const DISCARDED_AT_ONCE = 16;
 /** After this time an unfinished body lets a waiting body be discarded: its sender may be slow or silent. */
 const TURN_MS = 250;
 
-/** The most refused bodies that wait, each with up to 128 KiB in memory. Further connections are cut early. */
+/** The most refused bodies that wait, each with up to 128 KiB in memory. Connections of more bodies are cut early. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 

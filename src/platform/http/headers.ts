@@ -97,8 +97,8 @@ function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | und
 }
 
 /**
- * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never matches: answers
- * with an entity tag have no Last-Modified.
+ * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never matches, because
+ * responses with an entity tag have no Last-Modified.
  */
 export function ifRangeAllows(header: string | undefined, etag: string): boolean {
   return header === undefined || header === etag && !etag.startsWith('W/');
@@ -125,7 +125,7 @@ function encode(name: string): string {
   return encodeURIComponent(name).replace(ENCODED_TOO, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. The first of two equal names wins. */
+/** The value of a cookie in a Cookie header (RFC 6265 §5.4), or undefined. The first cookie of the name counts. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const equals = pair.indexOf('=');
@@ -141,7 +141,7 @@ export function cookieName(name: string, secure: boolean): string {
 
 type CookieOptions = { secure: boolean; maxAge: number };
 
-/** A Set-Cookie value: HttpOnly, for the whole site, sent with same-site requests and links. `maxAge` in seconds. */
+/** A Set-Cookie value, HttpOnly, for the whole site, sent with same-site requests and links. `maxAge` in seconds. */
 export function setCookie(name: string, value: string, { secure, maxAge }: CookieOptions): string {
   const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAge}${secure ? '; Secure' : ''}`;
   return `${cookieName(name, secure)}=${value}; ${attributes}`;

@@ -210,7 +210,7 @@ export function localPath(path: string | null | undefined): string {
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-/** Items per page if the query names no number. */
+/** Items per page if the query has no `limit`. */
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 

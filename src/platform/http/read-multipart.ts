@@ -32,7 +32,7 @@ export const MULTIPART_SHAPE = {
 /** A file as the client describes it, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
-/** Takes one file. If it stops early, the rest of the file is skipped. Its rejection ends reading with its error. */
+/** Takes one file; an unread rest of the file is skipped. If the promise rejects, reading ends with its error. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
 /** The properties of a request that `readMultipart` needs. */
@@ -42,7 +42,7 @@ type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDist
 type MultipartSource = {
   /** The next event of the bytes read so far, or null. After an error, throws the same error again. */
   ready(): MultipartEvent | null;
-  /** The next event; reads from the stream if none is ready. Rejects with the errors of `ready`. */
+  /** The next event; reads from the stream if no event is ready. Rejects with the errors of `ready`. */
   next(): Promise<MultipartEvent>;
   /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
   fail(error: unknown): never;
@@ -117,7 +117,7 @@ async function* partChunks(
   }
 }
 
-/** Lends the chunks of a file until `use` has settled, even if `use` keeps the iterator. Then skips further chunks. */
+/** Lends the chunks of a file until `use` has settled, even if `use` keeps the iterator. Skips unread chunks. */
 async function lend(
   chunks: AsyncGenerator<Buffer, void, void>, use: (lent: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {
@@ -125,7 +125,7 @@ async function lend(
   const lent: AsyncIterableIterator<Buffer> = {
     [Symbol.asyncIterator]: () => lent,
     next() {
-      const step = isLent ? chunks.next() : Promise.reject(new Error('this file is no longer read'));
+      const step = isLent ? chunks.next() : Promise.reject(new Error('the hub no longer reads this file'));
       step.catch(() => {}); // no unhandled rejection if the borrower has stopped waiting
       return step;
     },
@@ -186,7 +186,7 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
   }
 
   function stop(): void {
-    failure ??= { error: new Error('the body is no longer read') };
+    failure ??= { error: new Error('the hub no longer reads this body') };
     // Not awaited: `pieces` may be waiting for a piece that the client never sends.
     pieces.return?.().catch(() => {});
   }

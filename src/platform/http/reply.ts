@@ -69,7 +69,7 @@ export type FieldError = { pointer: string; detail: string };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
 
-/** Thrown for a request that is refused; `detail` goes to the client. Any other error is a 500. */
+/** Thrown for a request that is refused; `detail` goes to the client. Any other error becomes a 500. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: ReplyHeaders;
@@ -90,7 +90,7 @@ export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
 
-/** A 422 for well-formed input that is not acceptable, or 400 if an endpoint says so. */
+/** A 422 for well-formed input that is not acceptable, or a 400 if `status` says so. */
 export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpError {
   return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
 }

@@ -53,7 +53,7 @@ export function createResponseCache(version: () => number): ResponseCache {
   };
 }
 
-/** Whether a reply may be cached: only whole, successful, public responses are. */
+/** Whether a reply is a whole, successful, public text, and so may be cached. */
 export function isCacheable({ status, headers, isText }: RenderedReply): boolean {
   const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
   return status === 200 && isText && isShared;
@@ -115,8 +115,8 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 /**
  * A number that changes with all content that anonymous readers can see. `PRAGMA data_version` (3 µs) tells whether
  * another connection has committed; only then the stored number is read. `reader` must therefore be a separate
- * connection that never writes. The number is read once per round of the event loop: Node reads a request that was sent
- * after a commit in a later round.
+ * connection that never writes. The number is read once per event-loop round, because Node reads a request that was
+ * sent after a commit in a later round.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

@@ -24,7 +24,7 @@ export type Viewer = {
 /** The clients that may call a route. Every route states its access, so that no route is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
 
-/** One request's share of the memory for bodies: `take` throws 503 if nothing is left. */
+/** One request's share of the memory for bodies; `take` throws 503 if nothing is left. */
 export type BodyShare = { take(bytes: number): void; free(): void; tooLong(limit: number): HttpError };
 
 export type HubRequest = {
@@ -38,7 +38,7 @@ export type HubRequest = {
   /** The client's address, also behind trusted proxies. */
   address: string;
   stream: IncomingMessage;
-  /** Memory for the body; freed when the answer has been sent. */
+  /** The memory budget for the body, freed when the response has been sent. */
   memory: BodyShare;
   /** Throws 401 or 403 if the session, token or role is gone by now. To be called after any waiting. */
   recheck(): void;
@@ -54,7 +54,7 @@ type RouteOptions = {
    * and is cached until the content changes. Unknown parameters are dropped: they would fill the cache with copies.
    */
   cached?: readonly string[];
-  /** The handler checks a bearer token that is not an API token of the hub. The viewer is always null. */
+  /** The handler checks a bearer token that is not an API token of the hub. The request's viewer is always null. */
   checksBearer?: boolean;
   /** Handles a request without a session instead of a 401, so that the text of a form is not lost. */
   signedOut?: Handler<HubRequest>;

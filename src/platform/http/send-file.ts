@@ -65,7 +65,7 @@ function write(res: ServerResponse, bytes: Buffer): Promise<void> {
 /** Rejects when the client disconnects, because the callbacks of later writes are never called. */
 function goneAway(res: ServerResponse): { promise: Promise<never>; forget(): void } {
   const { promise, reject } = Promise.withResolvers<never>();
-  const onClose = (): void => reject(new Error('the client went away'));
+  const onClose = (): void => reject(new Error('the client has disconnected'));
   promise.catch(() => {});
   if (res.destroyed) onClose();
   res.once('close', onClose);

@@ -47,11 +47,11 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   metLimit: MetLimit;
   /** The account of a request's session or token; undefined without a valid session or token. Must be cheap. */
   accountOf(req: IncomingMessage): number | undefined;
-  /** Whether a request for a route marked `anyHost` skips the queues. Throws HttpError if its client sends too many. */
+  /** Whether a request for an `anyHost` route skips the queues. Throws HttpError if the client sends too many. */
   admitUrgent(req: IncomingMessage): boolean;
   /** Called with the time that a request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
-  /** Called for every answer: method, route template, status, seconds. */
+  /** Called for every response: method, route template, status, seconds. */
   observe(method: string, route: Route | undefined, status: number, seconds: number): void;
   /** Called with errors that are bugs of the hub. */
   onError(error: unknown): void;

@@ -14,7 +14,7 @@ export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
 /** `Asked` is a request with its response. */
 export type UntakenAnswers<Asked> = {
-  /** Counts a response until the operating system has taken all its bytes. Default of `bytes`: the bytes in Node. */
+  /** Counts a response until the operating system has taken all its bytes. Default: the bytes that Node holds. */
   note(asked: Asked, bytes?: number): void;
   /** Whether the client of a request has to read earlier responses first. */
   isFull(asked: Asked): boolean;

@@ -7,7 +7,7 @@ import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 /** A claimed job. Only the worker that holds `leaseToken` may finish the job. */
 export type Job = Omit<JobColumns, 'payload'> & {
   payload: unknown;
-  attempts: number; // including the current attempt
+  attempts: number; // number of attempts, including the current attempt
   leaseToken: string;
 };
 

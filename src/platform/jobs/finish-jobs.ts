@@ -10,7 +10,7 @@ export type Effects = () => void;
 export type Fate = 'retrying' | 'failed';
 
 /**
- * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: no further attempt. `effects`: SQL in the
+ * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: no further attempt. `effects`: the SQL in the
  * transaction that records the failure.
  */
 type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
@@ -18,7 +18,7 @@ type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fat
 type Finished = { job: Job; effects?: Effects | undefined };
 type Failed = { job: Job; error: Error; options: FailOptions };
 
-/** A batch of jobs that takes longer ends early, because other writers wait for its commit. */
+/** A batch of jobs that takes longer than this ends early, because other writers wait for its commit. */
 const LONG_BATCH_MS = 10;
 
 const LONGEST_ERROR = 2_000; // characters

@@ -17,7 +17,7 @@ export type NewJob = {
   payload: unknown;
   dedupeKey?: string; // at most one waiting or running job per kind and dedupe key
   lane?: string; // at most one running job per lane, across all job kinds
-  owner?: number; // account id: owners take turns; set for all jobs of a kind or for no job of it
+  owner?: number; // account id; owners take turns; set for all jobs of a kind or for no job of the kind
   rank?: Rank; // default: usual
   runAt?: number; // unix ms; default: now
   maxAttempts?: number; // default: 5

@@ -14,7 +14,7 @@ export type JobHandler = {
   run(job: Job, signal: AbortSignal): Promise<void | Effects>;
   /** Called in the transaction that records a failure, also if a job is dead-lettered because its worker died. */
   failed?(job: Job, error: Error, fate: Fate): void;
-  /** While `mustWait` returns true, the worker claims no job of this kind. Called at least every 5 s. */
+  /** While `mustWait` returns true, the worker claims no job of this kind. The worker asks at least every 5 s. */
   mustWait?(): boolean;
 };
 
@@ -34,7 +34,7 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** Thrown by a handler: the job cannot run before `at` (unix ms). The attempt is not counted as a failure. */
+/** Thrown by a handler: the job cannot run before `at` (unix ms). The attempt is not counted. */
 export class NotNowError extends Error {
   readonly at: number;
 
@@ -118,7 +118,7 @@ export function runJob(
 function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
   try {
     const leaseEnd = queue.leaseEnd(job) ?? 0;
-    // At most one full lease: `claim` shortens longer leases after the clock was set back.
+    // At most one full lease, because `claim` shortens longer leases after the clock was set back.
     return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
   } catch {
     return 0;

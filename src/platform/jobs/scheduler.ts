@@ -83,7 +83,7 @@ export function createHeartbeats(db: Db, clock: Clock) {
 
   return {
     beat: (program: string): void => void write.run(program, startedAt, clock()),
-    /** When the program last recorded a heartbeat, unix ms; null if never. */
+    /** When the program last recorded a heartbeat, unix ms; null if the program never did. */
     lastSeen: (program: string): number | null => read.get(program)?.seenAt ?? null,
     /** When the program was last started, unix ms; null if the program never recorded a heartbeat. */
     lastStarted: (program: string): number | null => read.get(program)?.startedAt ?? null,
@@ -91,8 +91,8 @@ export function createHeartbeats(db: Db, clock: Clock) {
 }
 
 /**
- * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: SQL condition that selects
- * the rows. `along`: a column of end times that moves back by the same amount as `column`.
+ * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: the SQL condition of
+ * these rows. `along`: a column of end times that moves back by the same amount as `column`.
  */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 

@@ -12,7 +12,7 @@ type WorkerOptions = {
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
-  onError: (error: unknown) => void; // for faults of the hub, such as a full disk; not for errors of handlers
+  onError: (error: unknown) => void; // called with faults of the hub, such as a full disk, not with errors of handlers
 };
 
 export type Worker = {
@@ -56,7 +56,7 @@ export function createWorker(options: WorkerOptions): Worker {
   /** Waits until a job ends, or until the time `until` (performance.now). */
   async function untilJobsEnd(until: number): Promise<void> {
     await idle.wait(Math.min(until - performance.now(), FULL_LOOK));
-    await nextTurn(); // jobs that end in the same turn share a transaction
+    await nextTurn(); // jobs that end in the same event-loop round share a transaction
   }
 
   return {

@@ -12,7 +12,7 @@ export type ProcessReading = {
   startedAtSeconds: number;
   cpu: NodeJS.CpuUsage;
   memory: NodeJS.MemoryUsage;
-  status: string; // /proc/self/status; empty if it cannot be read
+  status: string; // content of /proc/self/status; empty if unreadable
   limits: string;
   descriptors: number | undefined;
   lagMs: number;
@@ -109,7 +109,7 @@ export const PROCESS_METRICS: readonly Metric<Reading>[] = [
   cpu('user_', 'User CPU', ({ user }) => user),
   cpu('system_', 'System CPU', ({ system }) => system),
   cpu('', 'User and system CPU', ({ user, system }) => user + system),
-  gauge('process_start_time_seconds', 'When the process started.', ({ startedAtSeconds }) => startedAtSeconds),
+  gauge('process_start_time_seconds', 'Unix time of the process start.', ({ startedAtSeconds }) => startedAtSeconds),
   gauge('process_resident_memory_bytes', 'Resident memory size.', ({ memory }) => memory.rss),
   gauge('process_virtual_memory_bytes', 'Virtual memory size.', ({ status }) => kibibytes(status, 'VmSize')),
   gauge('process_heap_bytes', 'Size of the data segment of the process.', ({ status }) => kibibytes(status, 'VmData')),
@@ -118,7 +118,7 @@ export const PROCESS_METRICS: readonly Metric<Reading>[] = [
   gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that belongs to objects of V8.',
     ({ memory }) => memory.external),
   gauge('process_open_fds', 'Open file descriptors.', ({ descriptors }) => descriptors),
-  gauge('process_max_fds', 'Most file descriptors that may be open at once.',
+  gauge('process_max_fds', 'Maximum number of open file descriptors.',
     ({ limits }) => numberIn(limits, /^Max open files\s+(\d+)/m)),
   gauge('nodejs_eventloop_lag_seconds', 'Lag of the event loop at the previous scrape.', ({ lagMs }) => lagMs / 1_000),
   delay('min', 'Least'),
@@ -147,7 +147,7 @@ function cpu(kind: '' | 'user_' | 'system_', what: string, time: (usage: NodeJS.
 }
 
 function delay(name: keyof Delays, what: string): Metric<Reading> {
-  const help = `${what} of the time between turns of a ${LAG_RESOLUTION_MS} ms timer since the previous scrape.`;
+  const help = `${what} of the time between ticks of a ${LAG_RESOLUTION_MS} ms timer since the previous scrape.`;
   return gauge(`nodejs_eventloop_lag_${name}_seconds`, help, ({ delays }) => delays && delays[name] / NANOSECONDS);
 }
 

@@ -9,7 +9,7 @@ export type Cidr = { bits: 32 | 128; base: bigint; prefix: number };
 const MAPPED_PREFIX = 0xffffn;
 const LOW_32_BITS = 0xffff_ffffn;
 
-/** Parses dotted decimal without leading zeros, or RFC 4291 section 2.2 without a zone; otherwise undefined. */
+/** Parses IPv4 without leading zeros, or IPv6 (RFC 4291 section 2.2) without a zone; otherwise undefined. */
 export function parseIpAddress(text: string): IpAddress | undefined {
   const four = parseIpv4(text);
   if (four !== undefined) return { bits: 32, value: four };
@@ -52,7 +52,7 @@ const REFUSED_IPV4 = parseCidrs(`
 // IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) forms, which no public host needs.
 const GLOBAL_UNICAST = parseCidrs('2000::/3');
 
-// Refused inside 2000::/3: IETF protocol assignments with Teredo, documentation, 6to4 (embeds an IPv4 address), AS112.
+// Refused blocks inside 2000::/3 are IETF protocol assignments with Teredo, documentation, 6to4 (embeds IPv4), AS112.
 const REFUSED_IPV6 = parseCidrs('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
 
 // On IPv6-only networks DNS64 answers with NAT64 addresses: the guard checks the IPv4 address inside (RFC 6052).

@@ -124,8 +124,8 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
 function readAnswer(socket: Socket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';
-  let stage = 'cannot be reached';
-  socket.once('connect', () => (stage = 'broke off the connection'));
+  let problem = 'clamd cannot be reached';
+  socket.once('connect', () => (problem = 'clamd broke off the connection'));
   socket.setEncoding('utf8').on('data', (text: string) => {
     received += text;
     const end = received.indexOf('\0');
@@ -133,7 +133,7 @@ function readAnswer(socket: Socket): Promise<string> {
     else if (end >= 0 || received.length > MAX_ANSWER_LENGTH) socket.destroy(unexpected(received));
   });
   socket.on('error', (cause) => {
-    reject(isOurs(cause) ? cause : new ClamdError(`clamd ${stage} (${codeOf(cause) ?? cause.message})`, { cause }));
+    reject(isOurs(cause) ? cause : new ClamdError(`${problem} (${codeOf(cause) ?? cause.message})`, { cause }));
   });
   socket.once('close', () => reject(new ClamdError('clamd closed the connection without an answer')));
   return promise;

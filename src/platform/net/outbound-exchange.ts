@@ -46,7 +46,7 @@ const TLS_PROBLEMS: Record<string, string> = {
 /** The content codings that the hub can decode, as an Accept-Encoding value. */
 export const ACCEPT_ENCODING = 'gzip, br, zstd, deflate';
 
-// A server may ask the zstd decoder for a window far larger than the response. HTTP allows at most 8 MiB (RFC 9659).
+// HTTP limits the zstd window to 8 MiB (RFC 9659), because a server may ask for a window larger than the response.
 const ZSTD_WINDOW = { [zlib.constants.ZSTD_d_windowLogMax]: 23 };
 
 /** Decoders emit 64 KiB pieces, not Node's 16 KiB, because other work runs after each piece: 10 MiB are 160 pieces. */
@@ -163,9 +163,11 @@ function tlsError(who: string, cause?: NodeJS.ErrnoException): OutboundError {
 }
 
 function answerError(who: string, cause?: NodeJS.ErrnoException): OutboundError {
-  const garbled = cause?.code?.startsWith('HPE_'); // from Node's HTTP parser
-  const problem = garbled ? `did not answer in valid HTTP (${cause?.code})` : 'closed the connection without an answer';
-  return new OutboundError('bad-response', `${who} ${problem}`, { cause });
+  const garbled = cause?.code?.startsWith('HPE_'); // an error code of Node's HTTP parser
+  const problem = garbled
+    ? `${who} did not answer in valid HTTP (${cause?.code})`
+    : `${who} closed the connection without an answer`;
+  return new OutboundError('bad-response', problem, { cause });
 }
 
 function slowError(who: string, limit: number): OutboundError {
@@ -219,7 +221,7 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
   });
 }
 
-/** Resolves at the response headers. `failure` makes the error; `cause` is undefined if the connection just closed. */
+/** Resolves at the response's headers. `failure` makes the error, without `cause` if the connection just closed. */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {

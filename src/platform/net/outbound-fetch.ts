@@ -42,7 +42,7 @@ export type OutboundResponse = {
 /** Rejects with OutboundError if no response came. */
 export type OutboundFetch = (request: OutboundRequest) => Promise<OutboundResponse>;
 
-/** Limits in milliseconds: `totalMs` over all redirects, `headerMs` from connecting to the end of the headers. */
+/** Limits in ms; `totalMs` is for all redirects together, `headerMs` from connecting to the end of the headers. */
 export type OutboundOptions = {
   userAgent: string;
   allow: readonly Cidr[];
@@ -62,7 +62,7 @@ const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', '
  * Fetches URLs that users and feeds name, with GET. The fetch connects only to public addresses (checked after every
  * redirect and pinned for the connection) or to addresses in `allow`. The time limits hold whatever the remote server
  * does. Each host (with port) gets one request at a time, redirects included; waiting for the turn counts as fetch
- * time. The web and the worker process take turns each on its own, so that both may ask one host at the same time.
+ * time. The web and the worker process count their requests apart, so both may ask one host at the same time.
  */
 export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;

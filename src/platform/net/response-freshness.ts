@@ -3,7 +3,7 @@ import { SECOND } from '../clock.ts';
 
 const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)';
 
-// The three date formats of RFC 9110 section 5.6.7, all in UTC: IMF-fixdate, RFC 850, asctime.
+// The date formats of RFC 9110 section 5.6.7 (all in UTC) are IMF-fixdate, RFC 850 and asctime.
 const FORMS = [
   new RegExp(`^\\w{3}, (?<day>\\d{2}) \\w{3} \\d{4} ${TIME} GMT$`),
   new RegExp(`^\\w{6,9}, (?<day>\\d{2})-\\w{3}-(?<year>\\d{2}) ${TIME} GMT$`),
