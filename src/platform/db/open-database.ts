@@ -91,7 +91,7 @@ function enterWalMode(file: Database.Database): void {
   for (let attempt = 1; ; attempt++) {
     try {
       const mode = file.pragma('journal_mode = WAL', { simple: true });
-      if (mode !== 'wal') throw new Error(`a write-ahead log is not supported here: the journal mode stays "${mode}"`);
+      if (mode !== 'wal') throw new Error(`the disk supports no write-ahead log: the journal mode stays "${mode}"`);
       return;
     } catch (error) {
       if (attempt >= 100 || !isBusy(error)) throw error;

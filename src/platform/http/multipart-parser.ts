@@ -2,7 +2,7 @@ import { readPartHead, type HeadLimits, type PartHead } from './multipart-header
 import { HttpError } from './reply.ts';
 
 /*
- * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. Where the
+ * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. If the
  * standards leave a choice, no byte is dropped silently, and no body is ambiguous.
  *
  * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. If more follows
@@ -184,7 +184,7 @@ function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): Boundary
   if (dashes === 1) return from + 1 < bytes.length || isAll ? DATA : UNDECIDED;
   const padding = from + dashes;
   const end = skipPadding(bytes, padding);
-  if (end - padding > MAX_PADDING) throw new HttpError(400, 'There are too many spaces after a boundary.');
+  if (end - padding > MAX_PADDING) throw new HttpError(400, 'The body has too many spaces after a boundary.');
   const isLast = dashes === 2;
   if (end === bytes.length && isAll) return isLast ? { kind: 'last', end } : DATA;
   if (end === bytes.length || (bytes[end] === CR && end + 1 === bytes.length && !isAll)) return UNDECIDED;

@@ -103,7 +103,7 @@ export function route<A extends Access>(
   return { method, path, access, summary, ...own, cached: cached ?? null, checksBearer, anyHost, usesReserve: repairs };
 }
 
-/** Reduces a query to the parameters that a cached route knows, in its order. Other routes keep the whole query. */
+/** Reduces a query to the parameters that a cached route knows, in their declared order. Other routes keep it whole. */
 export function knownSearch(found: Match, search: string): string {
   const known = found && 'route' in found ? found.route.cached : null;
   if (!known || search === '') return search;

@@ -71,7 +71,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     for (const res of held.keys()) {
       if (ofAll <= OF_ALL) break;
       if (res.writableLength === 0) continue; // a stream whose reader keeps up
-      metLimit('answers', 0, 'Too many answers wait for their readers.');
+      metLimit('answers', 0, 'Too many responses wait for slow clients to read them.');
       res.destroy();
       free(res);
     }
@@ -91,7 +91,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     const who = clientOf(asked);
     const ofClient = waiting.get(who) ?? new Set();
     if (ofClient.size >= WAITING_OF_ONE || waitingOfAll >= WAITING_OF_ALL) {
-      throw metLimit('answers', 10, 'Too many requests wait until earlier answers have been read.');
+      throw metLimit('answers', 10, 'Too many requests wait until clients have read earlier responses.');
     }
     waiting.set(who, ofClient);
     waitingOfAll++;

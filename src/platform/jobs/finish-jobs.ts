@@ -102,7 +102,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
 }
 
 /**
- * Milliseconds until the next attempt after `attempts` (1 or more) failed ones: 30 s, 2 min, 8 min, 32 min, then 1 h.
+ * Milliseconds until the next attempt after `attempts` (1 or more) failures: 30 s, 2 min, 8 min, 32 min, then 1 h.
  * A jitter of ±25 % keeps jobs that failed together from being retried together. Five attempts span about 43 minutes
  * (32 to 53), enough for a restart or a short outage of the remote server.
  */
