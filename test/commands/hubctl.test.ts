@@ -282,7 +282,7 @@ test('a hub made by 0.1.0 is not started, and one sentence says what to do', asy
     const path = join(PROJECT_ROOT, 'src/bin', program ?? '');
     const { status, stdout, stderr } = await runProgram(process.execPath, [path, ...args], { env });
     assert.deepEqual([status, stdout], [1, ''], program);
-    assert.match(stderr, /was made by version 0\.1\.0, which this program cannot upgrade: keep that version, or export /);
+    assert.match(stderr, /was made by version 0\.1\.0, which this program cannot upgrade: keep version 0\.1\.0, or export /);
     assert.equal(stderr.split('\n').length, 2, 'one line');
   }
 });

@@ -2271,7 +2271,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the answer to a fault says nothing of it',
     file: 'src/platform/http/answer-request.ts',
-    from: "return new HttpError(500, 'An internal error occurred. It has been recorded.');",
+    from: "return new HttpError(500, 'An internal error occurred. The hub has logged the error.');",
     to: 'return new HttpError(500, String(error));',
     test: 'test/platform/http/server.test.ts',
     name: 'a fault of the hub is noted once with its place, and the answer says nothing of it',

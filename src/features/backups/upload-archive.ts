@@ -144,7 +144,7 @@ export async function checkArchive(path: string, options: CheckOptions): Promise
     walk.finish();
     return { bytes: (await file.stat()).size, sha256: hash.digest('hex') };
   } catch (error) {
-    if (error instanceof ArchiveError) throw new BackupError(`uploads.tar.gz ${error.message}`, { cause: error });
+    if (error instanceof ArchiveError) throw new BackupError(`uploads.tar.gz: ${error.message}`, { cause: error });
     throw error;
   } finally {
     await file.close();
@@ -167,11 +167,15 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
   function onMember({ kind, name, size }: UnpackedMember): MemberSink | undefined {
     if (kind === 'folder') {
       if (/^uploads(\/[0-9a-f]{2})?$/.test(name)) return undefined;
-      throw new ArchiveError(`holds the folder ${JSON.stringify(name.slice(0, 120))}`);
+      throw new ArchiveError(`the archive holds the folder ${JSON.stringify(name.slice(0, 120))}`);
     }
     const row = expected.get(name);
-    if (!row) throw new ArchiveError(`holds ${JSON.stringify(name.slice(0, 120))}, which hub.db does not reference`);
-    if (size !== row.bytes) throw new ArchiveError(`holds ${name} with ${size} bytes instead of ${row.bytes}`);
+    if (!row) {
+      throw new ArchiveError(`the archive has ${JSON.stringify(name.slice(0, 120))}, which hub.db does not reference`);
+    }
+    if (size !== row.bytes) {
+      throw new ArchiveError(`the archive holds ${name} with ${size} bytes instead of ${row.bytes}`);
+    }
     expected.delete(name);
     return comparing(row, destination(name));
   }
@@ -180,7 +184,7 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
     const [first] = expected.keys();
     if (first === undefined) return;
     const more = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
-    throw new ArchiveError(`lacks ${first}${more}, which hub.db references`);
+    throw new ArchiveError(`the archive lacks ${first}${more}, which hub.db references`);
   }
 
   return { onMember, finish };
@@ -188,13 +192,14 @@ function createWalk({ rows, absent, destination = () => undefined }: CheckOption
 
 function comparing({ sha256 }: UploadRow, next: MemberSink | undefined): MemberSink {
   const hash = createHash('sha256');
+  const name = uploadPath(sha256);
   return {
     write(chunk) {
       hash.update(chunk);
       next?.write(chunk);
     },
     end() {
-      if (hash.digest('hex') !== sha256) throw new ArchiveError(`holds ${uploadPath(sha256)} with other content`);
+      if (hash.digest('hex') !== sha256) throw new ArchiveError(`the archive holds ${name} with other content`);
       next?.end();
     },
   };

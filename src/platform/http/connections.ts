@@ -6,17 +6,17 @@ import type { MetLimit } from './body.ts';
 import { clientAddress, networksOf } from './call-handler.ts';
 import type { HttpError } from './reply.ts';
 
-/** Open connections: in all, and from an IPv4 address or IPv6 /64. A /56 may have twice as many, a /48 four times. */
+/** Limits of connections: in total, and per IPv4 address or IPv6 /64 (twice as many per /56, four times per /48). */
 const CONNECTIONS = 2_000;
 const CONNECTIONS_OF_ONE = 100;
 
-/** Further connections from this machine, only for monitoring, so that `scripts/healthcheck.sh` always gets in. */
+/** Extra connections from this machine, for monitoring only, so that `scripts/healthcheck.sh` can always connect. */
 const FOR_MONITORING = 50;
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
 /**
- * A connection with more unanswered requests is cut: one read of its socket can bring 2,300 of them, which take 15 ms
- * to parse. For a minute it counts as ten connections of its network.
+ * The hub cuts a connection with more unanswered requests than this: one read of a socket can bring 2,300 requests,
+ * which take 15 ms to parse. For a minute, the cut connection counts as ten connections of its network.
  */
 const UNANSWERED = 20;
 const [CUT_COUNTS, CUT_FOR] = [10, MINUTE];
@@ -26,10 +26,10 @@ type Networks = readonly string[]; // the smallest first
 type Place = { networks: Networks; isExempt: boolean };
 
 /**
- * Refuses connections over the limits. If all places are taken, a newcomer gets the place of the oldest connection of
- * the network that holds most: an idle connection of any network, or a busy one if its network holds more than the
- * newcomer's. `proxies` and this machine have no limit of their own, and their busy connections stay. Returns a
- * function that tells whether a connection is one of those for monitoring.
+ * Refuses connections over the limits. If `places` connections are open, first closes the oldest connection of the
+ * network with the most connections: an idle connection of any network, or a busy connection of a network that has more
+ * connections than the newcomer's. `proxies` and this machine have no limit per address, and their busy connections
+ * stay. Returns a function that tells if a connection is an extra connection for monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,
@@ -87,7 +87,7 @@ export function limitConnections(
     first.destroy();
   }
 
-  /** The answers that a connection still waits for. */
+  /** The responses that a connection still waits for. */
   function answersOf(socket: Socket): ServerResponse[] {
     return (unanswered.get(socket) ?? []).filter((res) => !res.writableFinished && !res.destroyed);
   }

@@ -148,7 +148,7 @@ test('a database of 0.1.0 is refused with what to do, also where unsafe migratio
   const before = contents(db);
 
   for (const allowUnsafe of [false, true]) {
-    refuses(() => apply(allowUnsafe), /made by version 0\.1\.0, .*: keep that version, or export .* an empty DATA_DIR$/);
+    refuses(() => apply(allowUnsafe), /made by version 0\.1\.0, .*: keep version 0\.1\.0, or export .* an empty DATA_DIR$/);
   }
   assert.deepEqual(contents(db), before);
 });
@@ -210,7 +210,7 @@ test('a history with a hole is refused', (t) => {
   apply();
   db.exec('DELETE FROM schema_migrations WHERE version = 1');
 
-  refuses(apply, /the history lacks migration 1: restore a backup/);
+  refuses(apply, /the migration history lacks migration 1: restore a backup/);
 });
 
 test('a migration that fails half-way changes nothing, and those before it stay', (t) => {
