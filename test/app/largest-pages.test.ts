@@ -38,7 +38,7 @@ function measuring(t: TestContext) {
 /** Pages that show nothing of what is stored, or lead elsewhere. */
 const ELSEWHERE = ['/join/:token', '/new-password/:token', '/sign-in'];
 
-test('every page of a hub full of the longest texts fits', async (t) => {
+test('every page of a hub full of the longest texts fits into the size limit', async (t) => {
   const { hub, ada } = await hubWithWorstRows(t);
   const pages = hubRoutes(hub.handle).filter(({ method, summary }) => method === 'GET' && summary.startsWith('Page:'));
   assert.ok(pages.length > 30);
