@@ -6,7 +6,7 @@ import { attachments, type Attachment } from './attachment-store.ts';
 import { cachedFiles } from './cached-file-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** Most bytes of a picture in a list, for readers with slow connections. */
+/** Maximum bytes of a picture in a list, for readers with slow connections. */
 const THUMBNAIL_BYTES = 100 * 1024;
 
 /** Smallest size of a picture in a list, in pixels: smaller pictures are mostly icons and buttons. */

@@ -150,7 +150,7 @@ export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
-/** Most files of a post, as for feed posts: a post's page lists every file. */
+/** Maximum number of files of a post, as for feed posts: a post's page lists every file. */
 const FILES_OF_POST = 100;
 
 /**

@@ -9,7 +9,7 @@ import { type ArrivingFile, cutShort, type Parsing, RefusedFile, requireEnd } fr
 /** An image's size in pixels, as stored: a rotation in the metadata is not applied. */
 export type ImageSize = { width: number; height: number };
 
-/** Most pixels of an image: 8192 × 8192. Phones write up to 8192 × 6144. A viewer needs 4 bytes per pixel: 256 MiB. */
+/** Maximum pixels of an image: 8192 × 8192. Phones write 8192 × 6144. A viewer needs 4 bytes per pixel: 256 MiB. */
 export const MAX_PIXELS = 2 ** 26;
 
 function imageSize(width: number, height: number): ImageSize {

@@ -91,7 +91,7 @@ function missing(): HttpError {
 
 type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
-/** Most bytes of a post's content on its page, which also lists up to a hundred files. */
+/** Maximum bytes of a post's content on its page, which also lists up to a hundred files. */
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
 /**

@@ -121,7 +121,7 @@ export const KEPT_UNNAMED = DAY;
 /** Files in tmp/ may be this old. A request takes up to an hour for its body, and ten minutes for each of ten scans. */
 const ABANDONED_AFTER = 3 * HOUR;
 
-/** Most files removed in one transaction. */
+/** Maximum number of files removed in one transaction. */
 const BATCH = 50;
 
 /** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk lacks. */
@@ -156,7 +156,7 @@ export async function removeAbandonedUploads(hub: Hub): Promise<void> {
 
 /**
  * Runs `work` under the backup lock. While a backup runs, returns undefined without running `work`, because the files
- * in the backup's snapshot must stay. Called per batch, so that a backup waits for one batch only.
+ * in the backup's snapshot must stay. Callers take the lock per batch, so that a backup waits for one batch only.
  */
 function unlessBackup<Result>({ config }: Hub, work: () => Result): Result | undefined {
   const lock = takeFileLock(backupLock(config.dataDir));

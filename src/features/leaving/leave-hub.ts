@@ -89,7 +89,7 @@ const WAIT_FOR_READERS = 5 * SECOND;
 /** Accounts whose words this process has removed from the search index. After a restart the index is merged again. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Most rows of each kind that the request itself removes; enough for most accounts. */
+/** Maximum number of rows of each kind that the request itself removes; enough for most accounts. */
 const FIRST_BATCH = 200;
 
 /** Job: removes the data of a deleted account in small steps, then the account's row. */
@@ -166,7 +166,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether the source or post exists. If so, another account owns it, because a deleted account owns nothing. */
+/** Whether the source or post exists, and so has another owner, because a deleted account owns nothing. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

@@ -59,7 +59,7 @@ function backups(days: number | null): string {
   return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
-/** Most sources shown on the page. `/sources` lists all sources and can delete several at once. */
+/** Maximum number of sources shown on the page. `/sources` lists all sources and can delete several at once. */
 const SHOWN = 100;
 
 type ListedSource = OwnedSource & { isOffered: boolean };

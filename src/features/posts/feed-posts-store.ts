@@ -9,7 +9,7 @@ export type DeletedPost = { guid: string; deletedAt: number | null };
 type Likeness = Pick<PreparedPost, 'url' | 'title' | 'publishedAt'>;
 type Renamed = Likeness & { sourceId: number; guid: string };
 
-/** Most posts marked as gone from their feed in one transaction: about 10 ms. */
+/** Maximum number of posts marked as gone from their feed in one transaction: about 10 ms. */
 const LEAVING_AT_ONCE = 500;
 
 /** Posts that a feed renames, drops or withdraws after publishing them. */
@@ -43,7 +43,7 @@ export const feedPosts = store(({ db, clock }) => {
     /**
      * Handles publishers that give all posts new ids at once. If all ids are unknown, a post with the same link, title
      * and date as exactly one stored post replaces the stored post, whose id in the hub's own feeds stays. Tombstones
-     * are renamed in the same way. Runs in the caller's transaction, before the posts are stored.
+     * are matched in the same way. Runs in the caller's transaction, before the posts are stored.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
@@ -58,9 +58,7 @@ export const feedPosts = store(({ db, clock }) => {
       }
     },
 
-    /**
-     * Leaves a tombstone that also matches the post under another id. Call before deleting, in the same transaction.
-     */
+    /** Leaves a tombstone that also matches the post under another id, in the transaction that deletes the post. */
     rememberDeleted(sourceId: number, guid: string): void {
       const post = selectLikeness.get(sourceId, guid);
       entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);

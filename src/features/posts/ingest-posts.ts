@@ -86,7 +86,7 @@ type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 
-/** Estimated milliseconds of writing in one transaction, while other writers wait. */
+/** Maximum milliseconds of writing in one transaction, estimated: other writers wait meanwhile. */
 const STEP_WORK = 10;
 
 /** `before` runs first in each transaction, with the number of posts left. If `before` throws, storing ends. */

@@ -16,7 +16,7 @@ type Wanted = { terms: string[]; mayGoOn: boolean };
 /** The phrases that a search looks for. */
 export type Found = { wanted: Wanted[] };
 
-/** Most units of one phrase; this limits how often a character of a text is compared. */
+/** Maximum number of units of one phrase; this limits how often a character of a text is compared. */
 const LONGEST = 40;
 
 /** A text's units: emoji, decomposed Korean syllables, characters without spaces with their modifiers, words. */
@@ -114,7 +114,7 @@ function comparable(text: string): string {
   return folded(text).toLowerCase().normalize('NFD').replace(LATIN_ACCENTS, '').replaceAll('ς', 'σ').normalize();
 }
 
-/** Most characters searched in one post's content, and in all contents of a page: a few milliseconds. */
+/** Maximum characters searched in one post's content, and in all contents of a page: a few milliseconds. */
 const POST_MAX = 12_000;
 const PAGE_MAX = 120_000;
 

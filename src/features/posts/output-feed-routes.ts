@@ -17,7 +17,7 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
-/** Most bytes of contents in a feed. Posts that do not fit appear with their summary and a link. */
+/** Maximum bytes of contents in a feed. Posts that do not fit appear with their summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
 export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -28,7 +28,7 @@ export async function showJsonFeed(hub: Hub, req: HubRequest): Promise<Reply> {
   return text(await joinInTurns(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-/** Joins the pieces to one text. Other requests run after each long piece. */
+/** Joins the pieces of a feed to one text. Other requests run after each long piece. */
 async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   let made = '';
   for (const piece of pieces) {

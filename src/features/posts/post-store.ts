@@ -89,7 +89,7 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/** Table names for reading lists, which join these tables. Only this folder writes to them. */
+/** Table names for reading lists, which join these tables. Only this folder writes to the tables. */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
@@ -99,7 +99,7 @@ const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${colum
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
-/** The source decides who may see a post. The copies of its visibility and owner in `posts` may be out of date. */
+/** The source decides who may see a post. Copies of its visibility and owner in `posts` may be out of date. */
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
 // SQLite knows the length of a content without reading the content.

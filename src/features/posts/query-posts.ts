@@ -10,7 +10,7 @@ import { maySeeSource } from '../sources/source-store.ts';
 import { findPosts } from './find-posts-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
-/** Most bytes of contents and files in one API answer. A page of very long posts ends early. */
+/** Maximum bytes of contents and files in one API answer. A page of very long posts ends early. */
 const ANSWER_BYTES = 512 * 1024;
 
 /** Estimated bytes that each file of a post adds to an API answer. */

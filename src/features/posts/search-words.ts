@@ -21,10 +21,10 @@ const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 /** A prefix search needs three Latin letters: with two, it takes 40 ms among 100,000 short posts. */
 const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 
-/** Most indexed characters of one post. Indexing takes about 20 ms, while all other writes wait. */
+/** Maximum indexed characters of one post. Indexing takes about 20 ms, while all other writes wait. */
 const MAX_TERMS = 200_000;
 
-/** Splits a long text, so that no word is cut. A run of LONGEST_RUN characters without a match is no real text. */
+/** Long texts are split only at these characters. A run of LONGEST_RUN characters without them is no real text. */
 const BETWEEN_WORDS = /[\s\p{P}]/u;
 const LONGEST_RUN = 1_000;
 
@@ -56,8 +56,8 @@ export function searchTerms(text: string): string {
 }
 
 /**
- * The typed words as an FTS5 expression for public posts or, with `ownerId`, for that owner's private posts. Undefined
- * if there is no word to search for. Typed FTS5 operators have no effect.
+ * The typed words as an FTS5 expression for public posts or, with `ownerId`, for the private posts of this owner.
+ * Undefined if the search has no word. Typed FTS5 operators have no effect.
  */
 export function searchWords(typed: string, ownerId?: number): string | undefined {
   const phrases = readPhrases(typed);

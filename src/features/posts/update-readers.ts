@@ -7,7 +7,7 @@ import { fittingContents } from './query-posts.ts';
 import { postReaders, type PostToMove } from './post-readers-store.ts';
 import { FROM_THE_TOP, posts, type SearchTerms } from './post-store.ts';
 
-/** Most posts updated in one transaction: all posts of an ordinary source. */
+/** Maximum number of posts updated in one transaction; an ordinary source has fewer posts. */
 const STEP = 50;
 
 /** `terms` is null if the post's words in the search index stay the same. */
@@ -34,7 +34,7 @@ export async function changingReaders<Result>(
   });
 }
 
-/** Job: copies a source's visibility and owner into its posts. Safe to repeat: it continues with outdated posts. */
+/** Job: copies a source's visibility and owner into its posts. A repeated job continues with the outdated posts. */
 export const updateReaders: JobKind<{ sourceId: number }> = {
   name: 'update-readers',
   key: ({ sourceId }) => String(sourceId),

@@ -8,7 +8,7 @@ import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
-/** Most history entries removed in one transaction. */
+/** Maximum number of history entries removed in one transaction. */
 const BATCH = 500;
 
 export function listHistory(hub: Hub, req: MemberRequest): Reply {

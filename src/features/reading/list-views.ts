@@ -36,7 +36,7 @@ export type ShownList = {
   empty?: string | undefined;
 };
 
-/** Most characters of a summary in a list: one line shows at most about 100. */
+/** Maximum characters of a summary in a list: one line shows at most about 100. */
 const SUMMARY_LENGTH = 140;
 
 /** The bar above a list: its name, its count, a search form and a menu to mark posts as read. */
@@ -152,14 +152,14 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 }
 
 /**
- * The form of a page's read and star buttons. Without scripts, they return to `from`; `#post-` gets the post's id
+ * The form of a page's read and star buttons. Without scripts, a click leads to `from`; `#post-` gets the post's id
  * added.
  */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/** Returns a function that makes buttons for a post's read state or star. The page's script sends them in place. */
+/** Returns a function that makes buttons for a post's read state or star. With scripts, a click reloads no page. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {

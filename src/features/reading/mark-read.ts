@@ -25,13 +25,13 @@ export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
 
-/** Most exceptions written by one call: about 10 ms under the write lock. For more posts, readers call again. */
+/** Maximum number of exceptions that one call writes, in about 10 ms. For more posts, readers call again. */
 const EXCEPTIONS_MAX = 1_000;
 
-/** Most sources marked in one transaction, also about 10 ms. */
+/** Maximum number of sources marked in one transaction, in about 10 ms. */
 const SOURCES_AT_ONCE = 50;
 
-/** A call of `markRead` under way: its changes so far, and the most exceptions that the call may write. */
+/** A call of `markRead` under way: its changes so far, and the maximum number of exceptions that it may write. */
 type Marking = { accountId: number; now: number; changes: ReadChanges; maxExceptions: number };
 
 /** `hasExceptions`: some posts may be marked as unread. */

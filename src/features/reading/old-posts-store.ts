@@ -5,7 +5,7 @@ import { posts, POSTS } from '../posts/post-store.ts';
 
 type OldPost = { id: number; sourceId: number; guid: string; createdAt: number; bytes: number; isKept: number };
 
-/** Most posts removed in one transaction. A post takes half a millisecond, with its index entries and files. */
+/** Maximum number of posts removed in one transaction. Removing a post takes about half a millisecond. */
 const REMOVED_AT_ONCE = 10;
 
 /** A step ends after removing this many bytes of contents, because deleted pages go through the write-ahead log. */

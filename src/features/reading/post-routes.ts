@@ -37,7 +37,7 @@ function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
   return viewer ? withReadState(hub, viewer, shown) : shown;
 }
 
-/** A page of a reading list, by `?cursor=&limit=`. Ends early if the posts' contents do not fit into one answer. */
+/** A page of a reading list, by `?cursor=&limit=`. The page ends early if its posts' contents are too large. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });

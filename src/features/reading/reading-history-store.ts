@@ -12,7 +12,7 @@ type HistoryPosition = { readAt: number; postId: number };
 
 const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
 
-/** Most old entries of one reader that are removed before the next reader's turn. */
+/** Maximum number of old entries of one reader that are removed before the next reader's turn. */
 const SHARE = 50;
 
 /** SQL: the readers after a given reader, with one index lookup each: readers are few, history entries many. */

@@ -28,7 +28,7 @@ export type Neighbours = {
 /** Number of next posts that a post's page lists. */
 const FOLLOWING = 5;
 
-/** Most steps of one search, each through 2,500 matches. Then the page ends, even if it is not full. */
+/** Maximum number of steps of one search, each through 2,500 matches. The last step ends the page, full or not. */
 const SEARCH_STEPS = 40;
 
 /** `next`: the position after which the next page begins. */

@@ -12,10 +12,10 @@ import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-rea
 import { countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
 import { readMarks } from './reading-store.ts';
 
-/** Most posts that one request can mark as read by their ids. */
+/** Maximum number of posts that one request can mark as read by their ids. */
 const MARKED_MAX = 1_000;
 
-/** Most posts whose read states one request can get. */
+/** Maximum number of posts whose read states one request can get. */
 const SHOWN_MAX = 200;
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;

@@ -13,8 +13,8 @@ const UNDONE_WITHIN = MINUTE;
 const KEPT = DAY;
 
 /**
- * Most exceptions of one account: each page of the account counts all of them. `raiseMarks` removes needless exceptions
- * after a day.
+ * Maximum number of exceptions of one account: each page of the account counts all of them. `raiseMarks` removes
+ * needless exceptions after a day.
  */
 const MARKS_MAX = TABLES.read_marks.most;
 

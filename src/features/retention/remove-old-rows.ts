@@ -34,7 +34,7 @@ const RULES: RetentionRule[] = [
   { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
 ];
 
-/** Longest work in one call, so that a stopping worker does not have to wait. The next call continues the run. */
+/** Maximum time of one call, so that a stopping worker does not have to wait. The next call continues the run. */
 const SLICE_MS = 4 * SECOND;
 
 /** Scheduled task that removes old rows: continues an unfinished run, or begins a run if the last is a day old. */
