@@ -176,7 +176,7 @@ function prepareAttachments(db: Db) {
              title = @title, duration_seconds = @durationSeconds, is_inline = @isInline
        WHERE id = @id`),
     detach: db.prepare<[number]>('remove attachment', 'DELETE FROM attachments WHERE id = ?'),
-    namers: db.prepare<[string], { id: number; ownerId: number; postId: number; filename: string }>('who names upload',
+    namers: db.prepare<[string], { id: number; ownerId: number; postId: number; filename: string }>('users of upload',
       'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?'),
   };
 }

@@ -93,7 +93,7 @@ function readForm(
     throw overQuota(hub, left - bytesInFlight(hub, id));
   };
   return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
-    if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
+    if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the form field ${FILE_FIELD}.`);
     const named = nameRefusal(cleanFilename(filename, 'attachment'));
     files.push(await receiveFile(hub, filename, chunks, requireRoom).catch(named));
   }, typed);

@@ -36,7 +36,7 @@ const MAX_CHUNK_LENGTH = 2 ** 31 - 1;
 /** Parses the chunks of a PNG. IEND must end the file: some programs leave parts of a cropped screenshot after IEND. */
 export function* parsePng(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(PNG_SIGNATURE.length);
-  const header = yield* file.take(25); // length, type, 13 bytes of data, checksum
+  const header = yield* file.take(25); // the PNG header: length, type, 13 bytes of data, checksum
   if (header.toString('latin1', 0, 8) !== '\0\0\0\x0dIHDR') throw damaged('PNG', 'the PNG header is missing');
   if (crc32(header.subarray(4, 21)) !== header.readUInt32BE(21)) {
     throw damaged('PNG', 'the checksum of the header is wrong');
@@ -180,7 +180,7 @@ export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
     const found = webpSize(type, yield* file.take(sizeBytes));
     size ??= found;
     if (!size) throw damaged('WebP', 'the file does not begin with a picture');
-    if (type === 'ANMF') file.skip(16); // the chunks of the frame come next
+    if (type === 'ANMF') file.skip(16); // the chunks of the animation frame come next
     else file.skip(length + length % 2 - sizeBytes);
     if (file.position() > end) throw damaged('WebP', 'a chunk is longer than its container');
   }
@@ -218,7 +218,7 @@ export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
     missing.delete(type);
     if (type === 'meta' && size) throw damaged('AVIF', 'the file has two meta boxes');
     if (type === 'meta') file.skip(4);
-    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the boxes within come next
+    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the boxes within this box come next
     if (type === 'ispe') {
       if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
       const bytes = yield* file.take(12);

@@ -88,7 +88,7 @@ async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   const size = await handle.stat().then((stats) => stats.size, () => undefined);
   if (size === bytes) return handle;
   await handle.close();
-  throw new ScanFailure(`the file has ${size ?? 'unknown'} bytes and not ${bytes}`);
+  throw new ScanFailure(`the file has ${size ?? 'unknown'} bytes instead of ${bytes}`);
 }
 
 function openScan(url: URL, { bytes, filename }: FileToScan): ClientRequest {

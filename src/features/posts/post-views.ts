@@ -43,7 +43,7 @@ const LONG_TITLE = 20;
 
 /** The summary without the title at its beginning: titles made from the first words of a post repeat the summary. */
 function afterTitle(title: string, summary: string): string {
-  if (title[0] !== summary[0]) return summary; // the usual case: saves 100 kB of garbage a page
+  if (title[0] !== summary[0]) return summary; // the usual case: returning early saves 100 kB of garbage a page
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);

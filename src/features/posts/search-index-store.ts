@@ -39,9 +39,9 @@ export const searchIndex = store(({ db }) => {
     `INSERT INTO posts_search (posts_search, rank) VALUES ('merge', ?)`);
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
 
-  const selectFrom = db.prepare<[number], { id: number }>('first page of the index from',
+  const selectFrom = db.prepare<[number], { id: number }>('first index page from number',
     'SELECT id FROM posts_search_data WHERE id >= ? ORDER BY id LIMIT 1');
-  const selectBelow = db.prepare<[number], { id: number }>('last page of the index below',
+  const selectBelow = db.prepare<[number], { id: number }>('last index page below number',
     'SELECT id FROM posts_search_data WHERE id < ? ORDER BY id DESC LIMIT 1');
 
   function freeKey(wanted: number, id: number): number {

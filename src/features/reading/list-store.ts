@@ -124,7 +124,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
     /** The position of the last post that a scan examined. */
-    scanEnd: db.prepare<[Position & { last: number }], Position>('end of posts scanned', `
+    scanEnd: db.prepare<[Position & { last: number }], Position>('end of scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
        WHERE (published_at, id) ${onwards} (@publishedAt, @id)
        ORDER BY published_at ${order}, id ${order} LIMIT 1 OFFSET @last`),
@@ -147,7 +147,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
     /** Unread posts of a source with few posts above the high-water mark, from these and the exceptions below. */
-    unreadOfFew: db.prepare<[SourceParams], Position>('unread posts of few', `
+    unreadOfFew: db.prepare<[SourceParams], Position>('unread posts of source with few later posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
           LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -194,14 +194,14 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
          AND (@sourceId = 0 OR @sourceId = p.source_id)
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')}) LIMIT @limit`),
     /** The position of the last match that a search examined. */
-    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('end of matches scanned', `
+    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('end of search step', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
                  AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
     /** The matches of a search among the posts whose ids are given as JSON. */
     foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
-      'found posts of few', `
+      'matches among few posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
        WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
@@ -214,7 +214,7 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
 /** Queries for the ids of all posts of a list, unordered, at most `@limit`. */
 function prepareMembers(db: Db) {
   return {
-    all: db.prepare<[MemberParams], { id: number }>('all posts of what is followed', `
+    all: db.prepare<[MemberParams], { id: number }>('all posts of followed sources', `
       SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `

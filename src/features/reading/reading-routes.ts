@@ -66,7 +66,7 @@ export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
 export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unknown>): [MarkTarget, MarkLimits] {
   const input = createInput(values);
   const named = ['all', 'folder', 'source', 'posts'].filter((name) => input.has(name));
-  if (named.length !== 1) input.refuse('all', 'is required, or folder, source or posts: one of them.');
+  if (named.length !== 1) input.refuse('all', 'is wrong: send exactly one of all, folder, source and posts.');
   const source = input.optionalInteger('source', 1, MAX_ID);
   const folder = input.optionalText('folder', { max: FOLDER_MAX });
   const isAll = input.optionalFlag('all');

@@ -49,7 +49,7 @@ export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 }
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
 
-/** The exceptions to high-water marks (`follows.read_up_to`). */
+/** The read-state exceptions to high-water marks (`follows.read_up_to`). */
 export const readMarks = store(({ db, clock }) => {
   const select = db.prepare<[number, number, number], Mark>('mark of post', `
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
@@ -92,16 +92,16 @@ export const readMarks = store(({ db, clock }) => {
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
      LIMIT @limit`);
-  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count unread posts in a row', `
+  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count unread posts in range', `
     SELECT (SELECT COUNT(*) FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo)
          - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
-  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count some posts in a row', `
+  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count posts in range', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo LIMIT @limit)`);
   const countMarks = db.prepare<[number, number], { n: number }>('count marks of account',
     'SELECT COUNT(*) AS n FROM (SELECT 1 FROM read_marks WHERE account_id = ? LIMIT ?)');
-  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark posts in a row', `
+  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark posts in range', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo ON CONFLICT DO NOTHING`);
@@ -152,7 +152,7 @@ export const readMarks = store(({ db, clock }) => {
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
     /** Number of posts in the range, read or not; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
-    /** How many more exceptions an account may have. */
+    /** How many more read-state exceptions an account may have. */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
     /** Writes an exception for each post of the range without an exception; returns the number of new exceptions. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
@@ -201,23 +201,23 @@ const UNDOS_MAX = TABLES.read_undo.most;
 
 /** Mark-as-read actions that can be undone. */
 export const readUndo = store(({ db, clock }) => {
-  const insert = db.prepare<[number, number, string], { id: number }>('keep what was marked',
+  const insert = db.prepare<[number, number, string], { id: number }>('add undo record',
     'INSERT INTO read_undo (account_id, made_at, changes) VALUES (?, ?, ?) RETURNING id');
-  const update = db.prepare<[string, number, number]>('keep what was marked so far',
+  const update = db.prepare<[string, number, number]>('update undo record',
     'UPDATE read_undo SET changes = ? WHERE id = ? AND account_id = ?');
-  const select = db.prepare<[number, number], { madeAt: number; changes: string }>('what was marked',
+  const select = db.prepare<[number, number], { madeAt: number; changes: string }>('undo record',
     'SELECT made_at AS madeAt, changes FROM read_undo WHERE id = ? AND account_id = ?');
-  const remove = db.prepare<[number, number]>('what was marked is undone',
+  const remove = db.prepare<[number, number]>('remove undo record',
     'DELETE FROM read_undo WHERE id = ? AND account_id = ?');
-  const removeEarlier = db.prepare<[{ accountId: number; kept: number }]>('forget what was marked before', `
+  const removeEarlier = db.prepare<[{ accountId: number; kept: number }]>('remove earlier undo records', `
     DELETE FROM read_undo WHERE account_id = @accountId AND id NOT IN
       (SELECT id FROM read_undo WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
   const selectLive = db.prepare<[number, number, number], { id: number }>('whether anything can be undone',
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
   // A `made_at` in the future was written while the clock was ahead.
-  const removeOld = db.prepare<[number, number, number]>('forget what was marked', `
+  const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
     DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
-  const removeOf = db.prepare<[number, number]>('forget what an account has marked',
+  const removeOf = db.prepare<[number, number]>('remove undo records of account',
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {

@@ -240,8 +240,8 @@ test('a file that is gone, or is not of the size that was counted, is not sent',
 
   const gone = await scan(scanner.url, { ...file, path: `${file.path}-gone` });
   assert.match(reasonOf(gone), /cannot be opened \(ENOENT\)$/);
-  assert.match(reasonOf(await scan(scanner.url, { ...file, bytes: 11 })), /has 12 bytes and not 11$/);
-  assert.match(reasonOf(await scan(scanner.url, { ...file, bytes: 13 })), /has 12 bytes and not 13$/);
+  assert.match(reasonOf(await scan(scanner.url, { ...file, bytes: 11 })), /has 12 bytes instead of 11$/);
+  assert.match(reasonOf(await scan(scanner.url, { ...file, bytes: 13 })), /has 12 bytes instead of 13$/);
   assert.equal(scanner.requests.length, 0);
 });
 
