@@ -161,7 +161,7 @@ const CHANGING = [
   'jobs retry 1', 'jobs discard 1', 'retention',
 ];
 
-test('what changes a hub refuses while a migration is pending and changes nothing; after migrate it works', async (t) => {
+test('commands that change a hub refuse to run while a migration is pending, and work after hubctl migrate', async (t) => {
   const { dataDir, db } = makeHub(t, 1);
   db.close();
   const before = filesOf(dataDir);

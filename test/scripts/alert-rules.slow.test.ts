@@ -162,7 +162,7 @@ const CASES = {
   },
 } satisfies Record<string, Case>;
 
-test('each rule fires when it should, not at first sight, and not otherwise', (t) => {
+test('each alert rule fires after its waiting time, and only when it should', (t) => {
   if (!requireTool(t, 'promtool')) return;
   const { ContentHubNoBackup, ...others } = CASES;
   const groups = [others, { ContentHubNoBackup }].map((cases) => ({

@@ -13,7 +13,7 @@ import { requireTool } from '../support/tools.ts';
 
 const WORKER_UNIT = 'scripts/systemd/content-hub-worker.service';
 
-test('root upgrades what the units run: a worker that ends is taken back, a killed upgrade recovered, a good version stays', async (t) => {
+test('root upgrades a hub under systemd: a version whose worker ends is rolled back, a killed upgrade recovers, a good version stays', async (t) => {
   if (!requireTool(t, 'git')) return;
   const world = await restorableHub(t);
   let repository = '';

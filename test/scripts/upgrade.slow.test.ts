@@ -13,7 +13,7 @@ import { upgradableHub } from '../support/upgradable-hub.ts';
 
 const VERSION = readVersion(PROJECT_ROOT).replaceAll('.', '\\.');
 
-test('npm start is upgraded from the version before the last, after versions that fail were taken back', async (t) => {
+test('a hub under npm start is upgraded from the version before the last, after failing versions were rolled back', async (t) => {
   for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
   const hub = await upgradableHub(t);
   const [begun, pid] = [hub.git('rev-parse HEAD'), readFileSync(join(hub.data, 'run/hub.pid'), 'utf8')];

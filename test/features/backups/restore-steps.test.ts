@@ -33,7 +33,7 @@ import { temporaryFolder } from '../../support/temporary-project.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-test('case 67, 69, 72: a restore puts the backup in place and keeps all that was there before', async (t) => {
+test('case 67, 69, 72: a restore puts the backup in place and keeps all earlier data', async (t) => {
   const hub = await restorableHub(t);
   const { kept, verification, settled, migrated } = await restore(hub.dataDir, hub.backup);
 
@@ -223,7 +223,7 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, open 
   });
 });
 
-test('case 58: whatever is wrong with a backup, nothing is touched', async (t) => {
+test('case 58: a restore from a faulty backup changes nothing', async (t) => {
   const hub = await restorableHub(t);
   const wrongs: Record<string, (backup: string) => void> = {
     'a flipped bit in the database': (backup) => flip(join(backup, 'hub.db'), 5_000),

@@ -71,7 +71,7 @@ test('who asks too often is refused and counted; the hub’s own check never is'
   assert.equal(counts({ db, clock: handle.clock }).value('limits_refused_total', 'probes'), 2);
 });
 
-test('a flood of health waits in the queue of its network, and is refused there', async (t) => {
+test('a flood of health requests waits in the queue of its network, and is refused there', async (t) => {
   const { address } = await startHub(t);
   const flood = await Promise.all(Array.from({ length: 15 }, () => rawConnection(address)));
   for (const { write } of flood) write('GET /api/health?probe=live HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20));

@@ -34,7 +34,7 @@ async function browserOf(t: TestContext, hub: Hub, page: string): Promise<Browse
   return browser;
 }
 
-test('a person makes a place for posts of their own, writes one with files, changes it, and deletes it, all without scripts', async (t) => {
+test('a person makes a source for their own posts, writes a post with files, changes the post and deletes it, all without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub } = await hubWith(t, ['ada']);
   const { choose: chooseFiles } = filesToChoose(t, {

@@ -56,7 +56,7 @@ test('an IPv6 /64 has a hundred connections, a /56 two hundred, a /48 four hundr
   assert.deepEqual(counts, [100, 100, 0, 100, 100, 0, 100]);
 });
 
-test('if all places are taken, the oldest idle connection of the network that holds most goes', async (t) => {
+test('if all connections are taken, the network that holds most connections loses its oldest idle connection', async (t) => {
   const { open } = await startServer(t, 6);
   const small = await open('203.0.113.1');
   const busy = await open('2001:db8:0:1::1', '/slow');
