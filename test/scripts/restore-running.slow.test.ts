@@ -23,7 +23,7 @@ test('npm start makes way for a restore and runs on the restored data, in the sa
 
   assert.equal(status, 0, stderr);
   assert.ok(isRunning(running.child.pid ?? 0));
-  assert.match(running.stderr(), /the hub makes way; waiting for the restore or the upgrade\n/);
+  assert.match(running.stderr(), /the hub pauses; waiting for the restore or the upgrade\n/);
   assert.ok(await isHealthy(running.url));
   assert.deepEqual(await postsOf(running.url), 1);
   assert.equal(await running.end('SIGTERM'), 0);

@@ -90,10 +90,10 @@ test('a disk that was never there shows in health, metrics and on the page besid
   const { level, state, more } = tiles.get('Copies by rclone') ?? {};
   assert.deepEqual([level, state], ['good', 'sent']);
   assert.match(more ?? '', /^6\.8 KiB, took 12 s, <time [^>]*>10 min ago<\/time>$/);
-  assert.ok(verdict.includes(`Copies on another disk are failing: ${UNPLUGGED} ${name} and later ones are missing there. Since `));
+  assert.ok(verdict.includes(`Copies on another disk are failing: ${UNPLUGGED} The destination lacks ${name} and later backups. Since `));
 
   await sent(hub, 'dir', backupName(hub.now()), { ok: false, problem: 'It is not whole.', unsent: name });
-  assert.ok((await overviewOf(ada)).verdict.includes(`are failing: It is not whole. ${name} is missing there.`), 'a later one arrived');
+  assert.ok((await overviewOf(ada)).verdict.includes(`are failing: It is not whole. The destination lacks ${name}.`), 'a later one arrived');
 });
 
 test('copies that have failed for days are as old as the last good one, whatever came in between', async (t) => {
