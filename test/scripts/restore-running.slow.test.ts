@@ -214,7 +214,7 @@ test('what Ctrl-C takes back may be in use for a moment; what cannot be taken ba
   writeFileSync(join(hub.dataDir, 'run/restore-state.json'), '{');
   damaged.signalGroup('SIGINT');
   assert.equal(await damaged.ended, 130, damaged.said());
-  const said = damaged.said().match(/^restore: what was laid ready could not be taken back: run restore\.sh --recover$/mg);
+  const said = damaged.said().match(/^restore: the staged data could not be removed: run restore\.sh --recover$/mg);
   assert.deepEqual([said?.length, worldIn(hub.dataDir, hub)], [1, 'old']);
 });
 
