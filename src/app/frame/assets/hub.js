@@ -1,4 +1,4 @@
-// The hub's only script, on members' pages. Every page also works without this script. The script uses these elements:
+// The hub's only script, on members' pages. Every page works without the script, which uses:
 // li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original];
 // .bar h1 > span; #list[data-view][data-newest], .fresh; [data-count]; details.drop, form#mark; dialog#help;
 // #failed[popover]; body[data-keys][data-zone].
@@ -10,13 +10,13 @@ const ask = (address, options) => fetch(address, options).catch(() => 0);
 const send = (address, fields) =>
   ask(address, { method: 'POST', body: new URLSearchParams(fields), headers: { accept: 'application/json' } });
 
-// Marks posts as read and stars posts without leaving the page.
+// Marks and stars posts without leaving the page.
 
 const STATE = 'button.seen, button.star';
 const postOf = (button) => Number(/posts\/(\d+)/.exec(button.formAction)[1]);
 const isOn = (button) => button.ariaPressed === 'true';
 
-/** Shows a button as pressed or not. The next press sends the opposite state. */
+/** Shows a button as pressed or not. */
 function paint(button, on) {
   if (isOn(button) === on) return;
   button.ariaPressed = on;
@@ -24,7 +24,7 @@ function paint(button, on) {
   button.closest('.row')?.classList.toggle(button.name === 'star' ? 'starred' : 'read', on);
 }
 
-/** Shows the new state at once, and the old state again if the request fails. */
+/** Shows the new state at once; the old state if the request fails. */
 async function toggle(button) {
   if (button.ariaBusy) return;
   button.ariaBusy = true;
@@ -49,14 +49,14 @@ addEventListener('submit', (event) => {
   toggle(event.submitter);
 });
 
-// Updates the counts and, after "back", the state of the posts on the page.
+// Updates counts and the state of posts, also after "back".
 
 let refreshing;
 
 async function refresh() {
   const buttons = $$(STATE);
   const answer = await ask(`/reading/now?posts=${[...new Set(buttons.map(postOf))]}`);
-  if (answer.status === 401) location.reload(); // the member has signed out meanwhile
+  if (answer.status === 401) location.reload(); // the member has signed out
   if (!answer.ok) return;
   const { counts, read, starred } = await answer.json();
   const before = listTitle();
@@ -70,7 +70,7 @@ async function refresh() {
   document.title = document.title.replace(before, listTitle);
 }
 
-/** The beginning of a list's window title, for example "Unread (12)". */
+/** The start of a list's window title: "Unread (12)". */
 function listTitle() {
   const [name, count] = $$('.bar h1 > span:not([hidden])').map((span) => span.firstChild.data);
   return count ? `${name} (${count})` : name;
@@ -81,7 +81,7 @@ addEventListener('pageshow', ({ persisted }) => {
   if (!persisted) focusLast();
 });
 
-/** A post page stores its post's id; the list that the reader returns to focuses that post. */
+/** A post page stores its post's id, and the list then focuses that post. */
 function focusLast() {
   const [here, last] = [$('button.seen'), sessionStorage.post];
   delete sessionStorage.post;
@@ -89,7 +89,7 @@ function focusLast() {
   else focusRow($(`#post-${last}`));
 }
 
-// Asks for the number in "12 new posts" while the page is visible, less often while no posts arrive.
+// Asks for "12 new posts" while the page is visible, less often while no posts arrive.
 
 const list = $('#list[data-newest]');
 const SOONEST = 60_000;
@@ -130,7 +130,7 @@ function focusRow(row) {
   row.scrollIntoView({ block: 'nearest' });
 }
 
-/** In a list, focuses the next row, at first the first visible row. On a post page, opens the next post. */
+/** Focuses a list's next row, or first visible row; on a post page opens the next post. */
 function step(by) {
   const all = rows();
   if (!all.length) return follow(`a[rel=${by > 0 ? 'next' : 'prev'}]`);
@@ -155,7 +155,7 @@ function askToMarkRead() {
   $('button', drop).focus();
 }
 
-/** Closes an open menu, or leaves the search field, or returns from a post to its list. */
+/** Closes a menu, leaves the search field, or returns from a post to its list. */
 function escape({ target }) {
   const drop = $('details.drop[open]');
   if (drop) {
@@ -183,7 +183,7 @@ const PLACES = { u: '/', a: '/all', s: '/starred', w: '/write' };
 
 const isTyping = (target) => target.closest('input:not([type=checkbox], [type=radio]), textarea, select');
 
-/** The letter of a key whatever Caps Lock does. On a keyboard without Latin letters, the key's position counts. */
+/** A key's letter despite Caps Lock; by its place on a keyboard without Latin letters. */
 function letterOf({ key, code, shiftKey }) {
   const letter = key > '\x7f' && /^Key/.test(code) ? code[3] : key;
   return shiftKey ? letter.toUpperCase() : letter.toLowerCase();
