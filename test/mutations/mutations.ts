@@ -1625,8 +1625,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nothing is moved while a process has the database open',
     file: 'src/features/backups/restore-steps.ts',
-    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // Not earlier",
-    to: '// Not earlier',
+    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // Only now",
+    to: '// Only now',
     test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 60: while a process has the database open nothing is moved, and afterwards it can be done',
   },

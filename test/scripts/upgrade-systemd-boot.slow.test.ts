@@ -71,7 +71,7 @@ test('root upgrades a hub under systemd: a version whose worker ends is rolled b
   const broken = await upgrade();
   assert.equal(broken.status, 1, broken.stderr);
   assert.match(broken.stderr, /worker did not write to the database within \d+ s\n.*going back/);
-  assert.match(broken.stderr, /version and data are those of before/);
+  assert.match(broken.stderr, /the old version and data are in place again/);
   await assertRuns(begun, 'taken back', 'Content Hub: worker');
   assert.equal(postsIn(data), 2);
 

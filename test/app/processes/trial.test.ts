@@ -66,7 +66,7 @@ test('on trial hubctl changes nothing either, and still shows what there is', as
 
   const invited = await hubctl(hub.dataDir, 'invite');
   assert.deepEqual([invited.status, invited.stdout], [75, '']);
-  assert.match(invited.stderr, /is on trial, and going back would undo this: try again in a minute or two/);
+  assert.match(invited.stderr, /is on trial, and a rollback would undo this change: try again in a minute or two/);
   assert.equal((await hubctl(hub.dataDir, 'account', 'list')).status, 0);
   assert.deepEqual(stored({ hub }), before);
 });

@@ -90,10 +90,10 @@ test('a copy disk that was never attached shows in health, in metrics and on the
   const { level, state, more } = tiles.get('Copies by rclone') ?? {};
   assert.deepEqual([level, state], ['good', 'sent']);
   assert.match(more ?? '', /^6\.8 KiB, took 12 s, <time [^>]*>10 min ago<\/time>$/);
-  assert.ok(verdict.includes(`Copies on another disk are failing: ${UNPLUGGED} ${name} and later ones are missing there. Since `));
+  assert.ok(verdict.includes(`Copies on another disk are failing: ${UNPLUGGED} The destination lacks ${name} and later backups. Since `));
 
   await sent(hub, 'dir', backupName(hub.now()), { ok: false, problem: 'It is not whole.', unsent: name });
-  assert.ok((await overviewOf(ada)).verdict.includes(`are failing: It is not whole. ${name} is missing there.`), 'a later one arrived');
+  assert.ok((await overviewOf(ada)).verdict.includes(`are failing: It is not whole. The destination lacks ${name}.`), 'a later one arrived');
   await unsent(hub, 'rclone', name, 'box:hub cannot be listed');
   const failing = (await overviewOf(ada)).tiles.get('Copies by rclone');
   assert.deepEqual([failing?.level, failing?.state], ['warn', 'failing'], 'not "sent", with a warning');

@@ -489,7 +489,7 @@ test('case 53: what is no backup is said to be none', async (t) => {
     [[], 2, /the folder of the backup is missing/],
     [[''], 2, /the folder of the backup is missing/],
     [[path, path], 2, /unexpected argument/],
-    [['/'], 1, /no folder that may be read|is missing/],
+    [['/'], 1, /may not read the folder|is missing/],
     [[join(path, 'hub.db')], 1, /is not the folder of a backup/],
     [[join(path, 'nowhere')], 1, /there is no folder .*nowhere/],
     [[unfinished], 1, /SHA256SUMS is missing/],
