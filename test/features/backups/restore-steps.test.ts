@@ -310,7 +310,7 @@ const MOMENTS: [step: string, what: string, harm: (backup: string) => void, said
   ['copying the database', 'another database', (backup) => changeDatabase(backup, (db) => removeRows({ db }, 'posts')),
     /hub\.db changed while it was being copied/],
   ['copying the database', 'no database', (backup) => rmSync(join(backup, 'hub.db')), /ENOENT/],
-  ['unpacking', 'a damaged archive', (backup) => flip(join(backup, 'uploads.tar.gz'), 60), /uploads\.tar\.gz /],
+  ['unpacking', 'a damaged archive', (backup) => flip(join(backup, 'uploads.tar.gz'), 60), /uploads\.tar\.gz: /],
   ['unpacking', 'nothing', (backup) => rmSync(backup, { recursive: true }), /ENOENT/],
 ];
 
