@@ -2043,8 +2043,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'who goes on sending after a refusal is cut off',
     file: 'src/platform/http/discard-rest.ts',
-    from: 'if (left < 0) req.destroy();',
-    to: '',
+    from: '() => void req.destroy()',
+    to: '() => {}',
     test: 'test/platform/http/server.test.ts',
     name: 'a client that goes on sending after it was answered is cut off at once',
   },
@@ -2075,7 +2075,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a thousand refused bodies a few are read at a time',
     file: 'src/platform/http/discard-rest.ts',
-    from: "  req.on('readable', leaveUnread);\n",
+    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added it\n",
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
@@ -3061,7 +3061,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'one address cannot take all connections',
     file: 'src/platform/http/connections.ts',
-    from: 'const isTooMany = !cidrContains(exempt, address)',
+    from: 'const isTooMany = !isExempt',
     to: 'const isTooMany = false',
     test: 'test/platform/http/server.test.ts',
     name: 'an address may have a hundred connections, and one more when one of them ends; a proxy as many as come',
@@ -3157,10 +3157,26 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'idle connections of the largest holder make room',
     file: 'src/platform/http/connections.ts',
-    from: 'if (ofNetwork > most && isIdle(socket))',
-    to: 'if (isIdle(socket))',
+    from: 'if (ofNetwork < most || (ofNetwork === most && mostIsIdle)) continue;',
+    to: 'if (mostIsIdle) continue;',
     test: 'test/platform/http/connections.test.ts',
     name: 'if all places are taken, the oldest idle connection of the network that holds most goes',
+  },
+  {
+    promise: 'busy connections of the largest holder make room too',
+    file: 'src/platform/http/connections.ts',
+    from: 'const mayGo = isIdle || (',
+    to: 'const mayGo = isIdle && (',
+    test: 'test/platform/http/connections.test.ts',
+    name: 'if all are busy, the network that holds most gives a place to one that holds less, its oldest first',
+  },
+  {
+    promise: 'thousands of requests in one read are not begun',
+    file: 'src/platform/http/connections.ts',
+    from: 'if (answers.length > UNANSWERED) cut(socket);',
+    to: '',
+    test: 'test/platform/http/connections.test.ts',
+    name: 'a connection with more than twenty unanswered requests is cut, and counts as ten for a minute',
   },
   {
     promise: 'the hub’s own check of its health is always answered',

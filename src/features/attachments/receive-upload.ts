@@ -1,4 +1,5 @@
 import { isDiskFull } from '../../platform/error-code.ts';
+import { discardBeforeAnswer } from '../../platform/http/discard-rest.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
@@ -31,10 +32,23 @@ type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
  * Receives a multipart form and passes it to `use`. Counts, hashes and recognises each file while writing it to tmp/,
  * then has the files scanned. One bad file refuses the whole request: 413 too large, 415 another type, 422 damaged,
  * infected or over the quota, 429 too many forms at once, 503 a required scanner does not answer, 507 the disk is full.
- * Removes files at the end that were not kept, or that no row names. `typed` gets the fields as they arrive: a refused
+ * Removes files at the end that were not kept, or that no row names. A refused form is read to its end first, as far as
+ * one may be long: some proxies show the answer only then. `typed` gets the fields as they arrive: a refused
  * form is shown again with them.
  */
 export async function receiveUpload<Result>(
+  hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
+): Promise<Result> {
+  try {
+    return await receiveForm(hub, req, use, typed);
+  } catch (error) {
+    await discardBeforeAnswer(req.stream, 2 * formLimits(hub).bytes);
+    await ownTurn();
+    throw error;
+  }
+}
+
+async function receiveForm<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
 ): Promise<Result> {
   const files: ReceivedFile[] = [];

@@ -65,7 +65,7 @@ export const TABLES = {
     export: 'acts', leaving: 'steps', restore: 'kept',
   },
   notifications: {
-    most: 1_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
+    most: 2_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
   },
 
   // sources and what is in them

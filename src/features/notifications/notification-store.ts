@@ -12,7 +12,7 @@ const URGENT_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** How many notifications an account keeps: this many about security and failures, and this many news. */
-const NOTIFICATIONS_KEPT = TABLES.notifications.most;
+const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
 /** How many news one sender may cause for one receiver within an hour. The last news stand for all later news. */
 export const NEWS_AN_HOUR = 20;

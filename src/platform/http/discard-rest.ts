@@ -13,6 +13,9 @@ const TURN_MS = 250;
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
+/** A refused body of which nothing has come for so long does not delay its answer any more. */
+const QUIET_MS = 2_000;
+
 /** `take` counts the bytes that come and drops them. */
 type Rest = { req: IncomingMessage; take(chunk: Buffer): void };
 
@@ -27,28 +30,72 @@ let turn: NodeJS.Timeout | undefined;
  * wait, the connection is cut soon after its answer.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
-  const { socket, complete, headers } = req;
-  const hasNoBody = headers['transfer-encoding'] === undefined && !Number(headers['content-length']);
-  if (complete || hasNoBody || socket.destroyed) return;
-  req.on('readable', leaveUnread);
+  if (isOver(req)) return;
+  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added it
   if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
+  discard(req, limit, { onLimit: () => void req.destroy() });
+}
+
+/**
+ * Before an answer: discards the body. Resolves at its end, after `limit` bytes, when nothing has come for QUIET_MS, or
+ * at once if very many bodies wait. Caddy passes a body on for only half a second after the answer, then cuts the
+ * client.
+ */
+export function discardBeforeAnswer(req: IncomingMessage, limit: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (isOver(req) || waiting.size >= WAITING_AT_ONCE) return resolve();
+    req.on('readable', leaveUnread);
+    const finish = (): void => {
+      clearTimeout(quiet);
+      resolve();
+    };
+    const leave = discard(req, limit, { onLimit: finish, onEnd: finish, onChunk: () => void quiet.refresh() });
+    const quiet = setTimeout(() => {
+      leave();
+      resolve();
+    }, QUIET_MS);
+  });
+}
+
+function isOver({ socket, complete, headers }: IncomingMessage): boolean {
+  const hasNoBody = headers['transfer-encoding'] === undefined && !Number(headers['content-length']);
+  return complete || hasNoBody || socket.destroyed;
+}
+
+type Events = { onLimit(): void; onEnd?(): void; onChunk?(): void };
+
+/** Ends with `onLimit`, `onEnd`, or a call of the function that it returns, which leaves the rest unread. */
+function discard(req: IncomingMessage, limit: number, { onLimit, onEnd, onChunk }: Events): () => void {
+  const { socket } = req;
   let left = limit;
   const take = (chunk: Buffer): void => {
     left -= chunk.length;
-    if (left < 0) req.destroy();
+    onChunk?.();
+    if (left >= 0) return;
+    leave();
+    onLimit();
   };
   const rest = { req, take };
-  const onOver = (): void => {
+  const stop = (): void => {
     req.off('end', onOver);
     socket.off('close', onOver); // nothing else reports a request that breaks off after its answer
     waiting.delete(rest);
     discarding.delete(rest);
     discardInTurn();
   };
+  const onOver = (): void => {
+    stop();
+    onEnd?.();
+  };
+  const leave = (): void => {
+    req.off('data', take).off('readable', leaveUnread).on('readable', leaveUnread);
+    stop();
+  };
   waiting.add(rest);
   req.on('end', onOver);
   socket.on('close', onOver);
   discardInTurn();
+  return leave;
 }
 
 function leaveUnread(): void {}

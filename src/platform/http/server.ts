@@ -82,7 +82,7 @@ export function createHubServer(options: ServerOptions): Server {
   const loggedPath = hidingSecrets(routes);
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    if (ending.has(req.socket)) return; // pipelined after a request that was refused
+    if (ending.has(req.socket) || req.socket.destroyed) return; // pipelined after a request that ended the connection
     const started = now();
     const exchange = openExchange(req, res, nextId());
     const { path, search } = exchange;
