@@ -72,8 +72,8 @@ export function endedSession({ config: { secure } }: Hub): { 'set-cookie': strin
 export type SignedIn = { account: Account; session: string };
 
 /**
- * Signs in with name and password. 401 if name or password is wrong, in the same words; 403 if the account is disabled;
- * 429 after repeated failures.
+ * Signs in with name and password. 401 if name or password is wrong, without saying which; 403 if the account is
+ * disabled; 429 after repeated failures.
  */
 export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
   const { username, password } = readCredentials(values);

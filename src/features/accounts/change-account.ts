@@ -22,7 +22,7 @@ export async function changeAccount(hub: Hub, values: Record<string, unknown>, b
   return ownAccount(hub, by.viewer);
 }
 
-/** The viewer's account; 401 if it was deleted meanwhile. */
+/** The viewer's account; throws 401 if the account was deleted meanwhile. */
 export function ownAccount(hub: Hub, { id }: Viewer): Account {
   const account = accounts(hub).find(id);
   if (!account) throw new HttpError(401, 'This account no longer exists.');

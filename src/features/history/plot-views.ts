@@ -27,7 +27,7 @@ export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', la
   return { steps: starts.map((at) => shortTime(times, at, 'both')), marks: [...marks, last] };
 }
 
-/** A plot with its key and a table of its data. The CSP forbids inline styles, so no element has one. */
+/** A plot with its key and a table of its data. Without inline styles, because the CSP forbids inline styles. */
 export function plotView(plot: Plot, axis: Axis): Html {
   const { id, title, now, series } = plot;
   const top = plot.unit.top(highest(plot));

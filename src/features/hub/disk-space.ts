@@ -9,7 +9,9 @@ export type DiskSpace = {
   used: number;
   /** How much the hub can write after a checkpoint of the write-ahead log. */
   free: number;
-  /** Empty pages within hub.db. SQLite fills them before the file grows, and never gives them back to the disk. */
+  /**
+   * Empty pages within hub.db. SQLite fills empty pages before the file grows, and never gives them back to the disk.
+   */
   emptyPages: number;
   /** Size of the search index within the database. */
   searchIndex: number;
@@ -124,7 +126,7 @@ export function diskUsage(folder: string): { total: number; used: number; free: 
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
 }
 
-/** Bytes of a file; 0 if it does not exist. */
+/** Size of a file in bytes; 0 if the file does not exist. */
 export function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

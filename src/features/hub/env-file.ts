@@ -40,7 +40,7 @@ const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 
 /**
  * Parses `KEY=value` lines; values are never run or expanded. A value may be quoted (\" and \\ are escapes inside
- * double quotes), ` #` begins a comment, a later line overrides an earlier one. Throws EnvFileError with every
+ * double quotes), ` #` begins a comment, a later line overrides an earlier line. Throws EnvFileError with every
  * malformed line.
  */
 export function parseEnvFile(text: string): Record<string, string> {

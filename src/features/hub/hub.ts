@@ -45,7 +45,7 @@ export function once<Needs extends object, Value>(make: (hub: Needs) => Value): 
   };
 }
 
-/** As `once`, for values with prepared statements: `openStores` creates them before the process listens. */
+/** As `once`, for values with prepared statements: `openStores` creates stores before the process listens. */
 export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) => Value {
   const find = once(make);
   stores.push(find);

@@ -25,7 +25,7 @@ export type Setting<Value> = {
   seeHandbook?: string; // anchor of the section of scripts/README.md that explains the setting
   /** A secret is never shown. `text` may also come from the file named in NAME_FILE; `bytes` only from this file. */
   secret?: 'text' | 'bytes';
-  usedBy?: 'scripts'; // web and worker do not read it: a change takes effect without a restart
+  usedBy?: 'scripts'; // not read by web and worker: a change takes effect without a restart
 };
 
 export type SettingList = Record<string, Setting<unknown>>;
