@@ -56,7 +56,7 @@ test('on trial every write of every route is refused with 503 and Retry-After, a
   }
   assert.throws(() => removeRows(hub, 'posts'), /readonly/, 'SQLite refuses what no route would');
   const page = await ada.form('/write', { title: 'Lost?', content: 'Words' });
-  assert.match(page.text, /checking a new version or a restored backup, and stores nothing until that is done/);
+  assert.match(page.text, /checking a new version or a restored backup, and stores nothing until the check is done/);
   assert.deepEqual(stored({ hub }), before);
 });
 
