@@ -49,7 +49,7 @@ export function listOf(name: string): Schema {
 
 const account = { id, username: text, displayName: text, role, createdAt: time };
 const used = { createdAt: time, lastUsedAt: orNull(time) };
-const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt: orNull(time) };
+const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt: orNull(time), address: orNull(text) };
 const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const age = { ageSeconds: integer };

@@ -1,5 +1,6 @@
 import * as accountPages from '../features/accounts/account-pages.ts';
 import * as accounts from '../features/accounts/account-routes.ts';
+import * as apps from '../features/accounts/app-pages.ts';
 import * as inviting from '../features/accounts/invitation-list.ts';
 import * as governing from '../features/admin/account-list.ts';
 import * as look from '../features/admin/hub-look-pages.ts';
@@ -26,13 +27,15 @@ import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
 import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
+import * as readerSignIn from '../features/reader-api/sign-in.ts';
 import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
 import * as writing from '../features/writing/write-post.ts';
+import { answerApp, appAccess, plain, refuseApp, type AppHandler } from '../features/reader-api/reader-request.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
-import { seeOther, type Reply } from '../platform/http/reply.ts';
+import { notFound, seeOther, type Reply } from '../platform/http/reply.ts';
 import { route, type Access, type HubRequest, type MemberRequest, type Route } from '../platform/http/router.ts';
 import { ADMIN_LISTS } from './frame/admin-lists.ts';
 import { assets, showManifest } from './frame/assets.ts';
@@ -45,6 +48,9 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 
 /** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
+
+/** The caller of a route that looks at no credentials. */
+const NOBODY = { viewer: null, hasCookie: false };
 
 /** Signing in or out and deleting stay possible while the disk is down to its reserve. */
 const REPAIRS = { usesReserve: true };
@@ -95,6 +101,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /settings/tokens/:id/revoke', 'member', 'Form: revoke an API token',
     thenSee(accounts.deleteToken, '/settings?said=token-revoked#tokens'), REPAIRS,
   ),
+
+  at('GET /settings/apps', 'member', 'Page: app passwords, and how to connect apps', apps.showApps),
+  at('POST /settings/apps', 'member', 'Form: create an app password', apps.submitApp),
+  at(
+    'POST /settings/apps/:id/end', 'member', 'Form: end an app password',
+    thenSee(accounts.deleteToken, '/settings/apps?said=app-password-ended'), REPAIRS,
+  ),
+  at('GET /settings/apps/check', 'member', 'Page: whether the Authorization header arrives', apps.showHeaderCheck),
 
   at('DELETE /api/account', 'member', 'Delete your account', leavingPages.deleteAccount),
   at('GET /api/account/export', 'member', 'All your personal data as one JSON document', leavingPages.downloadAccount),
@@ -258,6 +272,17 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/sources/:id/webhook/rotate', 'member', 'Make a new webhook secret', webhooks.rotateWebhookSecret),
   at('POST /sources/:id/webhook/rotate', 'member', 'Form: make a new webhook secret', webhookPages.submitRotateSecret),
 
+  // The Google Reader API. `canonicalReaderPath` maps other spellings of its paths to these paths.
+  at('GET /reader', 'public', 'App: whether the Google Reader API is here', () => plain()),
+  at(
+    'POST /accounts/ClientLogin', 'public', 'App: sign in with an app password', readerSignIn.clientLogin,
+    { ...REPAIRS, authenticate: () => NOBODY, refusal: refuseApp },
+  ),
+  forApps('GET /reader/api/0/token', 'App: the token of writes', readerSignIn.showToken),
+  forApps('GET /reader/api/0/user-info', 'App: the account', readerSignIn.showUser),
+  forApps('GET /reader/:rest*', 'App: an unknown call', unknownCall),
+  forApps('POST /reader/:rest*', 'App: an unknown call', unknownCall),
+
   at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
   at(
     'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
@@ -309,6 +334,16 @@ function at<A extends Access>(
   return (hub) => route(pattern, access, summary, (request) => handler(hub, request as RequestFor<A>), {
     ...options, ...(signedOut && { signedOut: (request: HubRequest) => signedOut(hub, request) }),
   });
+}
+
+/** A route for apps that have signed in with an app password. */
+function forApps(pattern: Parameters<typeof route>[0], summary: string, handler: AppHandler, options: Options = {}) {
+  return (hub: Hub): Route => route(pattern, 'member', summary, (request) => answerApp(hub, request, handler),
+    { ...options, ...appAccess(hub, handler) });
+}
+
+function unknownCall(): never {
+  throw notFound('call of the Google Reader API');
 }
 
 /** The API route and the page of a list for administrators. */

@@ -7,6 +7,15 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
+/** Letters and digits of secrets that people type, without `l`, `o`, `0` and `1`, which look alike. */
+const TYPED = 'abcdefghijkmnpqrstuvwxyz23456789';
+const TYPED_LENGTH = 24;
+
+/** A new secret that people type into apps: 120 random bits as letters and digits. */
+export function newTypedSecret(): string {
+  return Array.from(randomBytes(TYPED_LENGTH), (byte) => TYPED[byte % TYPED.length]).join('');
+}
+
 /** SHA-256 of a secret, in hex. Random secrets need no slow hash. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');

@@ -13,9 +13,10 @@ import {
 } from './account-views.ts';
 import { endedSession, sessionCookie, signIn, type SignedIn } from './authenticate.ts';
 import { changeAccount, endSessions, makeToken, ownAccount } from './change-account.ts';
-import { apiTokens, preferences, sessions, TOKENS_MAX } from './credential-store.ts';
+import { apiTokens, sessions, TOKENS_MAX } from './credential-store.ts';
 import { accountOfLink, choosePassword } from './govern-account.ts';
 import { findInvitation, joinHub } from './join-hub.ts';
+import { preferences } from './preferences-store.ts';
 import { accountSettingsPage, type SentSettings } from './settings-views.ts';
 import { hasCookie, signInPage } from './sign-in-pages.ts';
 
@@ -90,7 +91,8 @@ function again(form: Page, { status, headers }: HttpError): Reply {
 
 export function showSettings(hub: Hub, { viewer }: MemberRequest, sent?: SentSettings): Reply {
   const account = ownAccount(hub, viewer);
-  const own = { tokens: apiTokens(hub).listOf(viewer.id, 0, TOKENS_MAX), sessions: sessions(hub).listOf(viewer.id) };
+  const tokens = apiTokens(hub).listOf(viewer.id, 0, TOKENS_MAX).filter(({ scope }) => scope !== 'reader');
+  const own = { tokens, sessions: sessions(hub).listOf(viewer.id) };
   const current = viewer.via === 'session' ? viewer.credentialId : 0;
   const who = { account, preferences: viewer.preferences, current };
   const shown = accountSettingsPage({ ...who, ...own, now: hub.clock(), times: timesOf(hub, viewer), sent });

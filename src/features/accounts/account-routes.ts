@@ -68,9 +68,9 @@ export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
 }
 
 /** An API token's description as the API shows it, without the secret token. */
-export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken) {
+export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt, address }: ApiToken) {
   return {
-    id, name, scope, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), lastUsedAt: isoTime(seenAt),
+    id, name, scope, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), lastUsedAt: isoTime(seenAt), address,
   };
 }
 

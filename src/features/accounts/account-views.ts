@@ -58,7 +58,7 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   const main = html`
 <section class="narrow">
   <h1>Choose a new password</h1>
-  <p class="lead">A new password ends all current sessions and API tokens of the account ${username}.</p>
+  <p class="lead">A new password ends all current sessions, API tokens and app passwords of the account ${username}.</p>
   ${problem?.errors.length === 0 && formProblem(problem)}
   <form method="post" class="stack">
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden

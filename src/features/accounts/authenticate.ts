@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { SECOND } from '../../platform/clock.ts';
-import { clientAddress, type Caller } from '../../platform/http/call-handler.ts';
+import { clientAddress } from '../../platform/http/call-handler.ts';
 import { cookieName, readCookie, setCookie } from '../../platform/http/headers.ts';
 import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
-import type { Viewer } from '../../platform/http/router.ts';
+import type { Caller, Viewer } from '../../platform/http/router.ts';
 import { audit, type By } from '../audit/audit.ts';
 import type { Hub } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
@@ -20,13 +20,35 @@ export const SESSION_COOKIE = 'hub_session';
  * that the viewer is null. Other bearer tokens, such as METRICS_TOKEN, are not checked here.
  */
 export function authenticate(hub: Hub, req: IncomingMessage): Caller {
-  const { headers, socket } = req;
+  const from = usedFrom(hub, req);
   const bearer = apiTokenOf(req);
-  if (bearer !== undefined) return { viewer: requireToken(hub, bearer), hasCookie: false };
-  const from = (): string | undefined =>
-    mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined;
+  if (bearer !== undefined) return { viewer: requireToken(hub, bearer, from), hasCookie: false };
   const secret = sessionOf(hub, req);
   return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
+}
+
+/** Returns a function that returns the client's address if the use of a credential may be stored now. */
+function usedFrom(hub: Hub, { headers, socket }: IncomingMessage): () => string | undefined {
+  return () => (mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined);
+}
+
+/**
+ * The viewer of a request of the Google Reader API, by the app password in its header; null without a valid app
+ * password. Cookies and other tokens do not count.
+ */
+export function authenticateApp(hub: Hub, req: IncomingMessage): Caller {
+  const password = appPasswordOf(req);
+  return { viewer: password === undefined ? null : viewerOfApp(hub, password, req), hasCookie: false };
+}
+
+/** The viewer of an app password that `req` has sent; null if the app password is unknown or has ended. */
+export function viewerOfApp(hub: Hub, password: string, req: IncomingMessage): Viewer | null {
+  return apiTokens(hub).viewerOf(password, 'reader', usedFrom(hub, req));
+}
+
+/** The app password in `Authorization: GoogleLogin auth=…`. Some apps write `Auth=`. */
+function appPasswordOf({ headers }: IncomingMessage): string | undefined {
+  return /^GoogleLogin auth=(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 /**
@@ -35,7 +57,9 @@ export function authenticate(hub: Hub, req: IncomingMessage): Caller {
  */
 export function accountOf(hub: Hub, req: IncomingMessage): number | undefined {
   const bearer = apiTokenOf(req);
-  if (bearer !== undefined) return apiTokens(hub).accountOf(bearer);
+  if (bearer !== undefined) return apiTokens(hub).accountOf(bearer, 'api');
+  const appPassword = appPasswordOf(req);
+  if (appPassword !== undefined) return apiTokens(hub).accountOf(appPassword, 'reader');
   const secret = sessionOf(hub, req);
   return secret ? sessions(hub).accountOf(secret) : undefined;
 }
@@ -49,8 +73,8 @@ function sessionOf({ config }: Hub, { headers }: IncomingMessage): string | unde
   return readCookie(headers.cookie, cookieName(SESSION_COOKIE, config.secure));
 }
 
-function requireToken(hub: Hub, token: string): Viewer {
-  const viewer = apiTokens(hub).viewerOf(token, () => mayRecord(hub));
+function requireToken(hub: Hub, token: string, from: () => string | undefined): Viewer {
+  const viewer = apiTokens(hub).viewerOf(token, 'api', from);
   if (!viewer) {
     const headers = { 'www-authenticate': 'Bearer realm="Content Hub", error="invalid_token"' };
     throw new HttpError(401, 'This API token is unknown, has expired or was revoked.', { headers });

@@ -12,8 +12,9 @@ import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passw
 type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
- * Changes the display name or the password. A new password requires the current password and ends all other sessions
- * and password links; API tokens keep working. Throws 403 for a wrong password or an API token; also 401, 422 and 429.
+ * Changes the display name or the password. A new password requires the current password and ends all other sessions,
+ * app passwords and password links; other API tokens keep working. Throws 403 for a wrong password or an API token;
+ * also 401, 422 and 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const change = readChange(values, by);
@@ -43,6 +44,7 @@ async function changePassword(hub: Hub, change: Change, by: By): Promise<void> {
     if (displayName) accounts(hub).setDisplayName(id, displayName);
     sessions(hub).endOthers(id, credentialId);
     passwordLinks(hub).removeOf(id);
+    apiTokens(hub).revokeReadersOf(id);
     audit(hub, 'account.password-changed', by);
   }, newPassword);
 }

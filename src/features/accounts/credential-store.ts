@@ -1,14 +1,14 @@
 import { DAY, hasPassed, HOUR, MINUTE } from '../../platform/clock.ts';
 import { isStorageTrouble } from '../../platform/db/open-database.ts';
 import { networksOf } from '../../platform/http/call-handler.ts';
-import type { Preferences } from '../../platform/http/router.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
-import { hashSecret, newSecret } from '../../platform/secrets.ts';
+import { hashSecret, newSecret, newTypedSecret } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { TOKEN_PREFIX } from '../hub/setting-values.ts';
 import { TABLES } from '../hub/tables.ts';
+import type { PreferencesRow } from './preferences-store.ts';
 
 /** A session ends after 30 days without use, and after 180 days in any case. */
 export const SESSION_LIFETIME = 30 * DAY;
@@ -24,15 +24,18 @@ export const SESSIONS_KEPT = TABLES.sessions.most;
 /** Maximum of API tokens of an account; an expired token counts until it is revoked. */
 export const TOKENS_MAX = TABLES.api_tokens.most;
 
-export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
+/** A token of scope `reader` is an app password: it opens the Google Reader API and nothing else. */
+export const TOKEN_SCOPES = ['read', 'write', 'admin', 'reader'] as const;
 type TokenScope = (typeof TOKEN_SCOPES)[number];
 type Used = { createdAt: number; seenAt: number | null };
-export type ApiToken = Used & { id: number; name: string; scope: TokenScope; expiresAt: number | null };
+export type ApiToken = Used & {
+  id: number; name: string; scope: TokenScope; expiresAt: number | null;
+  /** The client's address at the last use that was stored. */
+  address: string | null;
+};
 export type NewToken = ApiToken & { token: string };
 export type Session = Used & { id: number; expiresAt: number; address: string | null };
 
-type Switches = { keys: number; marksOpened: number; nextSteps: number };
-type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
 /** `keys` is null if the account has no row in `preferences`. */
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
   { keys: number | null; seenAt: number | null };
@@ -41,8 +44,11 @@ const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS 
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
-const LIVE_TOKEN = `t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
+const LIVE_TOKEN = `t.token_hash = ? AND t.for_reader = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
+
+const SCOPE = `iif(for_reader, 'reader', scope) AS scope`;
+const TOKEN = `id, name, ${SCOPE}, address, ${USED}`;
 
 /** Networks from which accounts have signed in. Failed sign-ins from elsewhere never lock these networks out. */
 export const signInNetworks = store(({ db, clock }) => {
@@ -157,23 +163,31 @@ export const sessions = store((hub) => {
   };
 });
 
-/** Stores API tokens, with which programs sign in. */
+type NewTokenRow = {
+  accountId: number; name: string; hash: string; scope: TokenScope; isReader: number; now: number;
+  expiresAt: number | null;
+};
+
+/** What a token opens: the API of the hub, or, for an app password, the Google Reader API. */
+type Opens = 'api' | 'reader';
+
+/** Stores API tokens, with which programs sign in, and app passwords. */
 export const apiTokens = store(({ db, clock }) => {
-  const select = db.prepare<[string, number], ViewerRow>('api token', `
-    SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, t.scope, t.id AS credentialId,
+  const select = db.prepare<[string, number, number], ViewerRow>('api token', `
+    SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, ${SCOPE}, t.id AS credentialId,
            t.seen_at AS seenAt
       FROM api_tokens t JOIN accounts a ON a.id = t.account_id ${WITH_PREFERENCES}
      WHERE ${LIVE_TOKEN}`);
-  const owner = db.prepare<[string, number], { id: number }>('account of api token', `
+  const owner = db.prepare<[string, number, number], { id: number }>('account of api token', `
     SELECT a.id FROM api_tokens t JOIN accounts a ON a.id = t.account_id
      WHERE ${LIVE_TOKEN}`);
-  const note = db.prepare<[number, number]>('note api token', 'UPDATE api_tokens SET seen_at = ? WHERE id = ?');
-  const insert = db.prepare<[number, string, string, TokenScope, number, number | null], ApiToken>(
-    'create api token', `
-    INSERT INTO api_tokens (account_id, name, token_hash, scope, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)
-    RETURNING id, name, scope, ${USED}`);
+  const note = db.prepare<[number, string, number]>('note api token',
+    'UPDATE api_tokens SET seen_at = ?, address = ? WHERE id = ?');
+  const insert = db.prepare<[NewTokenRow], ApiToken>('create api token', `
+    INSERT INTO api_tokens (account_id, name, token_hash, scope, for_reader, created_at, expires_at)
+    VALUES (@accountId, @name, @hash, iif(@isReader, 'read', @scope), @isReader, @now, @expiresAt) RETURNING ${TOKEN}`);
   const selectOf = db.prepare<[number, number, number], ApiToken>('api tokens',
-    `SELECT id, name, scope, ${USED} FROM api_tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
+    `SELECT ${TOKEN} FROM api_tokens WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`);
   const selectOne = db.prepare<[number, number], { name: string }>('api token of account',
     'SELECT name FROM api_tokens WHERE id = ? AND account_id = ?');
   const count = db.prepare<[number], { n: number }>('count api tokens',
@@ -181,22 +195,31 @@ export const apiTokens = store(({ db, clock }) => {
   const remove = db.prepare<[number, number]>('revoke api token',
     'DELETE FROM api_tokens WHERE id = ? AND account_id = ?');
   const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
+  const removeReaders = db.prepare<[number]>('end app passwords',
+    'DELETE FROM api_tokens WHERE account_id = ? AND for_reader = 1');
 
   return {
-    /** The viewer of an API token; null without a valid token. `mayNote`: whether the last use may be stored. */
-    viewerOf(token: string, mayNote: () => boolean): Viewer | null {
+    /** The viewer of a token; null without a valid token. Stores the use if `from` returns an address. */
+    viewerOf(token: string, opens: Opens, from: () => string | undefined): Viewer | null {
       const now = clock();
-      const row = select.get(hashSecret(token), now);
-      return row ? viewerOf(row, 'token', now, () => mayNote() && note.run(now, row.credentialId)) : null;
+      const row = select.get(hashSecret(token), Number(opens === 'reader'), now);
+      if (!row) return null;
+      return viewerOf(row, 'token', now, () => {
+        const address = from();
+        if (address !== undefined) note.run(now, address, row.credentialId);
+      });
     },
 
-    /** The account of an API token; undefined without a valid token. Writes nothing. */
-    accountOf: (token: string): number | undefined => owner.get(hashSecret(token), clock())?.id,
+    /** The account of a token; undefined without a valid token. Writes nothing. */
+    accountOf: (token: string, opens: Opens): number | undefined =>
+      owner.get(hashSecret(token), Number(opens === 'reader'), clock())?.id,
 
     /** Creates an API token. Only the result contains the secret token; the hub stores the token's hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {
-      const token = TOKEN_PREFIX + newSecret();
-      const row = insert.get(accountId, name, hashSecret(token), scope, clock(), expiresAt);
+      const isReader = scope === 'reader';
+      const token = isReader ? newTypedSecret() : TOKEN_PREFIX + newSecret();
+      const hash = hashSecret(token);
+      const row = insert.get({ accountId, name, hash, scope, isReader: Number(isReader), now: clock(), expiresAt });
       if (!row) throw new Error('api token was not created');
       return { ...row, token };
     },
@@ -207,6 +230,7 @@ export const apiTokens = store(({ db, clock }) => {
     /** API tokens after the id `after`, by id. An account made with version 1.0.0 may exceed TOKENS_MAX. */
     listOf: (accountId: number, after: number, limit: number): ApiToken[] => selectOf.all(accountId, after, limit),
     revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
+    revokeReadersOf: (accountId: number): void => void removeReaders.run(accountId),
     revokeAllOf: (accountId: number): void => void removeOf.run(accountId),
   };
 });
@@ -262,20 +286,3 @@ export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
   db.exec('DELETE FROM password_links');
   return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;
 }
-
-/** Writes preferences of accounts. The queries for sessions and tokens read preferences with the viewer. */
-export const preferences = store(({ db }) => {
-  const upsert = db.prepare<[PreferencesRow & { id: number }]>('set preferences', `
-    INSERT INTO preferences (account_id, time_zone, density, text_size, keys, marks_opened, next_steps)
-    VALUES (@id, @timeZone, @density, @textSize, @keys, @marksOpened, @nextSteps)
-    ON CONFLICT DO UPDATE SET time_zone = excluded.time_zone, density = excluded.density,
-      text_size = excluded.text_size, keys = excluded.keys, marks_opened = excluded.marks_opened,
-      next_steps = excluded.next_steps`);
-
-  return {
-    set(id: number, { keys, marksOpened, nextSteps, ...chosen }: Preferences): void {
-      const switches = { keys: Number(keys), marksOpened: Number(marksOpened), nextSteps: Number(nextSteps) };
-      upsert.run({ id, ...chosen, ...switches });
-    },
-  };
-});

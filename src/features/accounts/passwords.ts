@@ -64,7 +64,7 @@ type Attempt = {
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
 ): Promise<{ result: T } | undefined> {
-  const { taken, who } = limitsOf(hub, attempt);
+  const { taken, who } = signInLimitsOf(hub, attempt);
   const giveBack = takeTurns(hub, taken);
   try {
     for (let round = 0; round < ROUNDS; round++) {
@@ -100,8 +100,8 @@ function whileUnchanged<T>(
 }
 
 /** The limits that an attempt counts against. `who`: the key for fair queueing, an account or the widest network. */
-function limitsOf(
-  hub: Hub, { username, address, sessionId }: Attempt,
+export function signInLimitsOf(
+  hub: Hub, { username, address, sessionId }: Omit<Attempt, 'password'>,
 ): { taken: [NamedLimit, string][]; who: string | number | undefined } {
   const account = accounts(hub).findByName(username);
   if (sessionId !== undefined) return { taken: [[SESSION_LIMIT, String(sessionId)]], who: account?.id };

@@ -51,6 +51,8 @@ ${nameSection(account, sentAs('name'))}
 ${passwordSection(account, sentAs('password').problem)}
 ${sessionSection(sessions, { current, times }, sentAs('sessions').problem)}
 ${tokenSection(tokens, { now, times }, sentAs('token'))}
+${settingsSection('apps', 'Apps', 'Read this hub in NetNewsWire, Capy Reader, RSS Guard and other apps.', html`
+  <div class="actions"><a class="button" href="/settings/apps">Connect an app</a></div>`)}
 ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   <div class="actions"><a class="button" href="/api/account/export">Download your data</a>
     <a href="/history">Reading history</a> <a class="quiet" href="/settings/delete">Delete account</a></div>`)}
@@ -146,7 +148,7 @@ function nameSection({ displayName }: Account, { values, problem }: Refused): Ht
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
-  const about = 'A new password signs you out everywhere else. API tokens keep working.';
+  const about = 'A new password signs you out everywhere else and ends app passwords. API tokens keep working.';
   return settingsSection('password', 'Password', about, html`
   <form method="post" action="/settings/password" class="stack">
     ${problemAbove(problem)}

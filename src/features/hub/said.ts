@@ -7,6 +7,7 @@ type Counted = (count: number) => string;
  * a forged link could show any text.
  */
 const SAID = {
+  'app-password-ended': 'The app password has ended. The app that uses it is refused from now on.',
   'bell-off': 'You will no longer be notified of new posts of this source.',
   'bell-on': 'You will be notified of new posts of this source.',
   'deleted': 'Deleted.',

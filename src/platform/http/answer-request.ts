@@ -112,7 +112,8 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
   async function errorReply(exchange: Exchange, error: unknown): Promise<Reply> {
     const problem = toHttpError(error);
     if (!(error instanceof HttpError)) noteFault(exchange, error);
-    const { path, search, req, req: { headers } } = exchange;
+    const { path, search, req, req: { headers }, route } = exchange;
+    if (route?.refusal) return route.refusal(problem);
     const wantsPage = !isGone(req) && !path.startsWith('/api/') && String(headers.accept ?? '').includes('text/html');
     const method = isRead(req) ? 'GET' : req.method ?? '';
     return wantsPage ? errorPage(problem, { method, target: path + search, headers }) : problemReply(problem);

@@ -4,7 +4,7 @@ import { cidrContains, parseIpAddress, type Cidr, type IpAddress } from '../net/
 import { ownTurn, type ClientGroups } from '../turns.ts';
 import { HttpError, type Reply } from './reply.ts';
 import {
-  type BodyShare, type createRouter, type HubRequest, type MemberRequest, type Route, type Viewer,
+  type BodyShare, type Caller, type createRouter, type HubRequest, type MemberRequest, type Route, type Viewer,
 } from './router.ts';
 import type { UntakenAnswers } from './untaken-answers.ts';
 
@@ -57,9 +57,6 @@ export function isAnonymous({ headers }: IncomingMessage): boolean {
   return headers.cookie === undefined && headers.authorization === undefined;
 }
 
-/** `hasCookie`: the request has a session cookie, valid or not. */
-export type Caller = { viewer: Viewer | null; hasCookie: boolean };
-
 export type CallHandlerOptions = {
   match: ReturnType<typeof createRouter>;
   baseUrl: string;
@@ -86,6 +83,8 @@ const NOBODY: Caller = { viewer: null, hasCookie: false };
  */
 export function createCallHandler(options: CallHandlerOptions) {
   const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
+  const callerOf = (req: IncomingMessage, route: Route | undefined): Caller =>
+    route?.checksBearer ? NOBODY : (route?.authenticate ?? authenticate)(req);
   const [isOwnHost, isAnyHost] = [createHostCheck(hostNames), createHostCheck(null)];
 
   return async (exchange: Exchange): Promise<Reply> => {
@@ -95,7 +94,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     const route = found && 'route' in found ? found.route : undefined;
     exchange.route = route;
     requireHost(req, route?.anyHost ? isAnyHost : isOwnHost);
-    const caller = route?.checksBearer ? NOBODY : authenticate(req);
+    const caller = callerOf(req, route);
     exchange.viewer = caller.viewer;
     if (!found) throw new HttpError(404, 'There is nothing at this address.');
     if ('allow' in found) {
@@ -119,7 +118,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     exchange.answered = await untaken.room(exchange);
     await ownTurn();
     if (isGone(req)) throw new HttpError(CLIENT_GONE, 'The client has closed the connection.');
-    const caller = route.checksBearer ? NOBODY : authenticate(req);
+    const caller = callerOf(req, route);
     exchange.viewer = caller.viewer;
     if (!route.signedOut || caller.viewer) requireAccess(route, caller, req);
   }
@@ -151,7 +150,7 @@ export function createCallHandler(options: CallHandlerOptions) {
   function requireUnchanged(exchange: Exchange, route: Route, before: Viewer | null): void {
     if (!isRead(exchange.req)) admitWrite(route, before);
     if (route.access === 'public') return;
-    const caller = authenticate(exchange.req);
+    const caller = callerOf(exchange.req, route);
     const { viewer } = caller;
     exchange.viewer = viewer;
     requireAccess(route, caller, exchange.req);

@@ -15,11 +15,14 @@ export type Viewer = {
   role: 'admin' | 'member';
   via: 'session' | 'token';
   /** The scope of an API token: a token with scope `read` may only read. */
-  scope?: 'read' | 'write' | 'admin';
+  scope?: 'read' | 'write' | 'admin' | 'reader';
   /** The id of the session or token, so that signing out ends only this session. */
   credentialId: number;
   preferences: Preferences;
 };
+
+/** The sender of a request. `hasCookie`: the request has a session cookie, valid or not. */
+export type Caller = { viewer: Viewer | null; hasCookie: boolean };
 
 /** The clients that may call a route. Every route states its access, so that no route is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
@@ -54,6 +57,10 @@ type RouteOptions = {
    * and is cached until the content changes. Unknown parameters are dropped: they would fill the cache with copies.
    */
   cached?: readonly string[];
+  /** Finds the sender of a request to this route, instead of the hub's sessions and API tokens. */
+  authenticate?: (req: IncomingMessage) => Caller;
+  /** Makes the reply to a refused or failed request, instead of a page or `application/problem+json`. */
+  refusal?: (error: HttpError) => Reply;
   /** The handler checks a bearer token that is not an API token of the hub. The request's viewer is always null. */
   checksBearer?: boolean;
   /** Handles a request without a session instead of a 401, so that the text of a form is not lost. */
@@ -75,6 +82,8 @@ export type Route = {
   handler: Handler<MemberRequest>;
   cached: readonly string[] | null;
   signedOut?: Handler<HubRequest>;
+  authenticate?: (req: IncomingMessage) => Caller;
+  refusal?: (error: HttpError) => Reply;
   checksBearer: boolean;
   anyHost: boolean;
   usesReserve: boolean;
@@ -86,19 +95,19 @@ type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequ
 
 /**
  * Declares a route, as in `route('GET /posts/:id', 'public', 'One post', showPost)`: a search for the URL finds the
- * handler. `:name` stands for a path segment, `:name.atom` for a segment that ends in `.atom`. Anonymous callers reach
- * 'public' routes only.
+ * handler. `:name` stands for a path segment, `:name.atom` for a segment that ends in `.atom`, `:name*` for the rest of
+ * the path. Anonymous callers reach 'public' routes only.
  */
 export function route<A extends Access>(
   pattern: Pattern,
   access: A,
   summary: string,
   handler: Handler<RequestFor<A>>,
-  { cached, checksBearer = false, anyHost = false, usesReserve, signedOut }: RouteOptions = {},
+  { cached, checksBearer = false, anyHost = false, usesReserve, signedOut, ...more }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
   // A public handler takes any request; a handler for members is called only after the viewer has been checked.
-  const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }) };
+  const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }), ...more };
   const repairs = usesReserve ?? (method === 'DELETE' || access === 'admin');
   return { method, path, access, summary, ...own, cached: cached ?? null, checksBearer, anyHost, usesReserve: repairs };
 }
@@ -117,11 +126,14 @@ export type Match = { route: Route; params: Record<string, string> } | { allow: 
 type Compiled = { route: Route; regex: RegExp; names: string[] };
 
 /** Finds the route of a method and path. `allow`: the methods of a path that has no route for this method. */
-export function createRouter(routes: Route[]): (method: string, path: string) => Match {
+export function createRouter(
+  routes: Route[], canonicalPath = (path: string): string => path,
+): (method: string, path: string) => Match {
   const fixed = new Map(routes.filter(isFixed).map((route) => [addressOf(route), { route, params: {} }]));
   const byStart = [...Map.groupBy(routes.map(compile), ({ route }) => fixedStart(route.path))];
 
-  return (method, path) => {
+  return (method, typed) => {
+    const path = canonicalPath(typed);
     const wanted = method === 'HEAD' ? 'GET' : method;
     return fixed.get(`${wanted} ${path}`) ?? matchPattern(candidatesFor(byStart, path), wanted, path);
   };
@@ -181,7 +193,7 @@ function fixedStart(path: string): string {
 }
 
 function compile(route: Route): Compiled {
-  const source = route.path.replace(/[.]/g, '\\.').replace(/:\w+/g, '([^/]+?)');
+  const source = route.path.replace(/[.]/g, '\\.').replace(/:\w+\*/g, '(.+)').replace(/:\w+/g, '([^/]+?)');
   const names = Array.from(route.path.matchAll(/:(\w+)/g), ([, name = '']) => name);
   return { route, regex: new RegExp(`^${source}$`), names };
 }

@@ -41,6 +41,8 @@ type OwnParts = 'match' | 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemor
 
 export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   routes: Route[];
+  /** The path of the route that a path stands for, because clients spell some paths in several ways. */
+  canonicalPath?(path: string): string;
   /** `sha256-…` of the only script that pages may run: it is on members' pages, with this hash as `integrity`. */
   scriptHash: string;
   log: Log;
@@ -70,7 +72,7 @@ export function createHubServer(options: ServerOptions): Server {
   const bodyMemory = createBodyMemory(options.metLimit);
   const untaken = createUntakenAnswers(options.metLimit, clientOf);
   const memberPolicy = `${CONTENT_SECURITY_POLICY}; connect-src 'self'; script-src '${options.scriptHash}'`;
-  const match = createRouter(routes);
+  const match = createRouter(routes, options.canonicalPath);
   const own = { match, security, memberPolicy, noteFault, bodyMemory, untaken };
   const { answer, refuse } = createAnswerRequest({ ...options, ...own });
   const isOwnHost = createHostCheck(options.hostNames);

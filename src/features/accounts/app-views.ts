@@ -1,0 +1,109 @@
+import { faultOf, faulty } from '../../platform/http/form-faults.ts';
+import { html, type Html } from '../../platform/http/html.ts';
+import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { showTime, type Times } from '../../platform/http/times.ts';
+import { passwordField, problemAbove } from './account-views.ts';
+import type { ApiToken, NewToken } from './credential-store.ts';
+import { settingsSection } from './settings-views.ts';
+
+type AppSettings = {
+  username: string;
+  baseUrl: string;
+  passwords: ApiToken[];
+  times: Times;
+  /** The app password that was just made: the page shows its value once. */
+  made?: NewToken | undefined;
+  values?: Record<string, string> | undefined;
+  problem?: HttpError | undefined;
+};
+
+const ABOUT_PASSWORDS = 'Each app gets a password of its own, which opens nothing but your reading list. ' +
+  'A new account password ends all app passwords.';
+const ABOUT_ADDRESS = 'Apps for feeds use the Google Reader API. ' +
+  'Choose “FreshRSS” or “Google Reader API” as the kind of account.';
+const ABOUT_CHECK = 'Some proxies remove the Authorization header, and then every app fails after signing in.';
+
+/** Page: app passwords, and how to connect apps. */
+export function appsPage({ username, baseUrl, passwords, times, made, values, problem }: AppSettings): Page {
+  const address = `${baseUrl}/api/greader.php`;
+  const main = html`
+${made && madeNote(made, username, address)}
+<div class="sections">
+${settingsSection('app-passwords', 'App passwords', ABOUT_PASSWORDS, html`
+  ${passwords.length > 0 && html`<ul class="items">${passwords.map((password) => passwordItem(password, times))}</ul>`}
+  ${newPasswordForm(values, problem)}`)}
+${settingsSection('address', 'Address for apps', ABOUT_ADDRESS, html`
+  <p><code class="secret">${address}</code></p>
+  <dl class="facts">${appHints(baseUrl, address, username).map(([app, hint]) =>
+    html`<div><dt>${app}</dt><dd>${hint}</dd></div>`)}</dl>`)}
+${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
+  <p>The check asks your browser for a name and a password. Type any word as name and as password, but no real
+    password.</p>
+  <div class="actions"><a class="button" href="/settings/apps/check">Check the Authorization header</a></div>`)}
+</div>`;
+  return { title: 'Apps', bar: html`<h1>Apps</h1>`, main, section: 'settings' };
+}
+
+/** The new app password, at the top of the page and focused, because its value is shown only once. */
+function madeNote({ name, token }: NewToken, username: string, address: string): Html {
+  return html`
+<div class="done" role="status" tabindex="-1" autofocus>
+  <p><strong>The password for ${name} is shown only once.</strong> Type these three into the app:</p>
+  <p>Address: <code>${address}</code></p><p>Name: <code>${username}</code></p>
+  <p>Password: <code class="secret">${token}</code></p></div>`;
+}
+
+function newPasswordForm(values: Record<string, string> = {}, problem: HttpError | undefined): Html {
+  return html`
+  <form method="post" action="/settings/apps" class="stack">
+    ${problemAbove(problem)}
+    <label>Name of the app <span class="optional">for example, NetNewsWire on my phone</span>
+      <input name="name" value="${values['name']}" required maxlength="80" autocomplete="off"
+        ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</label>
+    ${passwordField(problem)}
+    <button>Create app password</button>
+  </form>`;
+}
+
+function passwordItem({ id, name, createdAt, seenAt, address }: ApiToken, times: Times): Html {
+  return html`
+  <li><div><p class="title">${name}</p>
+    <p class="meta"><span>created ${showTime(times, createdAt)}</span>
+      <span>${seenAt === null ? 'never used' : html`last used ${showTime(times, seenAt)}`}</span>
+      ${address && html`<span>from ${address}</span>`}</p></div>
+    <form method="post" action="/settings/apps/${id}/end">
+      <button class="link" aria-label="End the password for ${name}">End</button></form></li>`;
+}
+
+/** How to connect five apps. RSS Guard itself adds `api/greader.php` to the address. */
+function appHints(baseUrl: string, address: string, username: string): [app: string, hint: Html][] {
+  return [
+    ['NetNewsWire', html`Add a FreshRSS account. The API URL is the address above.`],
+    ['Capy Reader', html`Add a FreshRSS account. The server is the address above.`],
+    ['Fluent Reader', html`In the settings, choose the service Google Reader API. The endpoint is the address above.`],
+    ['Newsboat', html`Put these lines into the file <code>config</code> (version 2.24 or newer):
+      <code>urls-source "freshrss"</code> <code>freshrss-url "${address}"</code>
+      <code>freshrss-login "${username}"</code> <code>freshrss-password "…"</code>`],
+    ['RSS Guard', html`Add an account of type Google Reader API and choose the service FreshRSS. The URL is
+      <code>${baseUrl}/</code>`],
+  ];
+}
+
+/** Page: whether the Authorization header of this very request has arrived. */
+export function headerCheckPage(hasArrived: boolean): Page {
+  const main = hasArrived ? html`
+<section class="narrow">
+  <h1>The Authorization header arrives</h1>
+  <p class="lead">Apps can sign in through this address.</p>
+  <p>If an app still fails, check the address, your sign-in name and the app password.</p>
+  <p><a href="/settings/apps">Back to apps</a></p>
+</section>` : html`
+<section class="narrow">
+  <h1>No Authorization header arrived</h1>
+  <p class="lead">If you typed a name and a password, then a proxy in front of this hub has removed the header.</p>
+  <p>Apache removes the header before CGI programs; <code>CGIPassAuth On</code> keeps the header. In nginx, look for
+    <code>proxy_set_header Authorization</code>.</p>
+  <p><a class="button" href="/settings/apps/check">Check again</a> <a href="/settings/apps">Back to apps</a></p>
+</section>`;
+  return { title: 'Check of the Authorization header', main, section: 'settings' };
+}

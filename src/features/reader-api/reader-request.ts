@@ -1,0 +1,82 @@
+import type { IncomingMessage } from 'node:http';
+import { readBody } from '../../platform/http/body.ts';
+import { essenceOf } from '../../platform/http/headers.ts';
+import { MULTIPART_SHAPE, readMultipart } from '../../platform/http/read-multipart.ts';
+import { HttpError, text, type Reply } from '../../platform/http/reply.ts';
+import type { Caller, HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
+import { nextTurn } from '../../platform/turns.ts';
+import { authenticateApp, viewerOfApp } from '../accounts/authenticate.ts';
+import type { Hub } from '../hub/hub.ts';
+
+/** A request of an app. `values`: the parameters of query and body together. */
+export type AppRequest = Omit<MemberRequest, 'query'> & { values: URLSearchParams };
+
+export type AppHandler = (hub: Hub, request: AppRequest) => Reply | Promise<Reply>;
+
+/** Limits of a body in bytes: 10,000 ids take 610 kB. An app that has not proved itself by its header gets less. */
+const BODY_BYTES = 1024 * 1024;
+const UNKNOWN_BODY_BYTES = 64 * 1024;
+
+/** Longer bodies are parsed in a turn of their own. */
+const LONG_BODY = 64 * 1024;
+
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
+/** A 200 reply with plain text, by default `OK`, which apps compare with the whole body. */
+export function plain(body = 'OK'): Reply {
+  return text(body, PLAIN_TEXT);
+}
+
+/** The reply to a refused request: one line of plain text, because apps parse neither pages nor problem details. */
+export function refuseApp({ status, message, headers }: HttpError): Reply {
+  const line = status === 401 ? 'Error=BadAuthentication' : message;
+  return { status, headers: { 'content-type': PLAIN_TEXT, ...headers }, body: `${line}\n` };
+}
+
+/** The options of a route for apps: who may call the route, and how the route refuses. */
+export function appAccess(hub: Hub, handler: AppHandler) {
+  return {
+    authenticate: (req: IncomingMessage): Caller => authenticateApp(hub, req),
+    refusal: refuseApp,
+    signedOut: (request: HubRequest): Promise<Reply> => answerByToken(hub, request, handler),
+  };
+}
+
+/** Answers the request of an app that has sent its app password in the header. */
+export async function answerApp(hub: Hub, request: MemberRequest, handler: AppHandler): Promise<Reply> {
+  return handler(hub, { ...request, values: await readValues(request, BODY_BYTES) });
+}
+
+/** Answers a POST without a valid header whose `T` is an app password: Liferea sends no header. Throws 401. */
+async function answerByToken(hub: Hub, request: HubRequest, handler: AppHandler): Promise<Reply> {
+  if (request.method !== 'POST' || request.headers.authorization !== undefined) throw notSignedIn();
+  const values = await readValues({ ...request, recheck: () => {} }, UNKNOWN_BODY_BYTES);
+  const viewer = viewerOfToken(hub, values, request.stream);
+  if (!viewer) throw notSignedIn();
+  return handler(hub, { ...request, viewer, values });
+}
+
+function viewerOfToken(hub: Hub, values: URLSearchParams, req: IncomingMessage): Viewer | null {
+  const token = (new URLSearchParams(values).get('T') ?? '').trim();
+  return token === '' ? null : viewerOfApp(hub, token, req);
+}
+
+export function notSignedIn(): HttpError {
+  const headers = { 'www-authenticate': 'GoogleLogin realm="Content Hub"' };
+  return new HttpError(401, 'Sign in with an app password.', { headers });
+}
+
+/** The parameters of query and body. The body may have any media type: some apps name none, or a wrong one. */
+export async function readValues(request: HubRequest, limit: number): Promise<URLSearchParams> {
+  const { query, method, stream } = request;
+  if (method !== 'POST') return query;
+  if (essenceOf(stream.headers['content-type']) === 'multipart/form-data') {
+    const limits = { ...MULTIPART_SHAPE, bytes: limit, files: 0, fileBytes: 0 };
+    const fields = await readMultipart(request, limits, async () => {});
+    const pairs = [...fields].flatMap(([name, all]) => all.map((value): [string, string] => [name, value]));
+    return new URLSearchParams([...query, ...pairs]);
+  }
+  const body = await readBody(request, limit);
+  if (body.length > LONG_BODY) await nextTurn();
+  return new URLSearchParams([...query, ...new URLSearchParams(body.toString('utf8'))]);
+}

@@ -1,0 +1,37 @@
+import { json, type Reply } from '../../platform/http/reply.ts';
+import type { HubRequest } from '../../platform/http/router.ts';
+import { accounts } from '../accounts/account-store.ts';
+import { viewerOfApp } from '../accounts/authenticate.ts';
+import { signInLimitsOf } from '../accounts/passwords.ts';
+import { takeTurns, type Hub } from '../hub/hub.ts';
+import { notSignedIn, plain, readValues, type AppRequest } from './reader-request.ts';
+
+/** The longest body of a sign-in, in bytes. */
+const SIGN_IN_BYTES = 16 * 1024;
+
+/**
+ * POST /accounts/ClientLogin: signs in with name and app password. The answer repeats the app password as `Auth`, which
+ * the app sends from now on. Status 401 for a wrong name or app password, 429 after repeated failures.
+ */
+export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply> {
+  const values = await readValues(request, SIGN_IN_BYTES);
+  const [username, password] = ['Email', 'Passwd'].map((name) => (values.get(name) ?? '').trim());
+  if (!username || !password) throw notSignedIn();
+  const giveBack = takeTurns(hub, signInLimitsOf(hub, { username, address: request.address }).taken);
+  const viewer = viewerOfApp(hub, password, request.stream);
+  if (!viewer || accounts(hub).findByName(username)?.id !== viewer.id) throw notSignedIn();
+  giveBack();
+  const tokens = { SID: password, LSID: 'null', Auth: password };
+  if (values.get('output') === 'json') return json(tokens);
+  return plain(Object.entries(tokens).map(([name, value]) => `${name}=${value}\n`).join(''));
+}
+
+/** GET token: apps repeat this text as `T` when they write. `T` proves nothing if the header has signed in. */
+export function showToken(_hub: Hub, { headers }: AppRequest): Reply {
+  return plain(/auth=(\S+)/i.exec(headers.authorization ?? '')?.[1] ?? '');
+}
+
+/** GET user-info */
+export function showUser(_hub: Hub, { viewer: { id, username } }: AppRequest): Reply {
+  return json({ userId: String(id), userName: username, userProfileId: String(id), userEmail: username });
+}
