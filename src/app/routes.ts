@@ -27,11 +27,13 @@ import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
 import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
+import * as readerItems from '../features/reader-api/item-lists.ts';
 import * as readerSignIn from '../features/reader-api/sign-in.ts';
 import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
 import * as writing from '../features/writing/write-post.ts';
+import * as readerLists from '../features/reader-api/subscription-lists.ts';
 import { answerApp, appAccess, plain, refuseApp, type AppHandler } from '../features/reader-api/reader-request.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
@@ -280,6 +282,15 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   forApps('GET /reader/api/0/token', 'App: the token of writes', readerSignIn.showToken),
   forApps('GET /reader/api/0/user-info', 'App: the account', readerSignIn.showUser),
+  forApps('GET /reader/api/0/tag/list', 'App: folders', readerLists.listTags),
+  forApps('GET /reader/api/0/subscription/list', 'App: followed sources', readerLists.listSubscriptions),
+  forApps('GET /reader/api/0/unread-count', 'App: unread counts', readerLists.showUnreadCounts),
+  forApps('GET /reader/api/0/stream/items/ids', 'App: ids of a stream’s posts', readerItems.listItemIds),
+  forApps('POST /reader/api/0/stream/items/ids', 'App: ids of a stream’s posts', readerItems.listItemIds, REPAIRS),
+  forApps('GET /reader/api/0/stream/items/contents', 'App: posts by their ids', readerItems.showItems),
+  forApps('POST /reader/api/0/stream/items/contents', 'App: posts by their ids', readerItems.showItems, REPAIRS),
+  forApps('GET /reader/api/0/stream/contents', 'App: posts of a stream', readerItems.listItems),
+  forApps('GET /reader/api/0/stream/contents/:stream*', 'App: posts of a stream', readerItems.listItems),
   forApps('GET /reader/:rest*', 'App: an unknown call', unknownCall),
   forApps('POST /reader/:rest*', 'App: an unknown call', unknownCall),
 

@@ -30,3 +30,14 @@ export function appWith({ address }: Hub, password: string) {
       { body, headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' } }),
   };
 }
+
+/** The item id of a post, in its decimal form. */
+export function itemId(postId: number): string {
+  return String(10 ** 15 + postId);
+}
+
+/** The posts that `stream/items/ids` names. */
+export async function itemIds(app: ReaderApp, query: string): Promise<number[]> {
+  const { itemRefs } = (await app.get(`stream/items/ids?${query}`)).json<{ itemRefs: { id: string }[] }>();
+  return itemRefs.map(({ id }) => Number(id) - 10 ** 15);
+}

@@ -1,6 +1,7 @@
 import { pathId } from '../../platform/http/input.ts';
 import { noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
+import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manageableSource, visibleSource } from '../sources/source-store.ts';
 import { sourceIcons } from './icon-store.ts';
@@ -16,12 +17,14 @@ const HEADERS = {
 };
 
 /** GET /icons/7-0123456789abcdef: the source's id, and the first digits of the icon's hash. */
-export function showIcon(hub: Hub, { params, viewer }: HubRequest): Reply {
+export function showIcon(hub: Hub, { params, viewer, path, query }: HubRequest): Reply {
   const [, id = '', mark = ''] = KEY.exec(params['key'] ?? '') ?? [];
-  const source = visibleSource(hub, pathId({ id }), viewer);
+  const signedFor = viewer === null ? viewerOfAddress(hub, path, query) : null;
+  const source = visibleSource(hub, pathId({ id }), viewer ?? signedFor);
   const icon = sourceIcons(hub).find(source.id);
   if (!icon?.sha256.startsWith(mark)) throw notFound('icon');
-  return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType }, body: icon.content };
+  const forApp = signedFor && { 'cross-origin-resource-policy': 'cross-origin' };
+  return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType, ...forApp }, body: icon.content };
 }
 
 /** API, idempotent: removes the icon of a feed for good, even if the site has an icon. Only feeds have icons. */

@@ -31,6 +31,11 @@ function iconPath(sourceId: number, hash: string): string {
   return `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
 }
 
+/** The paths of the icons of several sources, by source id; sources without an icon are left out. */
+export function iconPaths(hub: Hub, sourceIds: number[]): Map<number, string> {
+  return new Map([...sourceIcons(hub).hashesOf(sourceIds)].map(([id, hash]) => [id, iconPath(id, hash)]));
+}
+
 /** The address of a source's icon at the hub; null if the source has no icon. */
 export function iconUrl(hub: Hub, sourceId: number): string | null {
   const hash = sourceIcons(hub).hashOf(sourceId);

@@ -25,6 +25,8 @@ export type ServedFile = {
   filename: string;
   sha256: string;
   isPublic: boolean;
+  /** The address is signed for an app, which may show an image on pages of its own. */
+  isSigned?: boolean;
 };
 
 /** Makes a browser show a file in a sandbox, without scripts, forms, frames or requests. */
@@ -63,14 +65,14 @@ export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'hea
   }
 }
 
-function headersOf({ mediaType, filename, isPublic }: ServedFile, etag: string): ReplyHeaders {
+function headersOf({ mediaType, filename, isPublic, isSigned = false }: ServedFile, etag: string): ReplyHeaders {
   const isImage = mediaType.startsWith('image/');
   return {
     'content-type': mediaType.startsWith('text/') ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isImage ? 'inline' : 'attachment', filename),
     'content-security-policy': POLICY,
     // Web-based feed readers show images of the hub's public feeds on their own pages.
-    'cross-origin-resource-policy': isImage && isPublic ? 'cross-origin' : 'same-origin',
+    'cross-origin-resource-policy': isImage && (isPublic || isSigned) ? 'cross-origin' : 'same-origin',
     'accept-ranges': 'bytes',
     etag,
     'cache-control': isPublic ? 'public, max-age=0, must-revalidate' : 'private, no-cache',
@@ -126,15 +128,16 @@ async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html>
 <pre tabindex="0">${shown}</pre>`;
 }
 
-/** A post's content with its images at the hub's addresses; `origin` goes before each image's path. */
+/** A post's content with its images at the hub's addresses: `origin` and the image's path, changed by `sign`. */
 export function contentWithImages(
   hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
+  sign = (path: string): string => path,
 ): string {
   const byUrl = new Map(attachments.map((attachment) => [attachment.remoteUrl, attachment]));
   return showImages(contentHtml, (url) => {
     const attachment = byUrl.get(url);
     const path = attachment && attachmentPath(hub, attachment);
-    return path ? { address: origin + path, size: sizeOf(attachment) } : undefined;
+    return path ? { address: origin + sign(path), size: sizeOf(attachment) } : undefined;
   });
 }

@@ -1,21 +1,26 @@
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, notFound, type Reply } from '../../platform/http/reply.ts';
-import type { HubRequest } from '../../platform/http/router.ts';
+import type { HubRequest, Viewer } from '../../platform/http/router.ts';
+import { viewerOfAddress } from '../accounts/signed-address-store.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { KEPT_ONLY } from '../attachments/post-pictures.ts';
 import { openKeptFile, openRemoteFile } from '../attachments/remote-cache.ts';
 import { serveFile, type ServedFile } from '../attachments/serve-file.ts';
 import { uploadFiles } from '../attachments/upload-files.ts';
+import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visibleFile } from './post-access.ts';
 import type { PostAccess } from './post-store.ts';
 
 /** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. */
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
-  const { attachment, post } = visibleFile(hub, attachmentAt(hub, req), req.viewer);
+  const signedFor = req.viewer === null ? viewerOfAddress(hub, req.path, req.query) : null;
+  const { attachment, post } = visibleFile(hub, attachmentAt(hub, req), req.viewer ?? signedFor);
   const isPublic = post.isPublic === 1;
+  const isSigned = signedFor !== null;
+  if (!isPublic && isSigned) requireFollowed(hub, signedFor, post);
   const { remoteUrl, sha256, mediaType, bytes, filename, scan } = attachment;
-  const about = { filename, isPublic };
+  const about = { filename, isPublic, isSigned };
   if (remoteUrl !== null && req.query.has(KEPT_ONLY)) {
     return serveFile({ ...await openKeptFile(hub, remoteUrl), ...about }, req);
   }
@@ -25,6 +30,11 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
 }
 
+/** A signed address of a private source's file ends when the account unfollows the source. */
+function requireFollowed(hub: Hub, { id }: Viewer, { sourceId }: PostAccess): void {
+  if (!follows(hub).isFollowed(id, sourceId)) throw notFound('file');
+}
+
 /** The file of an address such as /attachments/7-0123456789abcdef/owl.png; undefined if its random part is wrong. */
 function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined {
   const [, id = '', urlKey = ''] = /^(\d+)-([0-9a-f]+)$/.exec(params['key'] ?? '') ?? [];
@@ -32,7 +42,7 @@ function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined 
   return found?.urlKey === urlKey ? found : undefined;
 }
 
-type RemoteFile = { url: string; post: PostAccess; about: Pick<ServedFile, 'filename' | 'isPublic'> };
+type RemoteFile = { url: string; post: PostAccess; about: Pick<ServedFile, 'filename' | 'isPublic' | 'isSigned'> };
 
 /** Serves the hub's copy of a remote file. Fetches the file again if the copy is evicted just before it is opened. */
 async function serveRemote(

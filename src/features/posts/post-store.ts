@@ -60,6 +60,7 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   ownerId: number;
   publishedAt: number;
   updatedAt: number;
+  createdAt: number; // when the post arrived
   isPublic: number;
   searchKey: number;
   contentBytes: number;
@@ -105,7 +106,7 @@ const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibili
 // SQLite knows the length of a content without reading the content.
 export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
   p.guid, COALESCE(p.first_guid, p.guid) AS firstGuid, ${listed.join(', ')},
-  p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
+  p.published_at AS publishedAt, p.updated_at AS updatedAt, p.created_at AS createdAt, p.search_key AS searchKey,
   octet_length(p.content_html) AS contentBytes`;
 
 /** SQL that selects posts for lists, without posts of sources that are being removed. */
@@ -186,6 +187,17 @@ export const posts = store((hub) => {
     lastId: (): number => reading.last.get()?.id ?? 0,
     /** The id of the source's post after which `n` more posts arrived; 0 if the source has at most `n` posts. */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
+    /** The id of the first post that arrived at this time (unix ms) or later; undefined if no post did. */
+    firstSince(at: number): number | undefined {
+      let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
+      while (low < high) {
+        const middle = Math.floor((low + high) / 2);
+        const next = reading.arrivedFrom.get(middle);
+        if (next && next.createdAt < at) low = next.id + 1;
+        else high = middle;
+      }
+      return reading.arrivedFrom.get(low)?.id;
+    },
     /** Whether the post exists, visible to the viewer or not. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
@@ -239,6 +251,8 @@ function prepareReading(db: Db) {
     last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
     nthLast: db.prepare<[number, number], { id: number }>('nth post from the last of source',
       'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
+    arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('first post from an id',
+      'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
     id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
     whole: db.prepare<[number], WholeColumns>('content of post', `SELECT ${WHOLE} FROM posts WHERE id = ?`),
     beginning: db.prepare<[number, number], { contentHtml: string }>('beginning of post',

@@ -35,11 +35,14 @@ export function refuseApp({ status, message, headers }: HttpError): Reply {
 
 /** The options of a route for apps: who may call the route, and how the route refuses. */
 export function appAccess(hub: Hub, handler: AppHandler) {
-  return {
-    authenticate: (req: IncomingMessage): Caller => authenticateApp(hub, req),
-    refusal: refuseApp,
-    signedOut: (request: HubRequest): Promise<Reply> => answerByToken(hub, request, handler),
-  };
+  const signedOut = (request: HubRequest): Promise<Reply> => answerByToken(hub, request, handler);
+  return { ...appHeaderAccess(hub), signedOut };
+}
+
+/** The options of a route that needs the header, because the body is no form and has no `T`. */
+export function appHeaderAccess(hub: Hub) {
+  const authenticate = (req: IncomingMessage): Caller => authenticateApp(hub, req);
+  return { authenticate, refusal: refuseApp };
 }
 
 /** Answers the request of an app that has sent its app password in the header. */
@@ -51,13 +54,16 @@ export async function answerApp(hub: Hub, request: MemberRequest, handler: AppHa
 async function answerByToken(hub: Hub, request: HubRequest, handler: AppHandler): Promise<Reply> {
   if (request.method !== 'POST' || request.headers.authorization !== undefined) throw notSignedIn();
   const values = await readValues({ ...request, recheck: () => {} }, UNKNOWN_BODY_BYTES);
-  const viewer = viewerOfToken(hub, values, request.stream);
-  if (!viewer) throw notSignedIn();
-  return handler(hub, { ...request, viewer, values });
+  const requireViewer = (): Viewer => {
+    const viewer = viewerOfToken(hub, values, request.stream);
+    if (!viewer) throw notSignedIn();
+    return viewer;
+  };
+  return handler(hub, { ...request, viewer: requireViewer(), values, recheck: requireViewer });
 }
 
 function viewerOfToken(hub: Hub, values: URLSearchParams, req: IncomingMessage): Viewer | null {
-  const token = (new URLSearchParams(values).get('T') ?? '').trim();
+  const token = (values.get('T') ?? '').trim();
   return token === '' ? null : viewerOfApp(hub, token, req);
 }
 

@@ -22,8 +22,8 @@ const MARKS_MAX = TABLES.read_marks.most;
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
-/** Whether the viewer has read and starred a post. */
-type PostState = { id: number; isRead: number; isStarred: number };
+/** Whether the viewer has read and starred a post, and follows its source. */
+export type PostState = { id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number };
 
 /**
  * The changes made by marking posts as read. `moved`: high-water marks that were raised. `marked`: exceptions that were
@@ -32,6 +32,8 @@ type PostState = { id: number; isRead: number; isStarred: number };
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
+  /** Number of posts, if an app marked them. */
+  byApp?: number;
 };
 
 type FollowKey = { accountId: number; sourceId: number };
@@ -55,8 +57,8 @@ export const readMarks = store(({ db, clock }) => {
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
   const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read state of posts', `
-    SELECT p.id, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
-           t.post_id IS NOT NULL AS isStarred
+    SELECT p.id, p.source_id AS sourceId, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
+           t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
       LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -83,6 +85,9 @@ export const readMarks = store(({ db, clock }) => {
   const selectFirstUnread = db.prepare<[ArrivalRange], { id: number }>('first unread post', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo AND ${IS_UNREAD}
      ORDER BY p.id LIMIT 1`);
+  const selectUnreadExcept = db.prepare<[ArrivalRange & { ids: string }], { id: number }>('first other unread post', `
+    SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo AND ${IS_UNREAD}
+       AND p.id NOT IN (SELECT value FROM json_each(@ids)) ORDER BY p.id LIMIT 1`);
   const selectSelected = db.prepare<[Selection & Limit], { id: number }>('unread posts to mark', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
@@ -139,6 +144,9 @@ export const readMarks = store(({ db, clock }) => {
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
+    /** The first unread post of the range, by arrival, that is not among the given posts. */
+    firstUnreadExcept: (range: ArrivalRange, ids: number[]): number | undefined =>
+      selectUnreadExcept.get({ ...range, ids: JSON.stringify(ids) })?.id,
     /** The first unread post of the range, by arrival, outside the selection; Infinity if all are selected. */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
@@ -161,9 +169,9 @@ export const readMarks = store(({ db, clock }) => {
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /** Removes up to `limit` old exceptions that only repeat the high-water mark; returns how many. */
-    removeNeedless: (key: FollowKey, readUpTo: number, limit: number): number =>
-      removeNeedless.run({ ...key, readUpTo, before: clock() - KEPT, limit }).changes,
+    /** Removes up to `limit` exceptions that only repeat the high-water mark and are older than `age` (ms). */
+    removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
+      removeNeedless.run({ ...key, readUpTo, before: clock() - age, limit }).changes,
 
     /** The account's next exceptions after `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
@@ -214,6 +222,10 @@ export const readUndo = store(({ db, clock }) => {
       (SELECT id FROM read_undo WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
   const selectLive = db.prepare<[number, number, number], { id: number }>('whether anything can be undone',
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
+  const selectByApp = db.prepare<[number, number, number], { id: number; posts: number }>('marking of an app', `
+    SELECT id, json_extract(changes, '$.byApp') AS posts FROM read_undo
+     WHERE account_id = ? AND made_at BETWEEN ? AND ? AND json_extract(changes, '$.byApp') IS NOT NULL
+     ORDER BY id DESC LIMIT 1`);
   // A `made_at` in the future was written while the clock was ahead.
   const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
     DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
@@ -240,6 +252,9 @@ export const readUndo = store(({ db, clock }) => {
     },
 
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
+    /** The last marking by an app that can still be undone, and its number of posts. */
+    lastOfApp: (accountId: number): { id: number; posts: number } | undefined =>
+      selectByApp.get(accountId, clock() - UNDONE_WITHIN + 1, clock()),
     hasLive: (accountId: number): boolean =>
       selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
     /** Removes up to `limit` mark-as-read actions that are too old to undo; returns how many. */

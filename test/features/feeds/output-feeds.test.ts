@@ -206,7 +206,7 @@ test('characters that XML cannot hold are left out, whatever was stored', () => 
       id: 1, sourceId: 1, sourceTitle: 's\u001b', sourceKind: 'feed', sourceIdSeed: '0', ownerId: 1, guid: 'g', firstGuid: 'g',
       title: '\u0001\uffff<&>"\'\ud800', url: null, author: null, language: 'sv',
       contentHtml: '<p>\u000b\u000c tab\tline\n end</p>', summary: ']]>\u001f', publishedAt: 0, updatedAt: 0,
-      isPublic: 1, searchKey: 0, contentBytes: 0,
+      isPublic: 1, createdAt: 0, searchKey: 0, contentBytes: 0,
       attachments: [{
         id: 1, urlKey: '0', postId: 1, kind: 'remote', filename: 'f', mediaType: 'a/b"c', bytes: null, sha256: null,
         remoteUrl: 'https://x.test/?a=<&b=\u0002', title: null, durationSeconds: null, isInline: 0, scan: null, width: null, height: null,

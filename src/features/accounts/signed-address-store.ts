@@ -1,0 +1,58 @@
+import { DAY } from '../../platform/clock.ts';
+import type { Viewer } from '../../platform/http/router.ts';
+import { hashSecret, signText } from '../../platform/secrets.ts';
+import { store, type StoreHub } from '../hub/hub.ts';
+import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
+
+/** The query parameter of a signed address: the id of an app password, the day on which it expires, and a signature. */
+const SIGNED = 'app';
+
+/** Apps show pictures of old posts, without any header: a signed address works for at least this long. */
+const SIGNED_DAYS = 90;
+
+const SIGNATURE_LENGTH = 22;
+
+type AppPassword = Pick<Viewer, 'id' | 'username' | 'displayName'> & { hash: string };
+
+/** The app passwords that sign addresses of files. */
+const signers = store(({ db }) => {
+  const select = db.prepare<[number, number], AppPassword>('app password that signs', `
+    SELECT a.id, a.username, a.display_name AS displayName, t.token_hash AS hash
+      FROM api_tokens t JOIN accounts a ON a.id = t.account_id
+     WHERE t.id = ? AND t.for_reader = 1 AND (t.expires_at IS NULL OR t.expires_at > ?)
+       AND a.left_at IS NULL AND a.disabled_at IS NULL`);
+  return { find: (id: number, now: number): AppPassword | undefined => select.get(id, now) };
+});
+
+/**
+ * A function that signs paths of files for an app, so that the app can show the files without sending a header. The key
+ * is the stored hash of the app password: the addresses end with the app password.
+ */
+export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
+  const signer = signers(hub).find(credentialId, hub.clock());
+  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // the same address all day, for caches of apps
+  return (path) => {
+    const about = `${credentialId}.${lastDay}`;
+    return signer ? `${path}?${SIGNED}=${about}.${signatureOf(path, about, signer.hash)}` : path;
+  };
+}
+
+/** The viewer for whom a path is signed; null if the signature is wrong, has expired, or the app password has ended. */
+export function viewerOfAddress(hub: StoreHub, path: string, query: URLSearchParams): Viewer | null {
+  const [, id = '', day = '', signature = ''] = /^(\d{1,15})\.(\d{1,6})\.([\w-]+)$/.exec(query.get(SIGNED) ?? '') ?? [];
+  const now = hub.clock();
+  const signer = Number(day) * DAY > now ? signers(hub).find(Number(id), now) : undefined;
+  if (!signer || !isEqual(signature, signatureOf(path, `${id}.${day}`, signer.hash))) return null;
+  const { hash: _, ...account } = signer;
+  const app = { role: 'member', via: 'token', scope: 'reader', credentialId: Number(id) } as const;
+  return { ...account, ...app, preferences: DEFAULT_PREFERENCES };
+}
+
+/** Compares hashes, so that the time of the comparison reveals nothing. */
+function isEqual(one: string, other: string): boolean {
+  return hashSecret(one) === hashSecret(other);
+}
+
+function signatureOf(path: string, about: string, hash: string): string {
+  return signText(`${path}\n${about}`, hash).slice(0, SIGNATURE_LENGTH);
+}

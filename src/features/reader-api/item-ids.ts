@@ -1,0 +1,31 @@
+/**
+ * The id of a post in the Google Reader API is FIRST + the post id: 16 decimal digits, 13 hex digits, less than 2^53.
+ * Some apps pad the hex form to the length of the decimal form; others read the id as a signed or floating number.
+ */
+const FIRST = 10 ** 15;
+
+const LONG_FORM = 'tag:google.com,2005:reader/item/';
+
+/** The id as lists of ids have it: decimal. */
+export function decimalId(postId: number): string {
+  return String(FIRST + postId);
+}
+
+/** The id as items have it: `tag:google.com,2005:reader/item/` and 16 hex digits. */
+export function longId(postId: number): string {
+  return LONG_FORM + (FIRST + postId).toString(16).padStart(16, '0');
+}
+
+/** The post id of an item id in decimal, hex or long form; undefined for another text. */
+export function parseItemId(text: string): number | undefined {
+  const id = text.trim();
+  if (id.startsWith(LONG_FORM)) return postIdOf(id.slice(LONG_FORM.length), 16);
+  const isDecimal = /^[1-9]\d*$/.test(id); // the hex form begins with 0, because of its padding
+  return postIdOf(id, isDecimal ? 10 : 16);
+}
+
+function postIdOf(digits: string, base: 10 | 16): number | undefined {
+  if (!/^[\da-f]{1,16}$/i.test(digits)) return undefined;
+  const postId = Number.parseInt(digits, base) - FIRST;
+  return postId > 0 && Number.isSafeInteger(postId + FIRST) ? postId : undefined;
+}

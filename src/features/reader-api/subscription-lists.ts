@@ -1,0 +1,69 @@
+import { json, type Reply } from '../../platform/http/reply.ts';
+import { createAddressSigner } from '../accounts/signed-address-store.ts';
+import { iconPaths } from '../attachments/icon-views.ts';
+import { asking, follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { arrivals } from '../reading/arrival-store.ts';
+import { COUNT_MAX } from '../reading/list-store.ts';
+import { countedSources } from '../reading/reading-counts.ts';
+import { manySources, mayManage, type Source } from '../sources/source-store.ts';
+import type { AppRequest } from './reader-request.ts';
+import { feedStream, labelStream, stateStream } from './streams.ts';
+
+/** GET tag/list: stars, and the folders of followed sources. Apps look up here each folder of subscription/list. */
+export function listTags(hub: Hub, { viewer }: AppRequest): Reply {
+  const folders = new Set(follows(hub).listed(viewer).flatMap(({ folder }) => folder ?? []));
+  const labels = [...folders].sort().map((name) => ({ id: labelStream(name), type: 'folder' }));
+  return json({ tags: [{ id: stateStream('starred') }, ...labels] });
+}
+
+/** GET subscription/list: the followed sources that the viewer may see. */
+export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
+  const folders = new Map(follows(hub).listed(viewer).map(({ sourceId, folder }) => [sourceId, folder]));
+  const icons = iconPaths(hub, [...folders.keys()]);
+  const sign = createAddressSigner(hub, viewer);
+  const subscriptions = manySources(hub).among([...folders.keys()]).map((source) => {
+    const icon = icons.get(source.id);
+    return {
+      id: feedStream(source.id),
+      title: source.title || feedStream(source.id),
+      categories: categoriesOf(folders.get(source.id) ?? null),
+      // The address of another owner's feed may hold a secret.
+      url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
+      htmlUrl: siteOf(hub, source),
+      ...(icon !== undefined && { iconUrl: hub.config.baseUrl + sign(icon) }),
+    };
+  });
+  return json({ subscriptions });
+}
+
+function categoriesOf(folder: string | null): { id: string; label: string }[] {
+  return folder === null ? [] : [{ id: labelStream(folder), label: folder }];
+}
+
+function ownFeedUrl({ config }: Hub, sourceId: number): string {
+  return `${config.baseUrl}/sources/${sourceId}.atom`;
+}
+
+/** The web site of a source, or its page on the hub. */
+export function siteOf({ config }: Hub, { id, siteUrl }: Pick<Source, 'id' | 'siteUrl'>): string {
+  return siteUrl ?? `${config.baseUrl}/sources/${id}`;
+}
+
+type Count = { unread: number; newestAt: number };
+
+/** GET unread-count: unread posts by source, by folder and of all sources; each number is at most COUNT_MAX. */
+export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
+  const newest = arrivals(hub).newestOf(asking(viewer));
+  const counts = new Map<string, Count>();
+  for (const { id, folder, unread } of countedSources(hub, viewer)) {
+    const streams = [feedStream(id), ...(folder === null ? [] : [labelStream(folder)]), stateStream('reading-list')];
+    for (const stream of streams) {
+      const { unread: before, newestAt } = counts.get(stream) ?? { unread: 0, newestAt: 0 };
+      counts.set(stream, { unread: before + unread, newestAt: Math.max(newestAt, newest.get(id) ?? 0) });
+    }
+  }
+  const unreadcounts = [...counts].map(([id, { unread, newestAt }]) =>
+    ({ id, count: Math.min(COUNT_MAX, unread), newestItemTimestampUsec: `${newestAt}000` }));
+  return json({ max: COUNT_MAX, unreadcounts });
+}

@@ -1,0 +1,70 @@
+import type { Viewer } from '../../platform/http/router.ts';
+import { nextTurn } from '../../platform/turns.ts';
+import { asking } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { posts } from '../posts/post-store.ts';
+import { arrivals } from './arrival-store.ts';
+
+/**
+ * The posts that a list by arrival holds. `sources`: source ids; null, for starred posts only: every visible source.
+ * `since`, `until`: times of arrival, unix ms, both inclusive.
+ */
+export type ArrivalView = {
+  sources: number[] | null;
+  isRead?: boolean | undefined;
+  isStarred?: boolean | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+};
+
+/** `after`: the last post of the page before. */
+type ArrivalPaging = { after?: number | undefined; limit: number; isOldestFirst: boolean };
+
+/** Post ids that one step covers, at first and at most: 16,384 posts of 1,000 sources take about 25 ms. */
+const FIRST_STEP = 4_096;
+const LONGEST_STEP = 16_384;
+
+/** A step that finds fewer posts makes the next step twice as long. */
+const FEW = 500;
+
+/** A page of ids in the order of arrival. `next`: the last id of the page if more posts follow; otherwise null. */
+export async function arrivedPosts(
+  hub: Hub, viewer: Viewer, view: ArrivalView, { after, limit, isOldestFirst }: ArrivalPaging,
+): Promise<{ ids: number[]; next: number | null }> {
+  let [from, to] = boundsOf(hub, view);
+  if (after !== undefined) [from, to] = isOldestFirst ? [Math.max(from, after + 1), to] : [from, Math.min(to, after)];
+  const ids: number[] = [];
+  for (let step = FIRST_STEP; from < to && ids.length <= limit;) {
+    if (ids.length > 0 || step !== FIRST_STEP) await nextTurn();
+    const range = isOldestFirst ? { from, to: Math.min(to, from + step) } : { from: Math.max(from, to - step), to };
+    const found = select(hub, viewer, view, { ...range, isOldestFirst, limit: limit + 1 - ids.length });
+    ids.push(...found);
+    if (isOldestFirst) from = range.to;
+    else to = range.from;
+    if (found.length < FEW) step = Math.min(LONGEST_STEP, step * 2);
+  }
+  return { ids: ids.slice(0, limit), next: ids.length > limit ? ids[limit - 1] ?? null : null };
+}
+
+type Range = { from: number; to: number; isOldestFirst: boolean; limit: number };
+
+function select(hub: Hub, viewer: Viewer, view: ArrivalView, { isOldestFirst, ...range }: Range): number[] {
+  const { sources, isRead, isStarred } = view;
+  const { starred, unread, all } = arrivals(hub);
+  const query = isStarred ? starred : isRead === false ? unread : all;
+  const state = { isRead: toNumber(isRead), isStarred: toNumber(isStarred) };
+  const direction = isOldestFirst ? 1 : -1;
+  const json = sources === null ? null : JSON.stringify(sources);
+  return query.all({ ...asking(viewer), ...range, ...state, direction, sources: json }).map(({ id }) => id);
+}
+
+function toNumber(flag: boolean | undefined): number | null {
+  return flag === undefined ? null : Number(flag);
+}
+
+/** The first post id of the view, and the first id behind the view. */
+function boundsOf(hub: Hub, { since, until }: ArrivalView): [from: number, to: number] {
+  const end = posts(hub).lastId() + 1;
+  const from = since === undefined ? 1 : posts(hub).firstSince(since) ?? end;
+  return [from, until === undefined ? end : posts(hub).firstSince(until + 1) ?? end];
+}

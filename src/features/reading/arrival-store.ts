@@ -1,0 +1,67 @@
+import { FOLLOWS, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
+import { store } from '../hub/hub.ts';
+import { POSTS } from '../posts/post-store.ts';
+import { joinSource } from '../sources/source-store.ts';
+
+/**
+ * The posts with `from` <= id < `to` that have a state. `sources`: the ids of sources as JSON; null, for starred posts
+ * only: every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for either. `direction`: -1 for the
+ * newest arrival first, 1 for the oldest.
+ */
+export type ArrivedParams = Asking & {
+  sources: string | null; from: number; to: number; isRead: number | null; isStarred: number | null;
+  direction: 1 | -1; limit: number;
+};
+
+type Id = { id: number };
+
+/** SQL: the viewer's exception `m` and star `t` for the post `p`. */
+const STATE = `
+  LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+  LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;
+const STAR_FITS = '(@isStarred IS NULL OR (t.post_id IS NOT NULL) = @isStarred)';
+const READ_FITS = '(@isRead IS NULL OR COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) = @isRead)';
+
+/** Queries for posts in the order of arrival, that is by id, in which apps read lists. */
+export const arrivals = store(({ db }) => {
+  const selectNewest = db.prepare<[Asking & { folder: null }], { sourceId: number; at: number | null }>(
+    'newest arrivals of sources', `
+    SELECT f.source_id AS sourceId,
+           (SELECT created_at FROM ${POSTS} WHERE source_id = f.source_id ORDER BY id DESC LIMIT 1) AS at
+    ${READING_LIST}`);
+
+  return {
+    all: db.prepare<[ArrivedParams], Id>('posts by arrival', `
+      SELECT p.id FROM json_each(@sources) j
+        CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = j.value AND p.id >= @from AND p.id < @to
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
+       WHERE ${READ_FITS} AND ${STAR_FITS} ORDER BY p.id * @direction LIMIT @limit`),
+    /** The unread posts alone: posts above the high-water marks, and the exceptions below. */
+    unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
+      SELECT id FROM (
+        SELECT p.id FROM json_each(@sources) j
+          CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
+          CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id
+           AND p.id > max(f.read_up_to, @from - 1) AND p.id < @to ${STATE}
+         WHERE m.is_read IS NOT 1 AND ${STAR_FITS}
+        UNION ALL SELECT m.post_id FROM json_each(@sources) j
+          CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = j.value
+          CROSS JOIN read_marks m INDEXED BY read_marks_unread ON m.account_id = @viewerId AND m.source_id = f.source_id
+           AND m.is_read = 0 AND m.post_id >= @from AND m.post_id < @to AND m.post_id <= f.read_up_to
+          LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = m.post_id
+         WHERE ${STAR_FITS})
+       ORDER BY id * @direction LIMIT @limit`),
+    starred: db.prepare<[ArrivedParams], Id>('starred posts by arrival', `
+      SELECT p.id FROM (SELECT post_id AS id, source_id FROM stars
+               WHERE account_id = @viewerId AND post_id >= @from AND post_id < @to) p ${joinSource('p.source_id')}
+        LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
+       WHERE ${MAY_SEE} AND ${READ_FITS}
+         AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
+       ORDER BY p.id * @direction LIMIT @limit`),
+
+    /** When the newest post of each followed source arrived (unix ms), by source id; null without posts. */
+    newestOf: (viewer: Asking): Map<number, number | null> =>
+      new Map(selectNewest.all({ ...viewer, folder: null }).map(({ sourceId, at }) => [sourceId, at])),
+  };
+});
