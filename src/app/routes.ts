@@ -27,6 +27,7 @@ import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
 import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
+import * as readerEdits from '../features/reader-api/edit-tags.ts';
 import * as readerItems from '../features/reader-api/item-lists.ts';
 import * as readerSignIn from '../features/reader-api/sign-in.ts';
 import * as webhookPages from '../features/webhooks/webhook-pages.ts';
@@ -291,6 +292,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   forApps('POST /reader/api/0/stream/items/contents', 'App: posts by their ids', readerItems.showItems, REPAIRS),
   forApps('GET /reader/api/0/stream/contents', 'App: posts of a stream', readerItems.listItems),
   forApps('GET /reader/api/0/stream/contents/:stream*', 'App: posts of a stream', readerItems.listItems),
+  forApps('POST /reader/api/0/edit-tag', 'App: mark and star posts', readerEdits.editTags),
+  forApps('POST /reader/api/0/mark-all-as-read', 'App: mark a stream as read', readerEdits.markAllAsRead),
   forApps('GET /reader/:rest*', 'App: an unknown call', unknownCall),
   forApps('POST /reader/:rest*', 'App: an unknown call', unknownCall),
 

@@ -3,6 +3,7 @@ import { readAfter } from '../../platform/http/input.ts';
 import { notFound, page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
+import { plural } from '../../platform/in-words.ts';
 import { iconsOfSources } from '../attachments/icon-views.ts';
 import { thumbnails } from '../attachments/post-pictures.ts';
 import { follows } from '../follows/follow-store.ts';
@@ -16,7 +17,7 @@ import { readListAddress, sectionOf } from './list-address.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
 import { wholePage, type View } from './reading-list.ts';
-import { readMarks } from './reading-store.ts';
+import { readMarks, readUndo } from './reading-store.ts';
 
 /** Posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
@@ -25,7 +26,17 @@ const PAGE = 30;
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
   const list = await readList(hub, req);
   const [title, section] = [listTitle(list), sectionOf(list.view)];
-  return page({ title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section });
+  const main = html`${above}${markedByApp(hub, req)}${listMain(list)}`;
+  return page({ title, bar: listBar(list), main, shape: 'list', section });
+}
+
+/** For a minute after an app has marked several posts as read: how many, and a button to undo the marking. */
+function markedByApp(hub: Hub, { viewer, path }: MemberRequest): Html | false {
+  const marking = readUndo(hub).lastOfApp(viewer.id);
+  return marking !== undefined && html`
+<div class="said" role="status"><span>An app has marked ${plural(marking.posts, 'post')} as read.</span>
+<form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${marking.id}">
+<input type="hidden" name="from" value="${path}"><button class="link">Undo</button></form></div>`;
 }
 
 /** A source's posts for the source's page; members get a reading list with its own bar and title. */

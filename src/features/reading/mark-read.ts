@@ -23,6 +23,8 @@ export type MarkTarget = { all: true } | { folder: string } | { sourceId: number
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
+  /** An app marks the posts: pages offer to undo the marking. */
+  isByApp?: boolean;
 };
 
 /** Maximum number of exceptions that one call writes, in about 10 ms. For more posts, readers call again. */
@@ -60,7 +62,8 @@ export async function markRead(
     if (undo !== 0) await nextTurn();
     hub.db.write('mark posts read', () => {
       marked += step(marking);
-      undo = readUndo(hub).keep(undo, viewer.id, marking.now, marking.changes);
+      const byApp = limits.isByApp && marked > 0 ? { byApp: marked } : {};
+      undo = readUndo(hub).keep(undo, viewer.id, marking.now, { ...marking.changes, ...byApp });
     });
   }
   return { marked, undo };
@@ -105,7 +108,10 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
   return visible.length;
 }
 
-function addException(hub: Hub, sourceId: number, postId: number, { accountId, now, changes }: Marking): void {
+/** Marks a post as read by an exception, and notes the post's earlier exception for undoing. */
+export function addException(
+  hub: Hub, sourceId: number, postId: number, { accountId, now, changes }: Omit<Marking, 'maxExceptions'>,
+): void {
   const isMarked = readMarks(hub).find(accountId, sourceId, postId) !== undefined;
   changes.marked.push([sourceId, postId, isMarked ? 0 : null]);
   readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now });

@@ -1,3 +1,4 @@
+import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import { once, throttled, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
@@ -39,6 +40,11 @@ function raise(
 ): number {
   const { readUpTo, ...key } = follow;
   if (!readMarks(hub).hasOld(key) || readUndo(hub).hasLive(key.accountId)) return 0;
+  return readMarks(hub).removeNeedless(key, raiseOne(hub, follow), limit);
+}
+
+/** Raises the high-water mark of one follow as far as possible; returns the mark. */
+function raiseOne(hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId: number; readUpTo: number }): number {
   const range = { ...key, after: readUpTo, upTo: posts(hub).nthLast(key.sourceId, 0) };
   const read = readMarks(hub).readAbove(key, readUpTo);
   const isMostRead = read.last !== null
@@ -47,5 +53,32 @@ function raise(
   const raised = isMostRead ? read.last ?? readUpTo : Math.max(readUpTo, gap === undefined ? range.upTo : gap - 1);
   if (isMostRead) readMarks(hub).putRange({ ...range, upTo: raised, isRead: 0 });
   if (raised > readUpTo) follows(hub).setReadUpTo(key.accountId, key.sourceId, raised);
-  return readMarks(hub).removeNeedless(key, raised, limit);
+  return raised;
+}
+
+/** Sources that one transaction compacts, and exceptions that it removes for each, in about 10 ms. */
+const [SOURCES_AT_ONCE, REMOVED_AT_ONCE] = [20, 1_000];
+
+/**
+ * Makes room for an account's exceptions: raises its high-water marks, and removes needless exceptions at once. Open
+ * lists then miss the posts that were read since. Does nothing while the account can undo a marking.
+ */
+export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
+  let after = 0;
+  let done = false;
+  while (!done && !readUndo(hub).hasLive(accountId)) {
+    hub.db.write('compact marks', () => {
+      const next = follows(hub).listOf(accountId, after, SOURCES_AT_ONCE);
+      const isWhole = next.every((follow) => compactOne(hub, { accountId, ...follow }));
+      done = next.length < SOURCES_AT_ONCE && isWhole;
+      if (isWhole) after = next.at(-1)?.sourceId ?? after;
+    });
+    await nextTurn();
+  }
+}
+
+/** Compacts one follow. Returns whether no needless exception remains. */
+function compactOne(hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }): boolean {
+  const raised = raiseOne(hub, follow);
+  return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, -1) < REMOVED_AT_ONCE;
 }

@@ -1,0 +1,125 @@
+import type { Viewer } from '../../platform/http/router.ts';
+import { nextTurn } from '../../platform/turns.ts';
+import { follows } from '../follows/follow-store.ts';
+import type { Hub } from '../hub/hub.ts';
+import { arrivedPosts, type ArrivalView } from './arrival-list.ts';
+import { addException, markRead, type MarkTarget } from './mark-read.ts';
+import { compactMarks } from './raise-marks.ts';
+import { readMarks, readUndo, stars, type PostState, type ReadChanges } from './reading-store.ts';
+
+// Marks of apps, which send thousands of posts at once and repeat a refused request for ever. An app is therefore never
+// refused at the limit of exceptions: an account has at most one exception for each existing post.
+
+/** Posts that are looked up, or marked in one transaction, at once: about 10 ms. */
+const AT_ONCE = 1_000;
+
+/**
+ * Marks posts as read or unread, in transactions of 1,000 posts. Posts that the viewer may not see stay as they are. A
+ * source of which the posts leave nothing unread below them gets a new high-water mark instead of exceptions. Marking
+ * several posts as read can be undone on the pages.
+ */
+export async function setManyRead(hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean): Promise<void> {
+  const states = await statesOf(hub, viewer, postIds);
+  const changing = states.filter((state) => state.isRead !== Number(isRead));
+  changing.sort((one, other) => one.sourceId - other.sourceId || one.id - other.id);
+  const changes: ReadChanges = { moved: [], marked: [] };
+  const now = hub.clock();
+  let undo = 0;
+  await inSteps(changing, async (step, done) => {
+    if (readMarks(hub).left(viewer.id) < step.length) await compactMarks(hub, viewer.id);
+    hub.db.write('mark posts of app', () => {
+      for (const [sourceId, posts] of Map.groupBy(step, (state) => state.sourceId)) {
+        const ids = posts.map(({ id }) => id);
+        if (isRead) markIds(hub, sourceId, ids, { accountId: viewer.id, now, changes });
+        else markUnread(hub, { accountId: viewer.id, sourceId }, ids);
+      }
+      if (isRead && changing.length > 1) undo = readUndo(hub).keep(undo, viewer.id, now, { ...changes, byApp: done });
+    });
+  });
+}
+
+/** Stars posts or removes their stars, in transactions of 1,000 posts, except posts that the viewer may not see. */
+export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], isStarred: boolean): Promise<void> {
+  const states = await statesOf(hub, viewer, postIds);
+  const changing = states.filter((state) => state.isStarred !== Number(isStarred));
+  await inSteps(changing, (step) => hub.db.write('star posts of app', () => {
+    for (const { id } of step) {
+      if (isStarred) stars(hub).add(viewer.id, id);
+      else stars(hub).remove(viewer.id, id);
+    }
+  }));
+}
+
+/**
+ * Marks all posts of a target that arrived until a time as read, with high-water marks; then the posts of `view` that
+ * were marked as unread one by one.
+ */
+export async function markAllArrived(
+  hub: Hub, viewer: Viewer, target: MarkTarget | null, view: ArrivalView, upTo: number,
+): Promise<void> {
+  if (target) await markRead(hub, viewer, target, { upTo, isByApp: true });
+  const unread: ArrivalView = { ...view, isRead: false };
+  for (let after: number | undefined = upTo + 1; after !== undefined;) {
+    const page = await arrivedPosts(hub, viewer, unread, { after, limit: 10 * AT_ONCE, isOldestFirst: false });
+    await setManyRead(hub, viewer, page.ids, true);
+    after = page.next ?? undefined;
+  }
+}
+
+async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<PostState[]> {
+  const states: PostState[] = [];
+  await inSteps([...new Set(postIds)], (ids) => void states.push(...readMarks(hub).statesOf(viewer, ids)));
+  return states;
+}
+
+/** Calls `act` for each AT_ONCE of the values; other requests run in between. `done`: values up to this step. */
+async function inSteps<Value>(
+  values: Value[], act: (step: Value[], done: number) => void | Promise<void>,
+): Promise<void> {
+  for (let start = 0; start < values.length; start += AT_ONCE) {
+    if (start > 0) await nextTurn();
+    const step = values.slice(start, start + AT_ONCE);
+    await act(step, start + step.length);
+  }
+}
+
+type Marking = { accountId: number; now: number; changes: ReadChanges };
+
+/** Marks unread posts of one source, in ascending order, as read. */
+function markIds(hub: Hub, sourceId: number, ids: number[], marking: Marking): void {
+  const { accountId, changes } = marking;
+  const readUpTo = follows(hub).find(accountId, sourceId)?.readUpTo;
+  const raisedTo = readUpTo === undefined ? 0 : raisedMark(hub, { accountId, sourceId, after: readUpTo }, ids);
+  const isPassed = (id: number): boolean => readUpTo !== undefined && id > readUpTo && id <= raisedTo;
+  if (readUpTo !== undefined && ids.some(isPassed)) {
+    follows(hub).setReadUpTo(accountId, sourceId, raisedTo);
+    noteRaise(changes, [sourceId, readUpTo, raisedTo]);
+  }
+  for (const id of ids) {
+    const needsNone = isPassed(id) && readMarks(hub).find(accountId, sourceId, id) === undefined;
+    if (!needsNone) addException(hub, sourceId, id, marking);
+  }
+}
+
+/** Notes a raised high-water mark for undoing; several raises in a row count as one. */
+function noteRaise({ moved }: ReadChanges, [sourceId, from, to]: ReadChanges['moved'][number]): void {
+  const last = moved.at(-1);
+  if (last?.[0] === sourceId && last[2] === from) last[2] = to;
+  else moved.push([sourceId, from, to]);
+}
+
+/** How far the high-water mark can be raised if the posts are read: to just below the first other unread post. */
+function raisedMark(hub: Hub, key: { accountId: number; sourceId: number; after: number }, ids: number[]): number {
+  const last = ids.at(-1) ?? 0;
+  const gap = readMarks(hub).firstUnreadExcept({ ...key, upTo: last }, ids);
+  return Math.min(last, gap === undefined ? last : gap - 1);
+}
+
+function markUnread(hub: Hub, key: { accountId: number; sourceId: number }, ids: number[]): void {
+  const readUpTo = follows(hub).find(key.accountId, key.sourceId)?.readUpTo ?? Infinity;
+  const now = hub.clock();
+  for (const postId of ids) {
+    if (postId > readUpTo) readMarks(hub).remove(key.accountId, key.sourceId, postId);
+    else readMarks(hub).put({ ...key, postId, isRead: 0, now });
+  }
+}

@@ -1,0 +1,114 @@
+// Protects marks of apps: they are the marks of the pages, never refused, and undone on the pages.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { follows } from '../../../src/features/follows/follow-store.ts';
+import { readMarks } from '../../../src/features/reading/reading-store.ts';
+import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { hubWith } from '../../support/hub.ts';
+import { appOf, itemId, itemIds, type ReaderApp } from '../../support/reader-app.ts';
+import { addPosts } from '../../support/stored-posts.ts';
+
+const STATE = 'user/-/state/com.google/';
+
+/** Ada with a source of her own, and an app. */
+async function hubWithApp(t: TestContext) {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const sourceId = await addNotes(ada);
+  return { hub, ada, sourceId, app: appOf(hub, 'ada') };
+}
+
+const unreadOf = async (client: Client): Promise<number> =>
+  (await client.get('/api/reading')).json<{ unread: number }>().unread;
+
+async function edit(app: ReaderApp, ids: number[], change: string): Promise<void> {
+  const { status, text } = await app.post('edit-tag', `${change}&${ids.map((id) => `i=${itemId(id)}`).join('&')}&T=x\n`);
+  assert.deepEqual([status, text], [200, 'OK'], change);
+}
+
+test('marks and stars of an app are those of the pages, in both directions', async (t) => {
+  const { ada, sourceId, app } = await hubWithApp(t);
+  const posts = [await addPost(ada, sourceId, 'A'), await addPost(ada, sourceId, 'B'), await addPost(ada, sourceId, 'C')];
+  const [a = 0, b = 0, c = 0] = posts;
+  const states = async () => (await itemsAt<{ id: number; read: boolean; starred: boolean }>(ada, '/api/posts?view=list'))
+    .map(({ id, read, starred }) => `${id === a ? 'A' : id === b ? 'B' : 'C'}${read ? ' read' : ''}${starred ? ' starred' : ''}`)
+    .sort();
+  await edit(app, posts, `a=${STATE}kept-unread&r=${STATE}read`);
+  assert.deepEqual(await states(), ['A', 'B', 'C'], 'its author has read them');
+
+  await edit(app, [b], `a=${STATE}read&r=${STATE}kept-unread&ac=edit`);
+  await edit(app, [c], `a=${STATE}starred`);
+  assert.deepEqual(await states(), ['A', 'B read', 'C starred']);
+  await edit(app, [b], `r=${STATE}read&a=${STATE}kept-unread&a=${STATE}tracking-kept-unread`);
+  await edit(app, [c], `r=user/1/state/com.google/starred`);
+  assert.deepEqual(await states(), ['A', 'B', 'C']);
+
+  await ada.send('PUT', `/api/posts/${a}/read`);
+  await ada.send('PUT', `/api/posts/${b}/star`);
+  assert.deepEqual(await itemIds(app, `s=${STATE}reading-list&xt=${STATE}read`), [c, b]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred`), [b]);
+});
+
+test('edits that mean nothing here are answered with OK and change nothing', async (t) => {
+  const { ada, sourceId, app } = await hubWithApp(t);
+  const post = await addPost(ada, sourceId);
+  await edit(app, [], 'a=user/-/label/New');
+  await edit(app, [post], 'a=user/-/label/New');
+  await edit(app, [post], `a=${STATE}tracking-kept-unread`);
+  await edit(app, [post], `a=${STATE}like&r=nonsense`);
+  await edit(app, [post + 1, 10 ** 9], `a=${STATE}read`);
+  assert.equal((await app.post('edit-tag', `a=${STATE}read&i=nonsense&i=-1`)).text, 'OK');
+  assert.equal((await ada.get(`/api/posts/${post}`)).json()['read'], true);
+  const { text } = await app.get('tag/list');
+  assert.doesNotMatch(text, /New/);
+});
+
+test('an app cannot mark what its account may not see', async (t) => {
+  const { hub, ada } = await hubWithApp(t);
+  await hub.person('bob');
+  const hidden = await addPost(ada, await addNotes(ada, 'Diary', 'private'));
+  await edit(appOf(hub, 'bob'), [hidden], `a=${STATE}starred&a=${STATE}read`);
+  assert.deepEqual(await itemIds(appOf(hub, 'bob'), `s=${STATE}starred`), []);
+});
+
+test('ten thousand marks become one high-water mark, and the page undoes them', async (t) => {
+  const { hub, ada, sourceId, app } = await hubWithApp(t);
+  const ids = addPosts(hub, sourceId, 10_000);
+  assert.equal(await unreadOf(ada), 1_000, 'counting stops at a thousand');
+  await edit(app, ids, `a=${STATE}read`);
+  assert.equal(await unreadOf(ada), 0);
+  const account = (await ada.get('/api/account')).json<{ id: number }>().id;
+  assert.equal(readMarks(hub.handle).listOf(account, undefined, 10).length, 0);
+  assert.equal(follows(hub.handle).find(account, sourceId)?.readUpTo, ids.at(-1));
+
+  const page = (await ada.page('/')).text;
+  assert.match(page, /An app has marked 10,000 posts as read\./);
+  const undo = /name="undo" value="(\d+)"/.exec(page)?.[1] ?? '';
+  assert.equal((await ada.form('/reading/undo', { undo })).status, 303);
+  assert.deepEqual(await itemIds(app, `s=${STATE}reading-list&xt=${STATE}read`), ids.toReversed());
+  assert.doesNotMatch((await ada.page('/')).text, /An app has marked/);
+});
+
+test('marking a stream as read marks what arrived until its time, also posts that were kept unread', async (t) => {
+  const { hub, ada, sourceId, app } = await hubWithApp(t);
+  const start = hub.now();
+  const ids = addPosts(hub, sourceId, 5, (n) => ({ createdAt: start + n * 60_000 }));
+  hub.passTime(3_600_000);
+  await edit(app, ids, `a=${STATE}read`);
+  await edit(app, ids, `r=${STATE}read`);
+  const unread = () => itemIds(app, `s=${STATE}reading-list&xt=${STATE}read`);
+  const mark = async (body: string): Promise<void> => assert.equal((await app.post('mark-all-as-read', body)).text, 'OK', body);
+
+  await mark(`s=feed/${sourceId}&ts=${(start + 60_000) * 1_000}`);
+  assert.deepEqual(await unread(), ids.slice(1).reverse(), 'microseconds');
+  await mark(`s=${STATE}reading-list&ts=${start + 120_000}`);
+  assert.deepEqual(await unread(), ids.slice(2).reverse(), 'milliseconds');
+  await mark(`s=${STATE}reading-list&ts=${(start + 180_000) / 1_000}`);
+  assert.deepEqual(await unread(), ids.slice(3).reverse(), 'seconds');
+  await ada.send('PUT', `/api/posts/${ids[4]}/star`);
+  await mark(`s=${STATE}starred`);
+  assert.deepEqual(await unread(), [ids[3]]);
+  await mark(`s=feed/${sourceId}&T=x\n`);
+  assert.deepEqual(await unread(), []);
+  assert.equal((await app.post('mark-all-as-read', 's=everything')).status, 400);
+});
