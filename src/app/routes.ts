@@ -35,7 +35,10 @@ import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
 import * as writing from '../features/writing/write-post.ts';
 import * as readerLists from '../features/reader-api/subscription-lists.ts';
-import { answerApp, appAccess, plain, refuseApp, type AppHandler } from '../features/reader-api/reader-request.ts';
+import * as readerSubscriptions from '../features/reader-api/subscriptions.ts';
+import {
+  answerApp, appAccess, appHeaderAccess, plain, refuseApp, type AppHandler,
+} from '../features/reader-api/reader-request.ts';
 import { showHealth, showMetrics } from '../features/health/health-routes.ts';
 import type { Hub } from '../features/hub/hub.ts';
 import { notFound, seeOther, type Reply } from '../platform/http/reply.ts';
@@ -294,6 +297,15 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   forApps('GET /reader/api/0/stream/contents/:stream*', 'App: posts of a stream', readerItems.listItems),
   forApps('POST /reader/api/0/edit-tag', 'App: mark and star posts', readerEdits.editTags),
   forApps('POST /reader/api/0/mark-all-as-read', 'App: mark a stream as read', readerEdits.markAllAsRead),
+  forApps('POST /reader/api/0/subscription/quickadd', 'App: add a feed', readerSubscriptions.quickAdd),
+  forApps('POST /reader/api/0/subscription/edit', 'App: follow, move, rename', readerSubscriptions.editSubscriptions),
+  forApps('POST /reader/api/0/rename-tag', 'App: rename a folder', readerSubscriptions.renameTag),
+  forApps('POST /reader/api/0/disable-tag', 'App: delete a folder', readerSubscriptions.disableTags),
+  forApps('GET /reader/api/0/subscription/export', 'App: OPML', readerSubscriptions.exportSubscriptions),
+  (hub) => route(
+    'POST /reader/api/0/subscription/import', 'member', 'App: add the feeds of an OPML document',
+    (request) => readerSubscriptions.importSubscriptions(hub, request), appHeaderAccess(hub),
+  ),
   forApps('GET /reader/:rest*', 'App: an unknown call', unknownCall),
   forApps('POST /reader/:rest*', 'App: an unknown call', unknownCall),
 

@@ -1,0 +1,87 @@
+// Protects subscriptions of apps: they are the follows of the pages, and folders are the pages' folders.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { addNotes, itemsAt } from '../../support/accounts.ts';
+import type { Client } from '../../support/client.ts';
+import { rss, serving } from '../../support/feeds.ts';
+import { hubWith } from '../../support/hub.ts';
+import { startOrigin } from '../../support/origin.ts';
+import { appOf } from '../../support/reader-app.ts';
+
+/** Ada and bob, bob's app, and a web server with a feed. */
+async function hubWithFeed(t: TestContext) {
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
+  const origin = await startOrigin(t, serving(() => rss('Owls', [{ guid: 'a' }])));
+  return { hub, ada, bob, app: appOf(hub, 'bob'), url: `${origin.url}/feed` };
+}
+
+type Folders = { folders: { name: string | null; sources: { id: number; title: string }[] }[] };
+
+/** The titles of the followed sources, with their folders. */
+async function followed(client: Client): Promise<string[]> {
+  const { folders } = (await client.get('/api/reading')).json<Folders>();
+  return folders.flatMap(({ name, sources }) => sources.map(({ title }) => (name === null ? title : `${name}/${title}`)));
+}
+
+test('quickadd adds a feed, names a feed that is there already, and says what is wrong with an address', async (t) => {
+  const { bob, app, url } = await hubWithFeed(t);
+  const added = (await app.post(`subscription/quickadd?quickadd=${encodeURIComponent(url)}`)).json();
+  const [source] = await itemsAt<{ id: number }>(bob, '/api/sources');
+  assert.deepEqual(added, { numResults: 1, query: url, streamId: `feed/${source?.id}`, streamName: 'Owls' });
+  assert.deepEqual((await app.post('subscription/quickadd', `quickadd=feed/${url}`)).json()['streamId'], `feed/${source?.id}`);
+  assert.deepEqual(await followed(bob), ['Owls']);
+
+  for (const wrong of ['nonsense', 'http://127.0.0.1:1/', 'feed/999']) {
+    const answer = await app.post('subscription/quickadd', `quickadd=${wrong}`);
+    const { numResults, error } = answer.json<{ numResults: number; error: string }>();
+    assert.deepEqual([answer.status, numResults], [200, 0], wrong);
+    assert.match(error, /^[A-Z].*\.$/);
+  }
+});
+
+test('an app subscribes by address or id, moves, renames its own source and unsubscribes', async (t) => {
+  const { ada, bob, app, url } = await hubWithFeed(t);
+  const news = await addNotes(ada, 'News');
+  const edit = async (body: string): Promise<number> => (await app.post('subscription/edit', body)).status;
+  assert.equal(await edit(`ac=subscribe&s=feed/${url}&a=user/-/label/Birds & more&t=Other`.replace('& m', '%26 m')), 200);
+  assert.equal(await edit(`ac=subscribe&s=feed/${news}&t=Mine`), 200);
+  assert.deepEqual(await followed(bob), ['Birds & more/Other', 'News'], 'only its owner renames a source');
+
+  assert.equal(await edit(`ac=edit&s=feed/${url}&t=Owls again`), 200);
+  assert.equal(await edit(`ac=edit&s=feed/${news}&a=user/-/label/Comics/Daily`), 200);
+  assert.deepEqual(await followed(bob), ['Birds & more/Owls again', 'Comics/Daily/News']);
+  assert.equal(await edit(`ac=edit&s=feed/${news}&r=user/-/label/Comics/Daily`), 200);
+  assert.equal(await edit(`ac=edit&s=feed/${news}&t=Mine`), 403);
+  assert.deepEqual(await followed(bob), ['Birds & more/Owls again', 'News']);
+  assert.equal(await edit(`ac=unsubscribe&s=feed/${news}&s=feed/${url}`), 200);
+  assert.equal(await edit(`ac=unsubscribe&s=feed/${news}`), 200, 'apps repeat what they do not know to be done');
+  assert.deepEqual(await followed(bob), []);
+  assert.equal((await itemsAt(ada, '/api/sources')).length, 2, 'the sources are still there');
+  for (const wrong of ['ac=edit&s=feed/999', 'ac=edit&s=nonsense', 'ac=dance', `ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`]) {
+    assert.equal(await edit(wrong), 400, wrong);
+  }
+});
+
+test('an app renames and deletes folders', async (t) => {
+  const { bob, app, url } = await hubWithFeed(t);
+  await app.post('subscription/edit', `ac=subscribe&s=feed/${url}&a=user/-/label/Birds`);
+  assert.equal((await app.post('rename-tag', 's=user/-/label/Birds&dest=user/-/label/Big Birds')).text, 'OK');
+  assert.deepEqual(await followed(bob), ['Big Birds/Owls']);
+  assert.equal((await app.post('rename-tag', 's=user/-/label/None&dest=user/-/label/Other')).status, 400);
+  assert.equal((await app.post('disable-tag', 's=user/-/label/Big Birds&s=user/-/label/None&T=x\n')).text, 'OK');
+  assert.deepEqual(await followed(bob), ['Owls']);
+});
+
+test('an app imports and exports OPML, and needs its header for the import', async (t) => {
+  const { hub, bob, app, url } = await hubWithFeed(t);
+  const body = `<opml version="2.0"><body><outline text="Owls" xmlUrl="${url}"/></body></opml>`;
+  const headers = { 'content-type': 'text/xml' };
+  const path = '/reader/api/0/subscription/import';
+  assert.equal((await hub.anybody.send('POST', `${path}?T=${app.password}`, { body, headers })).status, 401);
+  assert.equal((await hub.anybody.send('POST', path, { body, headers: { ...headers, ...app.headers } })).text, 'OK');
+  assert.equal((await followed(bob)).length, 1);
+  assert.match((await app.get('subscription/export')).text, new RegExp(`xmlUrl="${url}"`));
+  const wrong = await hub.anybody.send('POST', path, { body: 'no OPML', headers: { ...headers, ...app.headers } });
+  assert.equal(wrong.status, 422);
+  assert.match(wrong.text, /^[^<\n]+\n$/);
+});
