@@ -36,7 +36,7 @@ function measuring(t: TestContext) {
 }
 
 /** Pages that show nothing of what is stored, or lead elsewhere. */
-const ELSEWHERE = ['/join/:token', '/new-password/:token', '/sign-in'];
+const ELSEWHERE = ['/join/:token', '/new-password/:token', '/sign-in', '/settings/apps/check'];
 
 test('every page of a hub full of the longest texts fits into the size limit', async (t) => {
   const { hub, ada } = await hubWithWorstRows(t);

@@ -51,6 +51,8 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
     { form: 'POST /settings/password', fields: { currentPassword: 'wrong', newPassword: PASSWORD }, field: 'currentPassword' },
     { form: 'POST /settings/password', fields: { currentPassword: PASSWORD, newPassword: 'short' }, field: 'newPassword' },
     { form: 'POST /settings/sessions', fields: { session: 'others', currentPassword: 'wrong' }, field: 'currentPassword' },
+    { form: 'POST /settings/apps', fields: { currentPassword: PASSWORD, name: LONG }, field: 'name' },
+    { form: 'POST /settings/apps', fields: { name: 'n', currentPassword: 'wrong' }, field: 'currentPassword' },
     { form: 'POST /settings/tokens', fields: { ...token, name: LONG }, field: 'name' },
     { form: 'POST /settings/tokens', fields: { ...token, scope: 'all' }, field: 'scope' },
     { form: 'POST /settings/tokens', fields: { ...token, days: '0' }, field: 'days' },
@@ -106,6 +108,7 @@ function refusals({ link, reset, notes, feed, post }: Record<'link' | 'reset' | 
 /** Forms in which nothing is typed, and what the script sends. */
 const WITHOUT_FIELDS = [
   'POST /sign-out', 'POST /settings/time-zone', 'POST /settings/next-steps', 'POST /settings/tokens/:id/revoke',
+  'POST /settings/apps/:id/end',
   'POST /notifications/read', 'POST /offers/:id/accept', 'POST /offers/:id/decline', 'POST /offers/:id/withdraw',
   'POST /admin/invitations/:id/withdraw', 'POST /sources/:id/pause', 'POST /sources/:id/resume', 'POST /sources/:id/sync',
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',

@@ -3945,4 +3945,46 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/features/backups/backup-make.test.ts',
     name: 'case 15: a backup leaves the reserve of the disk that DATA_DIR lies on, and another disk has none',
   },
+
+  // The apps that people already use connect.
+  {
+    promise: 'an API token does not open the Google Reader API',
+    file: 'src/features/accounts/credential-store.ts',
+    from: 't.token_hash = ? AND t.for_reader = ? AND',
+    to: 't.token_hash = ? AND t.for_reader <= ? AND',
+    test: 'test/features/reader-api/app-passwords.test.ts',
+    name: 'the password of the account, another member’s app password and an API token sign no app in',
+  },
+  {
+    promise: 'a new account password ends app passwords',
+    file: 'src/features/accounts/change-account.ts',
+    from: '    apiTokens(hub).revokeReadersOf(id);\n',
+    to: '',
+    test: 'test/features/reader-api/app-passwords.test.ts',
+    name: 'an app password ends singly, with a new account password, and when the account is disabled',
+  },
+  {
+    promise: 'an unknown stream of an app is refused and never stands for all posts',
+    file: 'src/features/reader-api/streams.ts',
+    from: "if (!stream) throw new HttpError(400, 'Unknown stream.');\n  return stream;",
+    to: "return stream ?? { state: 'reading-list' };",
+    test: 'test/features/reader-api/reader-lists.test.ts',
+    name: 'streams hold the posts that pages show, newest arrival first, with the states of both',
+  },
+  {
+    promise: 'an app that marks everything leaves one high-water mark, which the page undoes',
+    file: 'src/features/reading/mark-many.ts',
+    from: 'last[2] = to;',
+    to: 'void to;',
+    test: 'test/features/reader-api/edit-tags.test.ts',
+    name: 'ten thousand marks become one high-water mark, and the page undoes them',
+  },
+  {
+    promise: 'a signed address ends when a private source is unfollowed',
+    file: 'src/features/posts/attachment-routes.ts',
+    from: '  if (!isPublic && isSigned) requireFollowed(hub, signedFor, post);\n',
+    to: '',
+    test: 'test/features/reader-api/signed-addresses.test.ts',
+    name: 'a signed address ends with the app password, with unfollowing a private source, and when the post is hidden',
+  },
 ];

@@ -158,6 +158,14 @@ export const EVERY_PAGE: PageState[] = [
       'form[action="/settings/password"] button', 'form[action="/settings/password"]',
     ),
   },
+  { name: 'apps', who: 'ada', path: '/settings/apps' },
+  {
+    name: 'apps-made', who: 'bob', path: '/settings/apps',
+    act: (browser) => submit(
+      browser, { name: 'NetNewsWire on my phone', currentPassword: 'correct horse battery' }, 'form[action="/settings/apps"] button',
+    ),
+  },
+  { name: 'apps-check', who: 'ada', path: '/settings/apps/check' },
   { name: 'leave', who: 'bob', path: '/settings/delete' },
   { name: 'missing', who: 'ada', path: '/nowhere' },
   { name: 'forbidden', who: 'bob', path: '/admin' },

@@ -3,6 +3,7 @@ import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
 
 const DEBIAN_PACKAGES: Record<string, string> = {
+  Xvfb: 'xvfb',
   age: 'age',
   caddy: 'caddy',
   chromedriver: 'chromium-driver',
@@ -10,6 +11,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   clamd: 'clamav-daemon',
   crontab: 'cron',
   curl: 'curl',
+  'dbus-daemon': 'dbus',
   gpg: 'gpg',
   'gpg-agent': 'gpg-agent',
   gpgv: 'gpgv',
@@ -21,6 +23,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   promtool: 'prometheus',
   rclone: 'rclone',
   restic: 'restic',
+  rssguard: 'rssguard',
   runc: 'runc',
   script: 'bsdutils',
   shellcheck: 'shellcheck',
@@ -29,6 +32,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   'systemd-analyze': 'systemd',
   'systemd-nspawn': 'systemd-container',
   unshare: 'util-linux',
+  xdotool: 'xdotool',
   xmllint: 'libxml2-utils',
 };
 

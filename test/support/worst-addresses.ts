@@ -24,7 +24,7 @@ const BY_STATE = ['/admin/jobs', '/admin/alerts'];
 
 /** What to ask a route that reads for, so that it shows the most of what `addWorstRows` has stored. */
 export function worstAddresses(path: string): string[] {
-  const one = path.replace(/:\w+/g, '1');
+  const one = path.replace(/:\w+\*?/g, '1');
   const isList = path.startsWith('/admin/') && one === path;
   return PATHS[path] ?? (isList ? [one, `${one}?limit=100`, ...BY_STATE.includes(one) ? [`${one}?state=all`] : []] : [one]);
 }

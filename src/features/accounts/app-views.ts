@@ -34,8 +34,7 @@ ${settingsSection('app-passwords', 'App passwords', ABOUT_PASSWORDS, html`
   ${newPasswordForm(values, problem)}`)}
 ${settingsSection('address', 'Address for apps', ABOUT_ADDRESS, html`
   <p><code class="secret">${address}</code></p>
-  <dl class="facts">${appHints(baseUrl, address, username).map(([app, hint]) =>
-    html`<div><dt>${app}</dt><dd>${hint}</dd></div>`)}</dl>`)}
+  ${appHints(baseUrl, address, username).map(([app, hint]) => html`<p><strong>${app}</strong><br>${hint}</p>`)}`)}
 ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
   <p>The check asks your browser for a name and a password. Type any word as name and as password, but no real
     password.</p>
@@ -82,8 +81,8 @@ function appHints(baseUrl: string, address: string, username: string): [app: str
     ['Capy Reader', html`Add a FreshRSS account. The server is the address above.`],
     ['Fluent Reader', html`In the settings, choose the service Google Reader API. The endpoint is the address above.`],
     ['Newsboat', html`Put these lines into the file <code>config</code> (version 2.24 or newer):
-      <code>urls-source "freshrss"</code> <code>freshrss-url "${address}"</code>
-      <code>freshrss-login "${username}"</code> <code>freshrss-password "…"</code>`],
+      <br><code>urls-source "freshrss"</code><br><code>freshrss-url "${address}"</code>
+      <br><code>freshrss-login "${username}"</code><br><code>freshrss-password "…"</code>`],
     ['RSS Guard', html`Add an account of type Google Reader API and choose the service FreshRSS. The URL is
       <code>${baseUrl}/</code>`],
   ];

@@ -1,5 +1,6 @@
 import { SECOND } from '../../platform/clock.ts';
 import { inChunks, json, type Reply } from '../../platform/http/reply.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { arrivedPosts } from '../reading/arrival-list.ts';
@@ -34,7 +35,8 @@ export async function listItems(hub: Hub, request: AppRequest): Promise<Reply> {
 }
 
 /** POST stream/items/contents: all items that are named by `i`. Unknown ids are left out. */
-export function showItems(hub: Hub, request: AppRequest): Reply {
+export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
+  await nextTurn(); // reading a long body has taken one
   const ids = request.values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
   return items(hub, request, stateStream('reading-list'), [...new Set(ids)]);
 }

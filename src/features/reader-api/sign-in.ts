@@ -28,7 +28,7 @@ export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply>
 
 /** GET token: apps repeat this text as `T` when they write. `T` proves nothing if the header has signed in. */
 export function showToken(_hub: Hub, { headers }: AppRequest): Reply {
-  return plain(/auth=(\S+)/i.exec(headers.authorization ?? '')?.[1] ?? '');
+  return plain(/auth=(\S+)/i.exec(headers.authorization ?? '')?.[1] ?? '', { 'cache-control': 'no-store' });
 }
 
 /** GET user-info */

@@ -57,7 +57,7 @@ type RouteOptions = {
    * and is cached until the content changes. Unknown parameters are dropped: they would fill the cache with copies.
    */
   cached?: readonly string[];
-  /** Finds the sender of a request to this route, instead of the hub's sessions and API tokens. */
+  /** Finds the sender of a request to this route, never by a cookie, instead of the hub's sessions and API tokens. */
   authenticate?: (req: IncomingMessage) => Caller;
   /** Makes the reply to a refused or failed request, instead of a page or `application/problem+json`. */
   refusal?: (error: HttpError) => Reply;

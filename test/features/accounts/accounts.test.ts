@@ -340,7 +340,7 @@ test('an API token is shown once, works like its owner, and not at all when it w
   assert.equal(answer.status, 201);
   const { id, token, ...rest } = answer.json<{ id: number; token: string }>();
   assert.match(token, /^hub_[\w-]{43}$/);
-  const times = { createdAt: '2030-01-15T12:00:00.000Z', expiresAt: null, lastUsedAt: null };
+  const times = { createdAt: '2030-01-15T12:00:00.000Z', expiresAt: null, lastUsedAt: null, address: null };
   assert.deepEqual(rest, { name: 'script', scope: 'write', ...times });
   const list = await ada.get('/api/tokens');
   assert.deepEqual(list.json(), { items: [{ id, ...rest }], next: null });

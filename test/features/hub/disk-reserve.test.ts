@@ -25,8 +25,10 @@ const MiB = 1024 * 1024;
 /** Who is no administrator may use these on a full disk; deletions by the API are there without being named. */
 const REPAIRS = [
   'POST /api/session', 'POST /sign-in', 'POST /new-password/:token', 'POST /sign-out',
-  'POST /settings/sessions', 'POST /settings/tokens/:id/revoke', 'POST /settings/delete',
+  'POST /settings/sessions', 'POST /settings/tokens/:id/revoke', 'POST /settings/apps/:id/end', 'POST /settings/delete',
   'POST /sources/:id/delete', 'POST /sources/:id/unfollow', 'POST /sources/:id/icon/clear',
+  'POST /accounts/ClientLogin', // and what apps read by POST
+  'POST /reader/api/0/stream/items/contents', 'POST /reader/api/0/stream/items/ids',
   'POST /sources/several', // which looks at what is asked for
   'POST /posts/:id/delete', 'POST /attachments/:id/delete', 'POST /write/discard', 'POST /posts/:id/edit/discard',
   'POST /history/clear', 'POST /history/:id/forget', 'POST /offers/:id/decline', 'POST /offers/:id/withdraw',

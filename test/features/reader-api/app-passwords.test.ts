@@ -23,7 +23,7 @@ test('an app password made in the settings signs an app in, under every spelling
     assert.equal(answer.json()['userName'], 'ada', base);
   }
   assert.equal((await hub.anybody.get(`/api/greader.phpreader/api/0/user-info`, appWith(hub, password).headers)).status, 200);
-  assert.equal((await hub.anybody.get('/api/greader.php')).text, 'OK');
+  for (const base of ['/api/greader.php', '/api/greader.php/']) assert.equal((await hub.anybody.get(base)).text, 'OK');
   assert.match((await hub.anybody.page('/')).text, /<html/);
 });
 
@@ -100,7 +100,7 @@ test('the settings show an app password’s name, last use and address', async (
   const { hub, ada } = await hubWith(t, ['ada']);
   const app = appOf(hub, 'ada');
   assert.match((await ada.page('/settings/apps')).text, /an app[^]*never used/);
-  await app.get('user-info');
+  assert.equal((await app.get('token')).headers.get('cache-control'), 'no-store', 'no cache keeps the password');
   assert.match((await ada.page('/settings/apps')).text, /an app[^]*last used[^]*from 127\.0\.0\.1/);
   assert.doesNotMatch((await ada.page('/settings')).text, /revoke/i, 'it is no API token of the list there');
   const { tokens } = (await ada.get('/api/account/export')).json<{ tokens: { scope: string; address: string }[] }>();

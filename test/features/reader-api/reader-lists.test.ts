@@ -140,6 +140,8 @@ test('all ids of one POST are answered, in each of their three forms, and unknow
   assert.deepEqual(items.map(({ title }) => title), ids.map((_, n) => `Post ${n + 1}`));
   assert.equal(continuation, undefined);
   assert.deepEqual((await app.post('stream/items/contents', '')).json<Items>().items, []);
+  const tooMany = await app.post('stream/items/contents', 'i=1&'.repeat(20_001));
+  assert.deepEqual([tooMany.status, tooMany.text], [413, 'A request may have at most 20000 parameters.\n']);
 });
 
 test('a page of very long posts ends early with a continuation, and the next page goes on', async (t) => {
