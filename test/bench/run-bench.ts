@@ -12,6 +12,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   multipart: async () => (await import('./bench-multipart.ts')).benchMultipart(),
   attachments: async () => (await import('./bench-attachments.ts')).benchAttachments(),
   reading: async () => (await import('./bench-reading.ts')).benchReading(),
+  'reader-api': async () => (await import('./bench-reader-api.ts')).benchReaderApi(),
   overview: async () => (await import('./bench-overview.ts')).benchOverview(),
   scrape: async () => (await import('./bench-scrape.ts')).benchScrape(),
   queue: async () => (await import('./bench-queue.ts')).benchQueue(),

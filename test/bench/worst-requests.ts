@@ -1,6 +1,7 @@
 import type { Hook } from '../support/webhooks.ts';
 import type { Hub } from '../support/hub.ts';
 import type { Route } from '../../src/platform/http/router.ts';
+import { appPassword } from '../support/reader-app.ts';
 import { standardEvent } from '../support/signed-events.ts';
 import { worstAddresses } from '../support/worst-addresses.ts';
 import { WORST_MARKUP, WORST_TEXTS } from '../support/worst-posts.ts';
@@ -27,6 +28,7 @@ const LONG_SEARCH = encodeURIComponent('漢字検索'.repeat(400));
 /** The worst requests for one route; the first account is its sender, unless it is anonymous. */
 export function worstRequests(hub: Hub, route: Route, hook: Hook): WorstRequest[] {
   const { method, path } = route;
+  if (path.startsWith('/reader/api/')) return ofApps(hub, route);
   if (method === 'GET') return readings(route);
   const one = path.replace(/:\w+/g, '1');
   if (path === '/api/webhooks/:id') return events(hub, hook);
@@ -43,6 +45,22 @@ function readings({ path, access }: Route): WorstRequest[] {
     // A parameter of its own for each call, so that no kept answer is measured.
     path: address, headers: { accept: path.startsWith('/api/') ? '*/*' : 'text/html' }, isAnonymous,
   })));
+}
+
+const APP_QUERY = 'n=200000&s=user/-/state/com.google/reading-list';
+
+/** Requests of apps: the longest lists, and all ids that a body may name. */
+function ofApps(hub: Hub, { method, path }: Route): WorstRequest[] {
+  const headers = { authorization: `GoogleLogin auth=${appPassword(hub, 'ada')}`, 'content-type': 'application/x-www-form-urlencoded' };
+  const one = path.replace(/:\w+\*?/g, 'user/-/state/com.google/reading-list');
+  if (method === 'GET') {
+    return [APP_QUERY, `${APP_QUERY}&xt=user/-/state/com.google/read`, `${APP_QUERY}&r=o&it=user/-/state/com.google/starred`]
+      .map((query) => ({ what: query.slice(APP_QUERY.length), path: `${one}?${query}`, headers }));
+  }
+  if (path.endsWith('/import')) return opmlDocuments().map((sent) => ({ ...sent, path: one, headers: { ...headers, ...sent.headers } }));
+  const ids = Array.from({ length: 19_990 }, (_, n) => `i=${10 ** 15 + n + 1}`).join('&');
+  const states = ['a=user/-/state/com.google/read', 'r=user/-/state/com.google/read', 'a=user/-/state/com.google/starred'];
+  return states.map((state) => ({ what: state, path: one, headers, body: Buffer.from(`${APP_QUERY}&${state}&${ids}`) }));
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };

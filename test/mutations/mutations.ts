@@ -2485,7 +2485,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an icon is shown to nobody who may not see its source',
     file: 'src/features/attachments/icon-routes.ts',
-    from: 'visibleSource(hub, pathId({ id }), viewer)',
+    from: 'visibleSource(hub, pathId({ id }), viewer ?? signedFor)',
     to: 'visibleSource(hub, pathId({ id }), viewer && { ...viewer, role: "admin" })',
     test: 'test/features/feeds/source-icons.test.ts',
     name: 'an icon is for who may see its source; it is kept by browsers, does nothing there, and changes its address',

@@ -29,7 +29,9 @@ export const LIMITS = {
   'follows-max': [422, 'Other accounts’ sources in one reading list: `SOURCES_MAX`.'],
   'opml-feeds': [422, 'Feeds of one OPML document: 5,000.'],
   'imports-at-once': [429, 'Imports of OPML of one account that are under way: 5.'],
-  'read-marks': [422, 'Posts that one account has marked one by one, not with their whole source: 20,000.'],
+  'read-marks': [
+    422, 'Posts that one account has marked one by one, not with their whole source: 20,000; apps are never refused.',
+  ],
   'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
   'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
   'uploads-at-once': [429, 'Forms with files that one account sends at the same time: 6.'],
@@ -40,7 +42,9 @@ export const LIMITS = {
   'turns': [503, 'Waiting requests of one client: 1,000, or 10 while 2,000 requests of all members or networks wait.'],
   'probes': [429, 'Requests for health or metrics from one address or IPv6 /56: 100 a second; from a /48 200.'],
   'connections': [503, 'Connections at once: 2,000; from one address 100, from an IPv6 /56 200, from a /48 400.'],
-  'body-size': [413, 'Bytes of a request: forms 64 KiB, JSON 1 MiB, posts 2.5 MiB, OPML 4 MiB; not signed in 16 KiB.'],
+  'body-size': [
+    413, 'Bytes of a request: forms 64 KiB, JSON and apps 1 MiB, posts 2.5 MiB, OPML 4 MiB; not signed in 16 KiB.',
+  ],
   'body-pieces': [413, 'Pieces that a request body arrives in: 256, or one for each 32 bytes; more are cut off.'],
   'answers': [503, 'Replies not yet read by clients: 96 MiB; a client with over 8 MiB may have 100 waiting requests.'],
   'bodies': [503, 'Request bodies in memory: 48 MiB; of one account or address 16 MiB, of an IPv6 /48 32 MiB.'],

@@ -161,10 +161,9 @@ export const posts = store((hub) => {
   function whole(posts: Post[], isWhole = (_post: Post): boolean => true): WholePost[] {
     const ids = posts.filter(isWhole).map(({ id }) => id);
     const byPost = Map.groupBy(files.ofPosts(ids), (attachment) => attachment.postId);
-    return posts.map((post) => {
-      const rest = ids.includes(post.id) ? reading.whole.get(post.id) : undefined;
-      return { ...post, ...rest ?? LEFT_OUT, attachments: byPost.get(post.id) ?? [] };
-    });
+    const contents = new Map(reading.wholeAmong.all(JSON.stringify(ids)).map(({ id, ...rest }) => [id, rest]));
+    return posts.map((post) =>
+      ({ ...post, ...contents.get(post.id) ?? LEFT_OUT, attachments: byPost.get(post.id) ?? [] }));
   }
 
   return {
@@ -255,6 +254,8 @@ function prepareReading(db: Db) {
       'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
     id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
     whole: db.prepare<[number], WholeColumns>('content of post', `SELECT ${WHOLE} FROM posts WHERE id = ?`),
+    wholeAmong: db.prepare<[string], WholeColumns & { id: number }>('contents of posts',
+      `SELECT id, ${WHOLE} FROM posts WHERE id IN (SELECT value FROM json_each(?))`),
     beginning: db.prepare<[number, number], { contentHtml: string }>('beginning of post',
       'SELECT substr(content_html, 1, ?) AS contentHtml FROM posts WHERE id = ?'),
     access: db.prepare<[number], PostAccess>('access to post',

@@ -41,12 +41,15 @@ export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
   return items(hub, request, stateStream('reading-list'), [...new Set(ids)]);
 }
 
+/** Characters of an answer that are made in one turn: about 60 short items, in 1 ms. */
+const CHUNK = 64 * 1024;
+
 type Continuing = { continuation?: string };
 
 /** An answer with items, which are made while the answer is sent. */
 function items(hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], continuing: Continuing = {}): Reply {
   const head = { id: stream, updated: Math.floor(hub.clock() / SECOND), ...continuing, items: [] };
-  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, viewer, ids)));
+  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, viewer, ids)), CHUNK);
   const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
   return { status: 200, headers, body };
 }

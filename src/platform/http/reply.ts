@@ -118,20 +118,25 @@ export function problemReply(error: HttpError): Reply {
   };
 }
 
-/** Characters per chunk. */
+/** Characters per chunk, by default. */
 const CHUNK = 16_384;
 
-/** A text of any length that is made while it is sent. The event loop runs between its chunks. */
-export function inChunks(pieces: Iterable<string>): Readable {
-  return Readable.from(chunksOf(pieces, AsyncLocalStorage.bind(nextTurn)));
+/**
+ * A text of any length that is made while it is sent. The event loop runs between its chunks, which have at least
+ * `characters` each.
+ */
+export function inChunks(pieces: Iterable<string>, characters = CHUNK): Readable {
+  return Readable.from(chunksOf(pieces, characters, AsyncLocalStorage.bind(nextTurn)));
 }
 
 /** `pause` is bound to its request, because the socket events that resume the stream belong to no request. */
-async function* chunksOf(pieces: Iterable<string>, pause: () => Promise<void>): AsyncGenerator<string> {
+async function* chunksOf(
+  pieces: Iterable<string>, characters: number, pause: () => Promise<void>,
+): AsyncGenerator<string> {
   let chunk = '';
   for (const piece of pieces) {
     chunk += piece;
-    if (chunk.length < CHUNK) continue;
+    if (chunk.length < characters) continue;
     yield chunk;
     chunk = '';
     await pause(); // else a fast socket would keep the stream running without a pause

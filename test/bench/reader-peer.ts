@@ -1,0 +1,78 @@
+import Database from 'better-sqlite3';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * node reader-peer.ts <hub.db>: Fastify with better-sqlite3, answering the calls of a synchronisation from account 1's
+ * follows and marks by the hub's SQL, without signing in, rights, turns and limits.
+ */
+type Request = { query: Record<string, string>; body: URLSearchParams };
+type Instance = {
+  get(path: string, handler: (request: Request) => unknown): void;
+  post(path: string, handler: (request: Request) => unknown): void;
+  addContentTypeParser(type: string, options: object, parse: (request: unknown, body: string, done: (error: null, value: unknown) => void) => void): void;
+  listen(at: object): Promise<string>;
+  server: { address(): AddressInfo };
+};
+type Row = Record<string, string | number | null> & { id: number };
+
+const FIRST = 10 ** 15;
+const STATE = 'user/-/state/com.google/';
+const { default: fastify } = (await import('fastify' as string)) as { default: (options: object) => Instance };
+const db = new Database(process.argv[2] ?? '', { readonly: true });
+const follows = db.prepare<[], Row>(`
+  SELECT f.source_id AS id, s.title, (SELECT name FROM folders WHERE id = f.folder_id) AS folder
+    FROM follows f JOIN sources s ON s.id = f.source_id WHERE f.account_id = 1`);
+const unread = db.prepare<[], Row>(`
+  SELECT p.id FROM follows f CROSS JOIN posts p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
+    LEFT JOIN read_marks m ON m.account_id = 1 AND m.source_id = p.source_id AND m.post_id = p.id
+   WHERE f.account_id = 1 AND m.is_read IS NOT 1 ORDER BY p.id DESC LIMIT 10001`);
+const since = db.prepare<[number], Row>(`
+  SELECT p.id FROM follows f CROSS JOIN posts p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id >= ?
+   WHERE f.account_id = 1 ORDER BY p.id DESC LIMIT 10001`);
+const firstSince = db.prepare<[number], Row>('SELECT id FROM posts WHERE created_at >= ? ORDER BY id LIMIT 1');
+const among = db.prepare<[string], Row>(`
+  SELECT p.id, p.source_id, s.title AS source_title, f2.site_url, p.title, p.url, p.author, p.content_html, p.published_at,
+         p.updated_at, p.created_at, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS is_read,
+         t.post_id IS NOT NULL AS is_starred
+    FROM json_each(?) j CROSS JOIN posts p ON p.id = j.value JOIN sources s ON s.id = p.source_id
+    LEFT JOIN feeds f2 ON f2.source_id = s.id LEFT JOIN follows f ON f.account_id = 1 AND f.source_id = p.source_id
+    LEFT JOIN read_marks m ON m.account_id = 1 AND m.source_id = p.source_id AND m.post_id = p.id
+    LEFT JOIN stars t ON t.account_id = 1 AND t.post_id = p.id`);
+const attachments = db.prepare<[string], Row>(`
+  SELECT id, post_id, url_key, filename, media_type, bytes FROM attachments
+   WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position`);
+
+const app = fastify({ bodyLimit: 2 ** 20 });
+app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' },
+  (_request, body, done) => done(null, new URLSearchParams(body)));
+app.get('/reader/api/0/tag/list', () => ({ tags: [{ id: `${STATE}starred` }] }));
+app.get('/reader/api/0/subscription/list', () => ({
+  subscriptions: follows.all().map(({ id, title }) => ({ id: `feed/${id}`, title, categories: [], url: `http://hub/${id}`, htmlUrl: 'http://hub/' })),
+}));
+app.get('/reader/api/0/stream/items/ids', ({ query }) => {
+  const from = query['ot'] === undefined ? undefined : firstSince.get(Number(query['ot']) * 1_000)?.id ?? Number.MAX_SAFE_INTEGER;
+  const ids = from === undefined ? unread.all() : since.all(from);
+  return { itemRefs: ids.slice(0, 10_000).map(({ id }) => ({ id: String(FIRST + id) })), ...(ids.length > 10_000 && { continuation: '1' }) };
+});
+app.post('/reader/api/0/stream/items/contents', ({ body }) => {
+  const ids = JSON.stringify(body.getAll('i').map((id) => Number(id) - FIRST));
+  const files = Map.groupBy(attachments.all(ids), (file) => file['post_id']);
+  return { id: `${STATE}reading-list`, updated: Math.floor(Date.now() / 1_000), items: among.all(ids).map((row) => itemOf(row, files.get(row.id) ?? [])) };
+});
+
+function itemOf(row: Row, files: Row[]) {
+  return {
+    id: `tag:google.com,2005:reader/item/${(FIRST + row.id).toString(16).padStart(16, '0')}`,
+    crawlTimeMsec: String(row['created_at']), timestampUsec: `${row['created_at']}000`,
+    published: Math.floor(Number(row['published_at']) / 1_000), updated: Math.floor(Number(row['updated_at']) / 1_000),
+    title: row['title'], author: row['author'] ?? '', canonical: [{ href: row['url'] }],
+    alternate: [{ href: row['url'], type: 'text/html' }], summary: { direction: 'ltr', content: row['content_html'] },
+    categories: [`${STATE}reading-list`, ...(row['is_read'] ? [`${STATE}read`] : []), ...(row['is_starred'] ? [`${STATE}starred`] : [])],
+    origin: { streamId: `feed/${row['source_id']}`, title: row['source_title'], htmlUrl: row['site_url'] ?? 'http://hub/' },
+    ...(files.length > 0 && { enclosure: files.map((file) => ({ href: `http://hub/${file['url_key']}`, type: file['media_type'], length: file['bytes'] })) }),
+  };
+}
+
+await app.listen({ port: 0, host: '127.0.0.1' });
+process.send?.({ port: app.server.address().port });
+process.on('SIGTERM', () => process.exit(0));
