@@ -39,6 +39,9 @@ export type AnswerOptions = CallHandlerOptions & {
 /** The most bytes of a page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
 export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 
+/** Paths that only programs use: their errors are never pages. */
+const FOR_PROGRAMS = /^\/+(?:api|reader|accounts)\//;
+
 /** Sentinel: the version of content that is never cached. */
 const NOT_KEPT = -1;
 
@@ -114,7 +117,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     if (!(error instanceof HttpError)) noteFault(exchange, error);
     const { path, search, req, req: { headers }, route } = exchange;
     if (route?.refusal) return route.refusal(problem);
-    const wantsPage = !isGone(req) && !path.startsWith('/api/') && String(headers.accept ?? '').includes('text/html');
+    const wantsPage = !isGone(req) && !FOR_PROGRAMS.test(path) && String(headers.accept ?? '').includes('text/html');
     const method = isRead(req) ? 'GET' : req.method ?? '';
     return wantsPage ? errorPage(problem, { method, target: path + search, headers }) : problemReply(problem);
   }

@@ -128,6 +128,10 @@ test('refusals are one line of plain text, never a page', async (t) => {
   assert.equal(answer.status, 404);
   assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
   assert.match(answer.text, /^[^<\n]+\n$/);
+  for (const path of ['/reader/api/0/token', '//reader/nothing', '/accounts/ClientLogin']) {
+    const { text } = await hub.anybody.send('PUT', path, { headers: { ...headers, accept: 'text/html' } });
+    assert.doesNotMatch(text, /</, path);
+  }
 });
 
 test('the check page tells whether the Authorization header arrives', async (t) => {
