@@ -1,12 +1,12 @@
 import { store } from '../hub/hub.ts';
 
 /**
- * A removal step ends after this many bytes of contents. SQLite overwrites deleted contents, which makes its
- * write-ahead log grow by 1.5 times their size (measured).
+ * Number of bytes of posts' contents after which a removal step ends. SQLite overwrites deleted contents, so the
+ * write-ahead log grows by 1.5 times the size of the contents (measured).
  */
 const REMOVED_BYTES = 512 * 1024;
 
-/** All posts of a source: their number, their publishing times, and their removal with the source. */
+/** Counts all posts of a source, reads their publishing times, and removes the posts with the source. */
 export const sourcePosts = store(({ db }) => {
   const selectNewest = db.prepare<[string], { id: number; at: number | null }>('newest posts of sources', `
     SELECT value AS id, (SELECT MAX(published_at) FROM posts WHERE source_id = value) AS at FROM json_each(?)`);
@@ -23,15 +23,15 @@ export const sourcePosts = store(({ db }) => {
     'SELECT id FROM posts WHERE source_id = ? LIMIT 1');
 
   return {
-    /** Publishing times of a source's newest posts, up to `limit`. */
+    /** Returns the publishing times of a source's newest posts, at most `limit` times. */
     newestTimes: (sourceId: number, limit: number): number[] =>
       selectTimes.all(sourceId, limit).map(({ at }) => at),
     /** Number of posts of a source; counting stops at `limit`. */
     count: (sourceId: number, limit: number): number => count.get(sourceId, limit)?.n ?? 0,
-    /** Publishing time of each source's newest post, by source id; sources without posts are left out. */
+    /** Returns the publishing time of each source's newest post, by source id; leaves out sources without posts. */
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
-    /** Deletes up to `limit` posts of a removed source, fewer if the posts are long, without tombstones. */
+    /** Deletes up to `limit` posts of a removed source without tombstones; deletes fewer posts if they are long. */
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };

@@ -2,10 +2,13 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { View } from './reading-list.ts';
 
-/** A list of posts as its address names it. Addresses of later pages have `cursor` and `newest`. */
+/**
+ * A list of posts as the list's address describes it. The addresses of the list's later pages have `cursor` and
+ * `newest`.
+ */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
-/** Reads the list from the path and query of a request. */
+/** Reads from the path and query of a request which list of posts it names. */
 export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {
   const since = parseId(query.get('since') ?? '');
   const q = query.get('q')?.trim().slice(0, 200);
@@ -42,7 +45,7 @@ export function postPaths(view: View, { since, cursor }: Opened): (postId: numbe
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** The list within which a search looks. */
+/** Returns the list in which a search looks for posts. */
 export function withoutSearch({ q, ...view }: View): View {
   return view;
 }
@@ -59,7 +62,10 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/** The query parameters of a list. `show` is left out for the default: unread posts of a folder, all of a source. */
+/**
+ * The query parameters of a list. The parameter `show` is left out for the default: unread posts of a folder, all posts
+ * of a source.
+ */
 function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

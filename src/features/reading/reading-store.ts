@@ -6,19 +6,25 @@ import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** Marking posts as read can be undone for this long. */
+/** Time for which a person can undo marking posts as read. */
 const UNDONE_WITHIN = MINUTE;
 
-/** Exceptions stay this long: an open list still shows posts read since it was opened. No list stays open longer. */
+/**
+ * Time for which needless exceptions are kept, because a list in an open page still shows posts that were read after
+ * the page was opened. The hub assumes that no page stays open longer.
+ */
 const KEPT = DAY;
 
 /**
- * Maximum number of exceptions of one account: each page of the account counts all of them. `raiseMarks` removes
- * needless exceptions after a day.
+ * Maximum number of read-state exceptions of one account, because each page of the account counts all its exceptions.
+ * `raiseMarks` removes needless exceptions after a day.
  */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/** An exception to the high-water mark of a follow. `isRead`: 1 for a post above the mark, 0 for a post below it. */
+/**
+ * An exception to the high-water mark of a follow. `isRead`: 1 for a read post above the high-water mark, 0 for an
+ * unread post below the mark.
+ */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -27,7 +33,7 @@ type PostState = { id: number; isRead: number; isStarred: number };
 
 /**
  * The changes made by marking posts as read. `moved`: high-water marks that were raised. `marked`: exceptions that were
- * written; `before` is the earlier exception of the post: 0 for unread, null for no exception.
+ * written. `before` is the post's exception before the change: 0 for unread, null without an exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
@@ -36,7 +42,7 @@ export type ReadChanges = {
 
 type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
-/** The posts of a source with `after` < id <= `upTo`, for one reader. */
+/** The posts of a source whose ids are above `after` and at most `upTo`, for one reader. */
 export type ArrivalRange = FollowKey & { after: number; upTo: number };
 /** The posts of an ArrivalRange that lists show below one position and above another (both exclusive). */
 export type Selection = ArrivalRange & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
@@ -45,7 +51,7 @@ type Limit = { limit: number };
 /** A list position older than any post. */
 export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
 
-/** SQL: whether the post `p`, above the high-water mark, is unread. */
+/** SQL that tells whether the post `p`, which is above the high-water mark, is unread. */
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
 
@@ -71,7 +77,8 @@ export const readMarks = store(({ db, clock }) => {
   const remove = db.prepare<[number, number, number]>('remove mark of post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  // Few posts are newer than a selection: search by published_at. Many posts are older: search by arrival.
+  // Few posts are newer than the selected posts, so search newer posts by published_at. Many posts are older, so search
+  // older posts by arrival.
   const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that stays unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
@@ -129,7 +136,7 @@ export const readMarks = store(({ db, clock }) => {
   return {
     find: (accountId: number, sourceId: number, postId: number): Mark | undefined =>
       select.get(accountId, sourceId, postId),
-    /** The read states of the given posts that exist and that the viewer may see. */
+    /** Returns the read states of those given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
     /** The time of the account's last exception (unix ms); 0 if the account has no exception. */
@@ -139,20 +146,23 @@ export const readMarks = store(({ db, clock }) => {
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
-    /** The first unread post of the range, by arrival, outside the selection; Infinity if all are selected. */
+    /**
+     * Returns the id of the range's first unread post, by arrival, that is not selected; Infinity if all unread posts
+     * are selected.
+     */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);
     },
 
-    /** The unread posts of the selection. */
+    /** Returns the unread posts of the selection. */
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
-    /** The selection's posts that are marked as unread, also posts before `after`. */
+    /** Returns the selected posts that are marked as unread, also posts with ids up to `after`. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
-    /** Number of posts in the range, read or not; counting stops at `limit`. */
+    /** Number of read and unread posts in the range; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
-    /** How many more read-state exceptions an account may have. */
+    /** Number of further read-state exceptions that an account may have. */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
     /** Writes an exception for each post of the range without an exception; returns the number of new exceptions. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
@@ -161,14 +171,17 @@ export const readMarks = store(({ db, clock }) => {
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /** Removes up to `limit` old exceptions that only repeat the high-water mark; returns how many. */
+    /**
+     * Removes up to `limit` old exceptions that only repeat the high-water mark; returns the number of removed
+     * exceptions.
+     */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - KEPT, limit }).changes,
 
-    /** The account's next exceptions after `after`, ordered by source and post. */
+    /** Returns the account's exceptions that follow the exception `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
-    /** Removes up to `limit` marks of an account; returns how many. */
+    /** Removes up to `limit` read-state exceptions of an account; returns the number of removed exceptions. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
@@ -189,9 +202,9 @@ export const stars = store(({ db, clock }) => {
   return {
     add: (accountId: number, postId: number): void => void insert.run(accountId, clock(), postId),
     remove: (accountId: number, postId: number): void => void remove.run(accountId, postId),
-    /** The account's stars on posts after the post id `after`, ordered by post id. */
+    /** Returns the account's stars on posts with ids above `after`, ordered by post id. */
     listOf: (accountId: number, after: number, limit: number): Star[] => selectOf.all(accountId, after, limit),
-    /** Removes up to `limit` stars of an account; returns how many. */
+    /** Removes up to `limit` stars of an account; returns the number of removed stars. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
@@ -221,7 +234,10 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores the changes of a mark-as-read action; returns its id. Id 0: a new action, which replaces the oldest. */
+    /**
+     * Stores the changes of a mark-as-read action; returns its id. The id 0 stands for a new action, which replaces the
+     * account's oldest action.
+     */
     keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);
@@ -232,7 +248,7 @@ export const readUndo = store(({ db, clock }) => {
       return added;
     },
 
-    /** A mark-as-read action; `isLive`: less than a minute old. */
+    /** A mark-as-read action; `isLive`: whether the action is less than a minute old and can be undone. */
     find(accountId: number, id: number): { madeAt: number; changes: ReadChanges; isLive: boolean } | undefined {
       const row = select.get(id, accountId);
       const isLive = row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN;
@@ -242,9 +258,9 @@ export const readUndo = store(({ db, clock }) => {
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
     hasLive: (accountId: number): boolean =>
       selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
-    /** Removes up to `limit` mark-as-read actions that are too old to undo; returns how many. */
+    /** Removes up to `limit` mark-as-read actions that are too old to undo; returns the number of removed actions. */
     removeOld: (limit: number): number => removeOld.run(clock() - UNDONE_WITHIN, clock(), limit).changes,
-    /** Removes up to `limit` mark-as-read actions of an account; returns how many. */
+    /** Removes up to `limit` mark-as-read actions of an account; returns the number of removed actions. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

@@ -1,9 +1,15 @@
 import { store } from '../hub/hub.ts';
 
-/** Bytes of the contents of an account's sources. `fullSince`: when the quota stopped the sources (unix ms). */
+/**
+ * The bytes that the contents of an account's sources take. `fullSince`: when the content quota stopped the sources
+ * (unix ms).
+ */
 export type ContentUsage = { accountId: number; bytes: number; fullSince: number | null };
 
-/** Bytes of posts, their files, tombstones and remembered events. Triggers keep the sums current (migration 0019). */
+/**
+ * Stores the bytes of posts, their files, tombstones and remembered webhook events. SQL triggers keep the sums up to
+ * date (migration 0019).
+ */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
   const select = db.prepare<[number], ContentUsage>('content usage of account',
@@ -30,15 +36,21 @@ export const contentUsage = store(({ db, clock }) => {
     of: (accountId: number): ContentUsage | undefined => select.get(accountId),
     ofOwner: (sourceId: number): ContentUsage | undefined => selectOwner.get(sourceId),
     ofSource: (sourceId: number): number => selectSource.get(sourceId)?.bytes ?? 0,
-    /** Bytes of contents by account. */
+    /** Returns the bytes of contents of each account, by account id. */
     among: (accountIds: number[]): Map<number, number> =>
       new Map(selectAmong.all(JSON.stringify(accountIds)).map(({ accountId, bytes }) => [accountId, bytes])),
-    /** Accounts with at least `bytes` of contents, and accounts whose quota was used up at the last check. */
+    /**
+     * Returns the accounts with at least `bytes` of contents, and the accounts whose quota was used up at the last
+     * check.
+     */
     large: (bytes: number): ContentUsage[] => selectLarge.all(bytes),
-    /** Number of accounts whose quota is used up, and when the first account used up its quota. */
+    /**
+     * Returns the number of accounts whose content quota is used up, and when the first of these accounts used up its
+     * quota.
+     */
     full: (): { n: number; since: number | null } => selectFull.get() ?? { n: 0, since: null },
     setFull: (accountId: number, isFull: boolean): void => void setFull.run(isFull ? clock() : null, accountId),
-    /** Makes due the account's feeds that have stopped for `reason`. */
+    /** Makes the account's feeds that stopped for `reason` due for synchronisation. */
     hurry: (accountId: number, reason: string): void => void hurry.run({ accountId, reason, now: clock() }),
   };
 });

@@ -3,21 +3,21 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 import { fromSource } from './source-store.ts';
 
-/** How many days and runs are kept for each source. */
+/** Number of days with totals, and of single runs, that the hub keeps for each source. */
 export const DAYS = TABLES.source_days.most;
 export const RUNS = TABLES.source_runs.most;
 
-/** The result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns. */
+/** A run: the result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns. */
 export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
 };
 
-/** Sums of a source's runs on one day. `day`: days since 1970-01-01 (UTC). */
+/** The totals of a source's runs on one day. `day`: number of days since 1970-01-01 (UTC). */
 export type RunDay = { day: number; runs: number; failed: number; added: number };
 type DayOf = RunDay & { id: number };
 
-/** Results of the last runs of each source, and sums for its last days. */
+/** Stores the results of the last runs of each source, and the totals of its last days. */
 export const sourceRuns = store(({ db, clock }) => {
   const noteDay = db.prepare<[DayOf], { runs: number }>('note day of source', `
     INSERT INTO source_days (source_id, day, runs, failed, added)
@@ -45,22 +45,22 @@ export const sourceRuns = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds runs to the sums of a day. False if the source no longer exists. A new day drops at most two old days rather
-     * than all old days, because the clock may be wrong.
+     * Adds runs to the totals of a day. Returns false if the source no longer exists. The first run of a new day
+     * removes the totals of at most two old days rather than of all old days, because the clock may be wrong.
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
-      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // the first runs of this day
+      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // stores the first runs of a day
       return runs !== undefined;
     },
     note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
-    /** Adds failures to a run of the last day that has the same note; false if there is no such run. */
+    /** Adds failures to a run of the last day that has the same note; returns false if there is no such run. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
-    /** The last runs of a source, newest first. */
+    /** Returns the last runs of a source, newest first. */
     last: (id: number): SourceRun[] => selectRuns.all(id),
-    /** The last days of these sources, by source id. Days without runs are left out. */
+    /** Returns the totals of the last days of the given sources, by source id. Leaves out days without runs. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),
   };

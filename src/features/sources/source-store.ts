@@ -32,8 +32,8 @@ export type Source = {
   feedUrl: string | null;
   siteUrl: string | null;
   description: string | null;
-  hasPassword: number; // 1: the feed needs a password
-  hadPassword: number; // 1: the feed needs or once needed a password, so the source stays private
+  hasPassword: number; // 1 if the feed needs a password
+  hadPassword: number; // 1 if the feed needs or once needed a password, so that the source stays private
   /** Random seed from which the ids of the source and its posts in published feeds are derived. */
   idSeed: string;
 };
@@ -54,7 +54,9 @@ export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-/** SQL FROM clause of an INSERT … SELECT: the source as `s`; no row while the source is being removed. */
+/**
+ * SQL FROM clause of an INSERT … SELECT that reads the source as `s`; reads no row while the source is being removed.
+ */
 export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
@@ -68,11 +70,14 @@ const SELECT_SOURCES = `
     FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
-/** SQL: whether a source with this id exists and is not being removed. */
+/** SQL that tells whether a source with this id exists and is not being removed. */
 export const sourceIsPresent = (id: string): string =>
   `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
 
-/** Sources as people see and change them. `sync-state-store.ts` has the columns that a synchronisation uses. */
+/**
+ * Stores the columns of sources that people see and change. `sync-state-store.ts` stores the columns that a
+ * synchronisation uses.
+ */
 export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
@@ -115,22 +120,24 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /** Whether a source with this id existed and is gone, also if a restore lost the source and skips its id. */
+    /**
+     * Whether a source with this id existed and was removed, also if a restore lost the source and left its id unused.
+     */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
-    /** Public sources and the viewer's own sources, by id. */
+    /** Returns public sources and the viewer's own sources, in the order of their ids. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
-    /** Sources that an account owns, by id. */
+    /** Returns the sources that an account owns, in the order of their ids. */
     listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
-    /** Whether the account owns any source; sources that are being removed count. */
+    /** Whether the account owns any source; sources that are being removed count too. */
     ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
-    /** Number of sources by account; accounts without sources are left out. */
+    /** Returns the number of sources of each account; leaves out accounts without sources. */
     countOwned: (ownerIds: number[]): Map<number, number> =>
       new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
-    /** The id of the owner's source with this feed address. */
+    /** Returns the id of the owner's source with this feed address. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 
-    /** The oldest public source with this feed address and without a password. */
+    /** Returns the oldest public source with this feed address and without a password. */
     publicFeed: (url: string): Source | undefined => selectPublicFeed.get(url),
 
     create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
@@ -150,7 +157,7 @@ export const sources = store(({ db, clock }) => {
     resume: (id: number): void => void resume.run({ now: clock(), id }),
     /** Hides the source and its posts from everybody, before a job removes them. */
     hide: (id: number): void => void hide.run(clock(), id),
-    /** Deletes the row of a hidden source; foreign keys delete the rows that belong to it. */
+    /** Deletes the row of a hidden source; foreign keys delete the rows that belong to the source. */
     delete: (id: number): void => void remove.run(id),
   };
 });
@@ -169,30 +176,30 @@ export const manySources = store(({ db }) => {
     'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20');
 
   return {
-    /** Sources that the account has deleted and a job is still removing. */
+    /** Returns the sources that the account has deleted and a job is still removing. */
     beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
-    /** The sources with these ids that exist, unordered. */
+    /** Returns the existing sources with these ids, in any order. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
-    /** The native sources of an account, by title. The account can write posts for native sources. */
+    /** Returns the native sources of an account, ordered by title. The account can write posts for these sources. */
     nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
-    /** How many of these sources are still waiting for their first fetch. */
+    /** Returns how many of the given sources still wait for their first fetch. */
     countUntried: (ids: number[]): number => countUntried.get(JSON.stringify(ids))?.n ?? 0,
   };
 });
 
-/** A failing source and the reason; times in unix ms. */
+/** A failing source and the reason of the failure; all times are in unix ms. */
 export type FailingSource = {
   id: number;
   title: string;
   since: number;
   reason: string | null;
-  failures: number; // jobs that used up their attempts since the last success
+  failures: number; // number of jobs that have used up their attempts since the last success
   nextSyncAt: number | null;
 };
 
 type FailingHost = { host: string; count: number; since: number };
 
-/** Failing sources, the longest failing first. */
+/** Returns the failing sources; the source that has failed longest comes first. */
 export const failingSources = store(({ db }) => {
   const select = db.prepare<[number], FailingSource>('failing sources', `
     SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
@@ -209,7 +216,7 @@ export const failingSources = store(({ db }) => {
 
   return {
     list: (limit: number): FailingSource[] => select.all(limit),
-    /** A host with at least `count` feeds, none of which is well. */
+    /** Returns a host with at least `count` feeds that are all failing. */
     wholeHost: (count: number): FailingHost | null => selectHost.get(count) ?? null,
   };
 });
@@ -228,7 +235,9 @@ export const feedCredentials = store(({ db }) => {
 
   return {
     find: (sourceId: number): string | null => select.get(sourceId)?.credentials ?? null,
-    /** Up to `limit` credentials that begin with `prefix`, such as the prefix of unsealed credentials. */
+    /**
+     * Returns up to `limit` stored credentials that begin with `prefix`, such as the prefix of unsealed credentials.
+     */
     beginningWith: (prefix: string, limit: number): StoredCredentials[] => selectBeginning.all(`${prefix}%`, limit),
     /** Stores the sealed credentials of a feed; null removes the credentials. */
     keep: (id: number, credentials: string | null): void => void update.run({ id, credentials }),
@@ -259,16 +268,19 @@ export function maySeeSource(hub: StoreHub, id: number, viewer: Person | null): 
   return source !== undefined && maySee(source, viewer);
 }
 
-/** Returns the source; throws 404 if the source does not exist or the viewer may not see it. */
+/** Returns the source; throws status 404 if the source does not exist or the viewer may not see it. */
 export function visibleSource(hub: StoreHub, id: number, viewer: Viewer | null): Source {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) throw notFound('source');
   return source;
 }
 
-/** Returns a source that the viewer may manage; throws 403 if the viewer may only see the source, else 404. */
+/**
+ * Returns a source that the viewer may manage; throws status 403 if the viewer may only see the source, 404 if the
+ * viewer may not see it.
+ */
 export function manageableSource(hub: StoreHub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
-  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only its owner can manage this source.');
+  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source can manage it.');
   return source;
 }
