@@ -10,10 +10,15 @@ import { manageableSource, manySources, sources } from '../sources/source-store.
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { offersPath, tellFollowers } from './tell-followers.ts';
 
-/** Maximum number of posts counted for the progress bar, so that counting never delays other jobs. */
+/**
+ * Maximum number of posts that are counted for the progress bar of a removal, so that counting never delays other jobs.
+ */
 const MOST_COUNTED = 100_000;
 
-/** Rows of each table that the deleting request itself removes; most sources have fewer rows. */
+/**
+ * Maximum number of rows of each table that the request to delete a source removes itself; most sources have fewer
+ * rows.
+ */
 const BATCH = 100;
 
 /**
@@ -33,13 +38,13 @@ export function deleteSource(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s.
- * Idempotent: a repeated job removes the rows that are left.
+ * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s. If
+ * the job is repeated, it removes the rows that are left.
  */
 export const removeSource: JobKind<{ sourceId: number }> = {
   name: 'remove-source',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 1_000, // a very large source outlasts one lease; each attempt removes the rows that are left
+  attempts: 1_000, // a very large source takes longer than one lease; each attempt removes the rows that are left
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -60,7 +65,7 @@ export const removeSource: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Sources of an account that are being removed, with their progress. */
+/** Returns the sources of an account that are being removed, with the progress of each removal. */
 export function removalsOf(hub: Hub, ownerId: number): Removal[] {
   return manySources(hub).beingRemoved(ownerId).map(({ id, title }) => (
     { title, progress: jobs(hub).progressOf(removeSource.name, removeSource.key({ sourceId: id })) }));
