@@ -62,9 +62,9 @@ const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10, 'The hub is busy with other long posts. Try again in a few seconds.')));
 
 /**
- * Runs `work`, which processes a text of this length. Long texts run one at a time, and accounts take turns; status 503
- * if too many texts wait. `accountOf` is called only for long texts, because the call costs more than the work on a
- * short text.
+ * Runs `work`, which processes a text of the given length. Long texts are processed one at a time, and accounts take
+ * turns; throws status 503 if too many long texts wait. `accountOf` is called only for long texts, because the call
+ * costs more than the work on a short text.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
@@ -166,7 +166,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   };
 }
 
-/** The search terms of a stored post. */
+/** Makes the search terms of a stored post. */
 export async function searchableText(
   { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
 ): Promise<SearchTerms> {

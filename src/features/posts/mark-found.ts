@@ -129,12 +129,13 @@ function comparable(text: string): string {
 const POST_MAX = 12_000;
 const PAGE_MAX = 120_000;
 
-/** Characters of a text that a search result shows: two lines in a wide window. */
+/** Number of characters of a text that a search result shows: two lines in a wide window. */
 const SHOWN = 220;
 
 /**
- * The text that a page of search results shows for each post, by post id: the first part with a match, of the summary
- * or else of the content. If neither summary nor content has a match, the text is the beginning of the summary.
+ * Returns the text that a page of search results shows for each post, by post id: the first part of the summary, or
+ * else of the content, with a match. If neither summary nor content has a match, the text is the beginning of the
+ * summary.
  */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;

@@ -18,8 +18,8 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 const POSTS_IN_FEED = 30;
 
 /**
- * Maximum bytes of posts' contents in a feed of the hub. Posts whose contents do not fit appear with their summary and
- * a link.
+ * Maximum bytes of posts' contents in a feed of the hub. Posts whose contents do not fit into a feed appear with their
+ * summary and a link.
  */
 const FEED_BYTES = 1024 * 1024;
 
@@ -68,7 +68,7 @@ function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
 
 /**
  * An output feed. `url`: the address of the feed. `homeUrl`: the address of the page with the feed's posts. Posts whose
- * contents do not fit come without content and files.
+ * contents do not fit into the feed come without content and files.
  */
 export type OutputFeed = {
   id: string;
@@ -177,9 +177,9 @@ function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'fi
 }
 
 /**
- * An id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of seed and name. The id of a post
- * does not contain the hub's address, so feed readers see no new posts after a change of BASE_URL. The random seed of
- * each hub and source keeps ids unique.
+ * Returns an id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of seed and name. The id of a
+ * post does not contain the hub's address, so feed readers see no new posts after a change of BASE_URL. The random seed
+ * of each hub and source keeps ids unique.
  */
 function urnOf(seed: string, name: string): string {
   const bytes = createHash('sha256').update(`${seed}\n${name}`).digest().subarray(0, 16);

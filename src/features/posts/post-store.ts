@@ -74,7 +74,7 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   contentBytes: number;
 };
 
-/** A paging position in a list, newest first: the page begins after this post. */
+/** A paging position in a list of posts, newest first: a page begins after the post at this position. */
 export type Position = { publishedAt: number; id: number };
 
 /** A post with its content and attachments. */
@@ -98,7 +98,10 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/** Table names for reading lists, which join these tables. Only the folder `posts` writes to these tables. */
+/**
+ * The names of the tables of posts, for reading lists, which join these tables. Only the folder `posts` writes to these
+ * tables.
+ */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
@@ -200,7 +203,7 @@ export const posts = store((hub) => {
      * Returns the id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts.
      */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
-    /** Whether the post exists, visible to the viewer or not. */
+    /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
     /**
@@ -237,7 +240,7 @@ export const posts = store((hub) => {
     },
 
     contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
-    /** The first characters of a post's content; the last tag may be incomplete. */
+    /** Returns the first characters of a post's content; the last tag may be incomplete. */
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 

@@ -11,7 +11,8 @@ import { findPosts } from './find-posts-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
 /**
- * Maximum bytes of contents and files in one API answer. An answer with very long posts has fewer posts than requested.
+ * Maximum bytes of contents and files in one API answer. If posts are very long, an API answer has fewer posts than
+ * requested.
  */
 const ANSWER_BYTES = 512 * 1024;
 

@@ -15,7 +15,7 @@ export type Indexable = {
   searchText: string;
 };
 
-/** Number of index pages that one merge step writes, in about 10 ms. */
+/** Number of search index pages that one merge step writes, in about 10 ms. */
 const MERGED_PAGES = 100;
 
 /**
@@ -28,8 +28,8 @@ const OTHERS = 2 ** 53;
 const PAGE = 4096; // bytes
 
 /**
- * The full-text index of posts. The row ids of the index grow with the posts' publishing times, so descending row ids
- * list the newest posts first.
+ * Stores the full-text index of posts. The row ids of the index grow with the posts' publishing times, so descending
+ * row ids list the newest posts first.
  */
 export const searchIndex = store(({ db }) => {
   const selectKey = db.prepare<[number], { id: number }>('search key', 'SELECT id FROM posts WHERE search_key = ?');

@@ -32,7 +32,7 @@ const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 const MAX_TERMS = 200_000;
 
 /**
- * Long texts are split only at these characters. Real text never has LONGEST_RUN characters in a row without such a
+ * The characters at which long texts may be split. Real text never has LONGEST_RUN characters in a row without such a
  * character.
  */
 const BETWEEN_WORDS = /[\s\p{P}]/u;
@@ -60,8 +60,8 @@ export function readingTerms(text: string): Reading<string> {
 
 /**
  * Makes the search terms of a text. Compatible forms of a letter become one form, and Greek loses its accents (SQLite
- * removes only Latin accents). An emoji becomes a word. Scripts without spaces are split into overlapping pairs
- * (bigrams) plus the last character, so that any part of a run can be found.
+ * removes only Latin accents). An emoji becomes a word of the search terms. Scripts without spaces are split into
+ * overlapping pairs (bigrams) plus the last character, so that any part of a run can be found.
  */
 export function searchTerms(text: string): string {
   refuseInTransaction('making search terms');
@@ -69,8 +69,8 @@ export function searchTerms(text: string): string {
 }
 
 /**
- * The typed words as an FTS5 expression for public posts or, with `ownerId`, for the private posts of this owner.
- * Returns undefined if the search has no words. FTS5 operators that a person types have no effect.
+ * Returns the typed words as an FTS5 expression for public posts or, with `ownerId`, for the private posts of this
+ * owner. Returns undefined if the search has no words. FTS5 operators that a person types have no effect.
  */
 export function searchWords(typed: string, ownerId?: number): string | undefined {
   const phrases = readPhrases(typed);
@@ -89,7 +89,7 @@ type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
 
 /**
  * Parses a typed search: every word must occur, "quoted words" must stand together, and -words must not occur. A word
- * with a star is a prefix; the last word is always a prefix.
+ * with a star is searched as a prefix; the last word of a search is always searched as a prefix.
  */
 export function readPhrases(typed: string): Phrase[] {
   const all = folded(typed.slice(0, 500).replace(/[“”„‟«»]/g, '"'));
@@ -150,7 +150,9 @@ export function folded(text: string): string {
 const OWNER_MARK = '\ue000';
 const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
 
-/** The search terms of a private post, each with its owner's id, so that nobody else's search matches the terms. */
+/**
+ * Returns the search terms of a private post, each with its owner's id, so that nobody else's search matches the terms.
+ */
 export function ownersTerms(terms: string, ownerId: number): string {
   return terms.replace(WORDS, `${OWNER_MARK}${ownerId.toString(36)}${OWNER_MARK}$&`);
 }

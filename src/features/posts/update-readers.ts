@@ -69,7 +69,7 @@ function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefi
   if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source changed during the update');
 }
 
-/** Makes the posts' search terms before the transaction, with pauses for other work. */
+/** Makes the posts' search terms before the transaction that updates the posts, with pauses for other work. */
 async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
   const step: Batch = [];
   let sincePause = 0;

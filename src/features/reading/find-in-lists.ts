@@ -17,7 +17,10 @@ type ReadingList = {
   since?: number | undefined;
 };
 
-/** Keyset paging: `limit` posts after the position `from` or, with `isBack`, before it, the nearest first. */
+/**
+ * Keyset paging selects `limit` posts after the position `from` or, with `isBack`, before this position; the nearest
+ * posts come first.
+ */
 export type Paging = { from: Position; isBack: boolean; limit: number };
 
 type MarkedUpTo = Pick<FollowedSource, 'sourceId' | 'readUpTo'>;
@@ -30,7 +33,7 @@ const FEW_SOURCES = 60;
 
 /**
  * Returns posts of followed sources. With many sources, a scan of the newest posts of all sources mostly finds enough
- * posts. If the scan finds too few posts, or the sources are few, each source is queried.
+ * posts. If the scan finds too few posts, or the viewer follows few sources, each source is queried.
  */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
@@ -131,8 +134,8 @@ export function searchList(
 }
 
 /**
- * A filter for the search expression of a list with few sources: the full-text index then skips all other sources,
- * however frequent the words are. Returns an empty filter for lists with many sources.
+ * Returns a filter for the search expression of a list with few sources: the full-text index then skips all other
+ * sources, however frequent the words are. Returns an empty filter for lists with many sources.
  */
 function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   const isMany = list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;

@@ -37,7 +37,10 @@ export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
   return follows(hub).countForeign(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
 }
 
-/** Unfollows a source; may be repeated. Throws status 404 for a hidden source that the viewer does not follow. */
+/**
+ * Unfollows a source; does nothing if the viewer can see but does not follow the source. Throws status 404 for a hidden
+ * source that the viewer does not follow.
+ */
 export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): void {
   requireKnown(hub, viewer, sourceId);
   follows(hub).unfollow(viewer.id, sourceId);

@@ -34,7 +34,7 @@ function viewAt(path: string, params: Record<string, string>, show: string | nul
 /** Query parameters that keep a list as it was when the reader opened it. */
 export type Opened = { since?: number; cursor?: string | null; newest?: number };
 
-/** The address of a list. */
+/** Returns the address of a list of posts. */
 export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
@@ -50,7 +50,7 @@ export function withoutSearch({ q, ...view }: View): View {
   return view;
 }
 
-/** A list's key in the navigation (`section`) and at its unread count (`data-count`). */
+/** Returns the key by which the navigation (`section`) and the unread count (`data-count`) name a list. */
 export function sectionOf({ kind, folder, sourceId }: View): string {
   if (folder !== undefined) return `folder:${folder}`;
   return sourceId === undefined ? kind : `source:${sourceId}`;
@@ -63,8 +63,8 @@ function pathOf({ kind, folder, sourceId }: View): string {
 }
 
 /**
- * The query parameters of a list. The parameter `show` is left out for the default: unread posts of a folder, all posts
- * of a source.
+ * Returns the query parameters of a list's address. The parameter `show` is left out for the default: unread posts of a
+ * folder, all posts of a source.
  */
 function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';

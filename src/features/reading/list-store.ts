@@ -6,7 +6,7 @@ import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** Unread counts stop at this number; pages then show "999+". */
+/** Number at which counting unread posts stops; pages then show "999+". */
 export const COUNT_MAX = 1_000;
 
 /**
@@ -19,9 +19,9 @@ export const LATER_MAX = 4_000;
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
 /**
- * A followed source with the numbers from which its unread count is computed. `later`: posts above the high-water mark.
- * `readAfter`: posts above the high-water mark that are marked as read. `unreadBefore`: posts below the high-water mark
- * that are marked as unread.
+ * A followed source with the numbers from which its unread count is computed. `later`: the number of posts above the
+ * high-water mark. `readAfter`: the number of posts above the high-water mark that are marked as read. `unreadBefore`:
+ * the number of posts below the high-water mark that are marked as unread.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
@@ -63,8 +63,8 @@ const EXCEPTIONS = `
    WHERE account_id = @viewerId AND marked_at >= @since`;
 
 /**
- * Queries of reading lists. In their SQL, `p` is a post, `s` its source, `f` the viewer's follow of the source, `m` the
- * viewer's exception for the post (read_marks), and `t` the viewer's star.
+ * Queries of reading lists. In the SQL of reading lists, `p` is a post, `s` its source, `f` the viewer's follow of the
+ * source, `m` the viewer's exception for the post (read_marks), and `t` the viewer's star.
  */
 export const lists = store(({ db }) => {
   const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(

@@ -86,8 +86,8 @@ function canMark({ view, items }: ShownList): boolean {
 }
 
 /**
- * The form that marks several posts as read. Buttons in the menus of a list's rows submit this form too
- * (`form="mark"`).
+ * The HTML of the form that marks several posts of a list as read. Buttons in the menus of a list's rows submit this
+ * form too (`form="mark"`).
  */
 function markMenu(list: ShownList): Html {
   const { view, items, times } = list;

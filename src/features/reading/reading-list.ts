@@ -37,7 +37,7 @@ const FOLLOWING = 5;
  */
 const SEARCH_STEPS = 40;
 
-/** `next`: the position after which the next page begins. */
+/** `next`: the position after which the next page of the list begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
 /**

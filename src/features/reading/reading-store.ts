@@ -11,7 +11,7 @@ const UNDONE_WITHIN = MINUTE;
 
 /**
  * Time for which needless exceptions are kept, because a list in an open page still shows posts that were read after
- * the page was opened. The hub assumes that no page stays open longer.
+ * the page was opened. The hub assumes that no page of a list stays open longer than this time.
  */
 const KEPT = DAY;
 
@@ -32,8 +32,8 @@ export type Star = { postId: number; starredAt: number };
 type PostState = { id: number; isRead: number; isStarred: number };
 
 /**
- * The changes made by marking posts as read. `moved`: high-water marks that were raised. `marked`: exceptions that were
- * written. `before` is the post's exception before the change: 0 for unread, null without an exception.
+ * The changes made by marking posts as read. `moved`: the high-water marks that were raised. `marked`: exceptions that
+ * were written. `before` is the post's exception before the change: 0 for unread, null without an exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
@@ -44,7 +44,7 @@ type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
 /** The posts of a source whose ids are above `after` and at most `upTo`, for one reader. */
 export type ArrivalRange = FollowKey & { after: number; upTo: number };
-/** The posts of an ArrivalRange that lists show below one position and above another (both exclusive). */
+/** The posts of an ArrivalRange that lists show below one position and above another position (both exclusive). */
 export type Selection = ArrivalRange & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
 type Limit = { limit: number };
 
@@ -139,7 +139,7 @@ export const readMarks = store(({ db, clock }) => {
     /** Returns the read states of those given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
-    /** The time of the account's last exception (unix ms); 0 if the account has no exception. */
+    /** Returns the time of the account's last read-state exception (unix ms); 0 if the account has no exception. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
