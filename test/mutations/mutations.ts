@@ -109,7 +109,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'KEPT_UNNAMED = DAY',
     to: 'KEPT_UNNAMED = HOUR',
     test: 'test/features/attachments/sweep-uploads.test.ts',
-    name: 'a file stays for 24 hours after it was found unnamed, also across a restart',
+    name: 'an uploaded file stays for 24 hours after no row was found to name it, also across a restart',
   },
   {
     promise: 'no file is removed while a backup is made',
@@ -1710,7 +1710,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     to: 'INTEGER PRIMARY KEY',
     test: 'test/features/backups/ids.test.ts',
-    name: 'the newest source, post and attachment are deleted, and the next ones have new ids',
+    name: 'after the newest source, post and attachment were deleted, later sources, posts and attachments get new ids',
   },
   {
     promise: 'ids of posts are not given again',
@@ -1718,7 +1718,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY AUTOINCREMENT',
     to: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY',
     test: 'test/features/backups/ids.test.ts',
-    name: 'the newest source, post and attachment are deleted, and the next ones have new ids',
+    name: 'after the newest source, post and attachment were deleted, later sources, posts and attachments get new ids',
   },
   {
     promise: 'ids that were given after the backup are not given again after its restore',
@@ -1742,7 +1742,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'carryIds(db, migration, given);',
     to: '',
     test: 'test/platform/db/migrate.test.ts',
-    name: 'a rebuilt table never gives an id again',
+    name: 'a table that a migration has rebuilt never gives an id a second time',
   },
   {
     promise: 'a deleted post does not come back under another id',
@@ -2012,7 +2012,7 @@ export const MUTATIONS: Mutation[] = [
     from: "if (account.role !== 'admin') {",
     to: 'if (account.id < 0) {',
     test: 'test/features/manage-sources/offers.test.ts',
-    name: 'sources offered to a member who did not ask use up none of her limits, however many are offered',
+    name: 'sources that are offered to a member who did not ask use up none of the member’s limits, however many sources are offered',
   },
   {
     promise: 'an offer ends by itself',
@@ -2780,7 +2780,7 @@ export const MUTATIONS: Mutation[] = [
     from: '[ "$hash" = "$integrity" ] ||',
     to: '[ -n "$hash" ] ||',
     test: 'test/scripts/set-up.slow.test.ts',
-    name: 'a Node with another hash is refused before it is unpacked, and nothing is left behind',
+    name: 'set-up refuses a Node package with another hash before unpacking it, and leaves no files behind',
   },
   {
     promise: 'no package runs a script when it is installed',
@@ -2900,7 +2900,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'/proc/self/limits', '/proc/self/mountinfo'",
     to: "'/proc/self/limits', '/proc/self/fd', '/proc/self/mountinfo'",
     test: 'test/app/processes/ways-out.test.ts',
-    name: 'no path that a process was granted, no descriptor and no link below them leads to other files',
+    name: 'no granted path, no open descriptor and no link below them leads a process to other files',
   },
   {
     promise: 'no process was granted the links in the project',
@@ -2908,7 +2908,7 @@ export const MUTATIONS: Mutation[] = [
     from: "folders: ['src', ",
     to: "folders: ['.', 'src', ",
     test: 'test/app/processes/ways-out.test.ts',
-    name: 'no path that a process was granted, no descriptor and no link below them leads to other files',
+    name: 'no granted path, no open descriptor and no link below them leads a process to other files',
   },
   {
     promise: 'a backup beside the data can be read',
@@ -3048,7 +3048,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (change !== null) void end(change);',
     to: '',
     test: 'test/features/hub/second-hub.slow.test.ts',
-    name: 'web stops with the reason when another program changes the schema',
+    name: 'web stops and logs the reason when another program changes the schema',
   },
   {
     promise: 'health tells of a database that was removed',
@@ -3232,7 +3232,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'return (ofOne.get(who) ?? 0) >= OF_ONE;',
     to: 'return (ofOne.get(who) ?? 0) >= OF_ALL;',
     test: 'test/platform/http/untaken-answers.test.ts',
-    name: 'waiting requests, also writes, begin one after another, each when the client has read the answer before',
+    name: 'waiting requests of a client, also writes, begin one after another, each when the client has read the previous answer',
   },
   {
     promise: 'answers that nobody reads have a budget in all',
@@ -3829,7 +3829,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'const place = newer ?? destinationKey(config, name);',
     to: 'const place = destinationKey(config, name) ?? newer ?? null;',
     test: 'test/features/backups/offsite-shown.test.ts',
-    name: 'a copy run to a destination that was set after the hub’s start is judged by its record until the next start',
+    name: 'an off-site run to a destination that was set after the hub’s start is judged by its record until the next start',
   },
   {
     promise: 'no restart is asked for on account of a setting that the environment gives',

@@ -84,8 +84,8 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
 /**
- * Pause before the next try to empty the write-ahead log of removed data. The log cannot be emptied while a process
- * reads the database.
+ * Pause before the next try to empty the write-ahead log of removed data. The write-ahead log cannot be emptied while a
+ * process reads the database.
  */
 const WAIT_FOR_READERS = 5 * SECOND;
 
@@ -110,7 +110,7 @@ export const removeAccount: JobKind<{ accountId: number }> = {
   stores: false,
   async run(hub, { accountId }, signal, job) {
     let rows = 0;
-    await repeatThrottled(hub, 'remove account, some steps', signal, (limit) => {
+    await repeatThrottled(hub, 'remove an account in some steps', signal, (limit) => {
       const removed = removeSome(hub, accountId, limit);
       if (removed > 0) jobs(hub).noteProgress(job.id, rows += removed, null);
       return removed;
@@ -128,7 +128,7 @@ export const removeAccount: JobKind<{ accountId: number }> = {
 
 async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
   let isFirst = true;
-  await repeatThrottled(hub, 'forget words, some steps', signal, (limit) => {
+  await repeatThrottled(hub, 'remove words from the search index in some steps', signal, (limit) => {
     const isMore = searchIndex(hub).forgetRemoved(isFirst);
     isFirst = false;
     return isMore ? limit : 0;
@@ -184,8 +184,8 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
 }
 
 /**
- * Whether the source or post of an audit record still exists. Its owner is then another account, because a deleted
- * account owns nothing.
+ * Whether the source or post of an audit record still exists. An existing source or post has another owner, because a
+ * deleted account owns nothing.
  */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);

@@ -63,8 +63,8 @@ function backups(days: number | null): string {
 }
 
 /**
- * Maximum number of sources shown on the page. The page `/sources` lists all sources and can delete several sources at
- * once.
+ * Maximum number of sources on the page for deleting one's account. The page `/sources` lists all sources and can
+ * delete several sources at once.
  */
 const SHOWN = 100;
 

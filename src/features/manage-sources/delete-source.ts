@@ -60,7 +60,7 @@ export const removeSource: JobKind<{ sourceId: number }> = {
       jobs(hub).noteProgress(job.id, Math.min(done, total ?? done), total);
       return limit;
     };
-    await throttled(hub)('remove source, some steps', some, () => signal.aborted);
+    await throttled(hub)('remove a source in some steps', some, () => signal.aborted);
     signal.throwIfAborted();
   },
 };
@@ -78,7 +78,7 @@ export type Removal = { title: string; progress: JobProgress | undefined };
  * the number of removed posts and whether the source is gone.
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
-  return hub.db.write('remove source, a step', () => {
+  return hub.db.write('remove a source, one step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);
     const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
       [`/sources/${sourceId}`, offersPath(sourceId)].every((path) =>

@@ -102,7 +102,7 @@ export const importFeeds: JobKind<{ importId: number }> = {
     const outcomes = imports(hub).outcomes(importId);
     const total = [...outcomes.values()].reduce((sum, lines) => sum + lines, 0);
     let done = total - (outcomes.get(null) ?? 0);
-    await throttled(hub)('import feeds, some steps', (limit) => {
+    await throttled(hub)('import feeds in some steps', (limit) => {
       const importing = asked();
       if (!importing) return 0; // the account may have been deleted since the last step
       const some = imports(hub).waiting(importId, limit);

@@ -40,17 +40,17 @@ export const imports = store(({ db, clock }) => {
     SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`);
   const selectLines = db.prepare<[number, number, number], ImportLine>('lines of import', `
     SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND line > ? ORDER BY line LIMIT ?`);
-  const settle = db.prepare<[ImportOutcome, string | null, number | null, number, number]>('settle line of import', `
+  const settle = db.prepare<[ImportOutcome, string | null, number | null, number, number]>('note outcome of a line', `
     UPDATE import_lines SET outcome = ?, reason = ?, source_id = ? WHERE import_id = ? AND line = ?`);
   const selectAdded = db.prepare<[number], { sourceId: number }>('sources of import', `
     SELECT source_id AS sourceId FROM import_lines WHERE import_id = ? AND outcome = 'added'`);
   const countOutcomes = db.prepare<[number], { outcome: ImportOutcome | null; n: number }>('outcomes of import',
     'SELECT outcome, COUNT(*) AS n FROM import_lines WHERE import_id = ? GROUP BY outcome');
   const finish = db.prepare<[number, number]>('finish import', 'UPDATE imports SET done_at = ? WHERE id = ?');
-  const removeOf = db.prepare<[number, number]>('remove imports of account', `
+  const removeOf = db.prepare<[number, number]>('remove the imports of an account', `
     DELETE FROM import_lines WHERE (import_id, line) IN (SELECT import_id, line FROM import_lines
      WHERE import_id IN (SELECT id FROM imports WHERE account_id = ?) LIMIT ?)`);
-  const removeEmpty = db.prepare<[number]>('remove empty imports of account', `
+  const removeEmpty = db.prepare<[number]>('remove the empty imports of an account', `
     DELETE FROM imports WHERE account_id = ?
        AND NOT EXISTS (SELECT 1 FROM import_lines WHERE import_id = imports.id)`);
 

@@ -46,15 +46,15 @@ export const offers = store(({ db, clock }) => {
   const select = db.prepare<[{ id: number; now: number }], Offer>('offer', `${SELECT} WHERE o.id = @id AND ${OPEN}`);
   const selectOfSource = db.prepare<[{ sourceId: number; now: number }], Offer>('offer of source',
     `${SELECT} WHERE o.source_id = @sourceId AND ${OPEN}`);
-  const selectOpen = db.prepare<[Asked], Offer>('open offers of account', `
+  const selectOpen = db.prepare<[Asked], Offer>('read the open offers of an account', `
     ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after AND ${OPEN}
      ORDER BY o.id LIMIT @limit`);
   const selectAll = db.prepare<[Omit<Asked, 'now'>], Offer>('offers of account', `
     ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after
      ORDER BY o.id LIMIT @limit`);
-  const selectGiven = db.prepare<[number], { seq: number }>('whether an id of offers was given',
+  const selectGiven = db.prepare<[number], { seq: number }>('whether an id was ever given to an offer',
     `SELECT seq FROM sqlite_sequence WHERE name = 'source_offers' AND seq >= ?`);
-  const selectAsked = db.prepare<[number], { id: number }>('who was offered a source',
+  const selectAsked = db.prepare<[number], { id: number }>('read the accounts that were offered a source',
     'SELECT receiver_id AS id FROM source_offers WHERE source_id = ?');
   const countSent = db.prepare<[{ id: number; now: number }], { n: number }>('count sent offers',
     `SELECT COUNT(*) AS n FROM source_offers WHERE sender_id = @id AND ${OPEN}`);

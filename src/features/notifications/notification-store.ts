@@ -18,8 +18,8 @@ const URGENT_KINDS: ReadonlySet<string> = new Set([
 const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
 /**
- * Maximum number of notifications about news that a sender may cause for a receiver within an hour. The last of these
- * notifications stands for all later news.
+ * Maximum number of notifications about news that a sender may cause for a receiver within an hour. The last
+ * notification of the hour stands for all later news of the sender.
  */
 export const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
@@ -53,13 +53,13 @@ export const notifications = store(({ db, clock }) => {
     SELECT id, posts, count FROM notifications WHERE path = @path AND account_id = @accountId AND read_at IS NULL
        AND kind = @kind AND (title = @title OR @posts IS NOT NULL) ORDER BY id DESC LIMIT 1`);
   const remove = db.prepare<[number]>('remove merged notification', 'DELETE FROM notifications WHERE id = ?');
-  const countRecent = db.prepare<[number, number, number], { n: number }>('recent notifications of sender', `
+  const countRecent = db.prepare<[number, number, number], { n: number }>('count recent notifications of a sender', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications
      WHERE sender_id = ? AND account_id = ? AND created_at > ? LIMIT ${NEWS_AN_HOUR})`);
   const removeOldest = db.prepare<[number, number]>('remove oldest notifications', `
     DELETE FROM notifications WHERE id IN (SELECT id FROM notifications
      WHERE account_id = ? AND urgent = ? ORDER BY id DESC LIMIT 100 OFFSET ${NOTIFICATIONS_KEPT})`);
-  const forgetSender = db.prepare<[number, number]>('forget sender of notifications', `
+  const forgetSender = db.prepare<[number, number]>('remove the sender from notifications', `
     UPDATE notifications SET sender_id = NULL
      WHERE id IN (SELECT id FROM notifications WHERE sender_id = ? LIMIT ?)`);
   const columns = 'id, kind, title, path, count, urgent, created_at AS createdAt, read_at AS readAt';
@@ -71,15 +71,15 @@ export const notifications = store(({ db, clock }) => {
   const readSome = db.prepare<[number, number, string]>('mark notifications read', `
     UPDATE notifications SET read_at = ?
      WHERE account_id = ? AND read_at IS NULL AND id IN (SELECT value FROM json_each(?))`);
-  const readUpTo = db.prepare<[number, number, number, number]>('mark older notifications read', `
+  const readUpTo = db.prepare<[number, number, number, number]>('mark older notifications as read', `
     UPDATE notifications SET read_at = ? WHERE id IN
       (SELECT id FROM notifications WHERE account_id = ? AND read_at IS NULL AND id <= ? ORDER BY id DESC LIMIT ?)`);
 
   const countUnread = db.prepare<[number, number], { n: number }>('count unread notifications', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`);
-  const removeOf = db.prepare<[number, number]>('remove notifications of account',
+  const removeOf = db.prepare<[number, number]>('remove notifications of an account',
     'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)');
-  const removeAbout = db.prepare<[string, number]>('remove notifications of a page',
+  const removeAbout = db.prepare<[string, number]>('remove notifications about a page',
     'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE path = ? LIMIT ?)');
   const removeBefore = db.prepare<[number, number]>('remove old notifications', `
     DELETE FROM notifications WHERE id IN

@@ -14,19 +14,19 @@ const LEAVING_AT_ONCE = 500;
 
 /** Stores changes to posts that their feed renames, drops or withdraws after publishing them. */
 export const feedPosts = store(({ db, clock }) => {
-  const selectKnown = db.prepare<[number, string, number, string], { known: number }>('known ids of a feed', `
+  const selectKnown = db.prepare<[number, string, number, string], { known: number }>('read the known ids of a feed', `
     SELECT EXISTS (SELECT 1 FROM posts WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
         OR EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
         AS known`);
-  const rename = db.prepare<[Renamed]>('give post another guid', `
+  const rename = db.prepare<[Renamed]>('give a post another guid', `
     UPDATE posts SET first_guid = COALESCE(first_guid, guid), guid = @guid
      WHERE id = (SELECT CASE COUNT(*) WHEN 1 THEN MIN(id) END FROM posts
                   WHERE source_id = @sourceId AND published_at = @publishedAt AND url = @url AND title = @title)`);
   const selectLikeness = db.prepare<[number, string], Likeness>('likeness of post',
     'SELECT url, title, published_at AS publishedAt FROM posts WHERE source_id = ? AND guid = ?');
-  const entomb = db.prepare<[number, string, number, string | null]>('leave tombstone with likeness', `
+  const entomb = db.prepare<[number, string, number, string | null]>('store a tombstone with link, title and date', `
     INSERT INTO post_tombstones (source_id, guid, deleted_at, likeness) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
-  const renameTombstone = db.prepare<[string, number, string]>('give tombstone another guid', `
+  const renameTombstone = db.prepare<[string, number, string]>('give a tombstone another guid', `
     INSERT INTO post_tombstones (source_id, guid, deleted_at, likeness)
     SELECT source_id, ?, deleted_at, likeness FROM post_tombstones WHERE source_id = ? AND likeness = ? LIMIT 1`);
   const setLeft = db.prepare<[number, number, string, number]>('note posts that left the feed', `

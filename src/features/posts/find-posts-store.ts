@@ -15,7 +15,7 @@ const postSearch = store(({ db }) => ({
      WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
        AND (s.visibility = 'public' OR s.owner_id = ?)
      ORDER BY posts_search.rowid DESC LIMIT ?`),
-  ofSource: db.prepare<[string, number, number], Post>('search posts of source', `
+  ofSource: db.prepare<[string, number, number], Post>('search the posts of a source', `
     SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
      CROSS ${joinSource('p.source_id')}
      WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)

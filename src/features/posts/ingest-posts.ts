@@ -113,7 +113,7 @@ export async function storeMost(
   let rest = items;
   for (let from = startOfStep(rest); from > 0; from = startOfStep(rest)) {
     const step = rest.slice(from);
-    await throttled(hub)('store posts, a step', (limit) => {
+    await throttled(hub)('store posts, one step', (limit) => {
       before(rest === items, rest.length);
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;

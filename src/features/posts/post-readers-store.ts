@@ -18,15 +18,15 @@ const SELECT_TO_MOVE = `
 export const postReaders = store((hub) => {
   const { db } = hub;
   const index = searchIndex(hub);
-  const selectAll = db.prepare<[number, number, number, number], PostToMove>('posts of source with readers',
+  const selectAll = db.prepare<[number, number, number, number], PostToMove>('posts of a source with their readers',
     `${SELECT_TO_MOVE} ${NEWEST_FIRST}`);
-  const selectOutdated = db.prepare<[number, number, number, number], PostToMove>('posts with outdated readers', `
+  const selectOutdated = db.prepare<[number, number, number, number], PostToMove>('find posts with outdated readers', `
     ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`);
-  const update = db.prepare<[number, string], StoredRow>('update readers of post', `
+  const update = db.prepare<[number, string], StoredRow>('update the readers of a post', `
     UPDATE posts SET (is_public, owner_id) =
            (SELECT s.visibility = 'public', s.owner_id ${fromSource('posts.source_id')})
      WHERE id = ? AND content_hash = ? AND EXISTS (SELECT 1 ${fromSource('posts.source_id')}) RETURNING ${STORED}`);
-  const selectOwned = db.prepare<[number], { id: number }>('any post of account',
+  const selectOwned = db.prepare<[number], { id: number }>('whether an account has any post',
     'SELECT id FROM posts WHERE owner_id = ? LIMIT 1');
 
   return {

@@ -34,7 +34,7 @@ const PAGE = 4096; // bytes
 export const searchIndex = store(({ db }) => {
   const selectKey = db.prepare<[number], { id: number }>('search key', 'SELECT id FROM posts WHERE search_key = ?');
   const setKey = db.prepare<[number, number]>('set search key', 'UPDATE posts SET search_key = ? WHERE id = ?');
-  const remove = db.prepare<[number]>('take post out of the index', 'DELETE FROM posts_search WHERE rowid = ?');
+  const remove = db.prepare<[number]>('remove post from the search index', 'DELETE FROM posts_search WHERE rowid = ?');
   const insert = db.prepare<[number, string, string, string]>('index post',
     'INSERT INTO posts_search (rowid, title, body, source) VALUES (?, ?, ?, ?)');
 
@@ -42,9 +42,9 @@ export const searchIndex = store(({ db }) => {
     `INSERT INTO posts_search (posts_search, rank) VALUES ('merge', ?)`);
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
 
-  const selectFrom = db.prepare<[number], { id: number }>('first index page from number',
+  const selectFrom = db.prepare<[number], { id: number }>('find the first search index page from a number',
     'SELECT id FROM posts_search_data WHERE id >= ? ORDER BY id LIMIT 1');
-  const selectBelow = db.prepare<[number], { id: number }>('last index page below number',
+  const selectBelow = db.prepare<[number], { id: number }>('find the last search index page below a number',
     'SELECT id FROM posts_search_data WHERE id < ? ORDER BY id DESC LIMIT 1');
 
   function freeKey(wanted: number, id: number): number {

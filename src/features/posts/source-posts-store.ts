@@ -8,18 +8,18 @@ const REMOVED_BYTES = 512 * 1024;
 
 /** Counts all posts of a source, reads their publishing times, and removes the posts with the source. */
 export const sourcePosts = store(({ db }) => {
-  const selectNewest = db.prepare<[string], { id: number; at: number | null }>('newest posts of sources', `
+  const selectNewest = db.prepare<[string], { id: number; at: number | null }>('read the newest posts of sources', `
     SELECT value AS id, (SELECT MAX(published_at) FROM posts WHERE source_id = value) AS at FROM json_each(?)`);
-  const selectTimes = db.prepare<[number, number], { at: number }>('times of newest posts',
+  const selectTimes = db.prepare<[number, number], { at: number }>('read the times of the newest posts',
     'SELECT published_at AS at FROM posts WHERE source_id = ? ORDER BY published_at DESC LIMIT ?');
-  const count = db.prepare<[number, number], { n: number }>('count posts of source',
+  const count = db.prepare<[number, number], { n: number }>('count the posts of a source',
     'SELECT COUNT(*) AS n FROM (SELECT 1 FROM posts WHERE source_id = ? LIMIT ?)');
-  const remove = db.prepare<[number, number, number]>('delete posts of source', `
+  const remove = db.prepare<[number, number, number]>('delete the posts of a source', `
     DELETE FROM posts WHERE id IN
       (SELECT id FROM (SELECT id, SUM(length) OVER (ORDER BY id) - length AS before
                          FROM (SELECT id, octet_length(content_html) AS length FROM posts WHERE source_id = ? LIMIT ?))
         WHERE before < ?)`);
-  const selectAny = db.prepare<[number], { id: number }>('any post of source',
+  const selectAny = db.prepare<[number], { id: number }>('whether a source has any post',
     'SELECT id FROM posts WHERE source_id = ? LIMIT 1');
 
   return {

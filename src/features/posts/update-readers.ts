@@ -17,9 +17,9 @@ type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
- * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule about readers holds at
- * once. Lists and search use a copy of the rule in each post: until a job has updated the copies, lists and search miss
- * some posts.
+ * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule about the source's readers
+ * holds at once. Lists and search use a copy of the rule in each post: until a job has updated the copies, lists and
+ * search miss some posts.
  */
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,
@@ -53,7 +53,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       const asOf = sources(hub).find(sourceId);
       const step = await prepareStep(hub, postReaders(hub).outdated(sourceId, after, STEP));
       if (step.length === 0 && after === FROM_THE_TOP) return () => requireUnchanged(hub, sourceId, asOf?.updatedAt);
-      await throttled(hub)('update readers, a step', (limit) => {
+      await throttled(hub)('update the readers of posts, one step', (limit) => {
         storeStep(hub, step);
         jobs(hub).noteProgress(job.id, done += step.length, null);
         return Math.min(step.length, limit - 1); // `throttled` counts the rows, and pauses for other writers

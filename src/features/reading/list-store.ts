@@ -68,10 +68,10 @@ const EXCEPTIONS = `
  */
 export const lists = store(({ db }) => {
   const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
-    'count later posts of source', `
+    'count the later posts of a source', `
     SELECT COUNT(*) AS n
       FROM (SELECT 1 FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @postId LIMIT @limit)`);
-  const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count posts that arrived', `
+  const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count the posts that arrived later', `
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       CROSS ${joinSource('p.source_id')}
@@ -84,7 +84,7 @@ export const lists = store(({ db }) => {
     newer: { ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', 'ASC') },
     members: prepareMembers(db),
 
-    sources: db.prepare<[ListParams], FollowedSource>('sources of a reading list', `
+    sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
       SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
              (SELECT MAX(id) FROM ${POSTS} WHERE source_id = f.source_id) AS lastId
       ${READING_LIST}`),
@@ -92,7 +92,7 @@ export const lists = store(({ db }) => {
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
       UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
        WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
-    starredSources: db.prepare<[number], { id: number }>('sources of starred posts',
+    starredSources: db.prepare<[number], { id: number }>('read the sources of starred posts',
       'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
     counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
       SELECT ${FOLLOW}, s.title, s.state,
@@ -119,7 +119,7 @@ export const lists = store(({ db }) => {
 /** Queries that scan the next posts of all sources, in list order, for posts of the viewer's list. */
 function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    scanAll: db.prepare<[ScanParams], Position>('posts of a reading list', `
+    scanAll: db.prepare<[ScanParams], Position>('read the posts of a reading list', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
                WHERE (published_at, id) ${onwards} (@publishedAt, @id)
@@ -137,7 +137,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
     /** Returns the position of the last post that a scan examined. */
-    scanEnd: db.prepare<[Position & { last: number }], Position>('end of scan of posts', `
+    scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
        WHERE (published_at, id) ${onwards} (@publishedAt, @id)
        ORDER BY published_at ${order}, id ${order} LIMIT 1 OFFSET @last`),
@@ -147,12 +147,12 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
 /** Queries that read the posts of one source, the posts with exceptions, or the starred posts. */
 function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    ofSource: db.prepare<[SourceParams], Position>('posts of one source', `
+    ofSource: db.prepare<[SourceParams], Position>('read the posts of one source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p WHERE p.source_id = @sourceId
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    unreadOfSource: db.prepare<[SourceParams], Position>('unread posts of source', `
+    unreadOfSource: db.prepare<[SourceParams], Position>('read the unread posts of a source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')}
@@ -163,7 +163,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
      * Reads the unread posts of a source with few posts above the high-water mark, and the posts below the mark that
      * have exceptions.
      */
-    unreadOfFew: db.prepare<[SourceParams], Position>('unread posts of source with few later posts', `
+    unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few later posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
           LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -174,7 +174,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
        WHERE (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    exceptions: db.prepare<[PageParams & Bound], Position>('posts marked as unread or read since', `
+    exceptions: db.prepare<[PageParams & Bound], Position>('read the posts marked as unread, or as read since a time', `
       SELECT p.id, p.published_at AS publishedAt FROM (${EXCEPTIONS}) m
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
         CROSS ${joinSource('m.source_id')}
@@ -210,14 +210,14 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
          AND (@sourceId = 0 OR @sourceId = p.source_id)
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')}) LIMIT @limit`),
     /** Returns the position of the last match that a search examined. */
-    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('end of search step', `
+    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
                  AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
     /** Reads the matches of a search among the posts whose ids are given as JSON. */
     foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
-      'matches among few posts', `
+      'find the matches of a search among few posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
        WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
@@ -230,7 +230,7 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
 /** Queries for the ids of all posts of a list, unordered, at most `@limit`. */
 function prepareMembers(db: Db) {
   return {
-    all: db.prepare<[MemberParams], { id: number }>('all posts of followed sources', `
+    all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `
       SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `

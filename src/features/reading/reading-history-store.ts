@@ -27,7 +27,7 @@ const READERS = `
 
 /** Stores which posts each person has opened, and when the person first opened each post. */
 export const readingHistory = store(({ db, clock }) => {
-  const select = db.prepare<[number, number], { at: number }>('whether post was opened',
+  const select = db.prepare<[number, number], { at: number }>('whether a post was opened before',
     'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
   const insert = db.prepare<[number, number, number]>('note opened post',
     'INSERT INTO reading_history (account_id, post_id, read_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
@@ -38,11 +38,11 @@ export const readingHistory = store(({ db, clock }) => {
       FROM reading_history h JOIN ${POSTS} p ON p.id = h.post_id ${joinSource('p.source_id')}
      WHERE h.account_id = @viewerId AND (h.read_at, h.post_id) < (@readAt, @postId) AND ${MAY_SEE}
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT @limit`);
-  const removeOf = db.prepare<[number, number]>('remove reading history of account', `
+  const removeOf = db.prepare<[number, number]>('remove the reading history of an account', `
     DELETE FROM reading_history WHERE (account_id, post_id) IN
       (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`);
 
-  const selectReader = db.prepare<[number, number], { id: number }>('account with old reading history', `
+  const selectReader = db.prepare<[number, number], { id: number }>('find an account with old reading history', `
     ${READERS} SELECT id FROM readers
      WHERE EXISTS (SELECT 1 FROM reading_history WHERE account_id = readers.id AND read_at < ?) LIMIT 1`);
   const removeOld = db.prepare<[Record<'id' | 'before' | 'limit', number>]>('remove old reading history', `

@@ -60,7 +60,7 @@ export const readMarks = store(({ db, clock }) => {
   const select = db.prepare<[number, number, number], Mark>('mark of post', `
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
-  const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read state of posts', `
+  const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read the read states of posts', `
     SELECT p.id, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
            t.post_id IS NOT NULL AS isStarred
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
@@ -68,47 +68,47 @@ export const readMarks = store(({ db, clock }) => {
       LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
       LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
      WHERE ${MAY_SEE}`);
-  const selectLast = db.prepare<[number], { at: number | null }>('last mark of account',
+  const selectLast = db.prepare<[number], { at: number | null }>('read the last mark of an account',
     'SELECT MAX(marked_at) AS at FROM read_marks WHERE account_id = ?');
   const upsert = db.prepare<[NewMark]>('mark post', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p WHERE p.id = @postId
     ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
-  const remove = db.prepare<[number, number, number]>('remove mark of post',
+  const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
   // Few posts are newer than the selected posts, so search newer posts by published_at. Many posts are older, so search
   // older posts by arrival.
-  const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that stays unread', `
+  const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that is unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
        AND (p.published_at, p.id) >= (@belowAt, @belowId) AND ${IS_UNREAD}`);
-  const selectUnselectedOlder = db.prepare<[Selection], { id: number }>('first older post that stays unread', `
+  const selectUnselectedOlder = db.prepare<[Selection], { id: number }>('first older post that is unread', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) <= (@aboveAt, @aboveId) AND ${IS_UNREAD}
      ORDER BY p.id LIMIT 1`);
   const selectFirstUnread = db.prepare<[ArrivalRange], { id: number }>('first unread post', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo AND ${IS_UNREAD}
      ORDER BY p.id LIMIT 1`);
-  const selectSelected = db.prepare<[Selection & Limit], { id: number }>('unread posts to mark', `
+  const selectSelected = db.prepare<[Selection & Limit], { id: number }>('find the unread posts to mark as read', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
        AND ${IS_UNREAD} ORDER BY p.id LIMIT @limit`);
-  const selectMarkedUnread = db.prepare<[Selection & Limit], { id: number }>('posts marked as unread', `
+  const selectMarkedUnread = db.prepare<[Selection & Limit], { id: number }>('find the posts marked as unread', `
     SELECT m.post_id AS id FROM read_marks m JOIN ${POSTS} p ON p.id = m.post_id
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
      LIMIT @limit`);
-  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count unread posts in range', `
+  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count the unread posts of a range', `
     SELECT (SELECT COUNT(*) FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo)
          - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
-  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count posts in range', `
+  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count the posts of a range', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo LIMIT @limit)`);
-  const countMarks = db.prepare<[number, number], { n: number }>('count marks of account',
+  const countMarks = db.prepare<[number, number], { n: number }>('count the read marks of an account',
     'SELECT COUNT(*) AS n FROM (SELECT 1 FROM read_marks WHERE account_id = ? LIMIT ?)');
-  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark posts in range', `
+  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark the posts of a range as read', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo ON CONFLICT DO NOTHING`);
@@ -129,7 +129,7 @@ export const readMarks = store(({ db, clock }) => {
   const selectOf = db.prepare<[number, number, number, number], Mark>('marks of account', `
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND (source_id, post_id) > (?, ?) ORDER BY source_id, post_id LIMIT ?`);
-  const removeOf = db.prepare<[number, number]>('remove marks of account', `
+  const removeOf = db.prepare<[number, number]>('remove the read marks of an account', `
     DELETE FROM read_marks WHERE (account_id, source_id, post_id) IN
       (SELECT account_id, source_id, post_id FROM read_marks WHERE account_id = ? LIMIT ?)`);
 
@@ -195,7 +195,7 @@ export const stars = store(({ db, clock }) => {
   const selectOf = db.prepare<[number, number, number], Star>('stars of account', `
     SELECT post_id AS postId, starred_at AS starredAt FROM stars
      WHERE account_id = ? AND post_id > ? ORDER BY post_id LIMIT ?`);
-  const removeOf = db.prepare<[number, number]>('remove stars of account', `
+  const removeOf = db.prepare<[number, number]>('remove the stars of an account', `
     DELETE FROM stars WHERE (account_id, post_id) IN
       (SELECT account_id, post_id FROM stars WHERE account_id = ? LIMIT ?)`);
 
@@ -225,12 +225,12 @@ export const readUndo = store(({ db, clock }) => {
   const removeEarlier = db.prepare<[{ accountId: number; kept: number }]>('remove earlier undo records', `
     DELETE FROM read_undo WHERE account_id = @accountId AND id NOT IN
       (SELECT id FROM read_undo WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
-  const selectLive = db.prepare<[number, number, number], { id: number }>('whether anything can be undone',
+  const selectLive = db.prepare<[number, number, number], { id: number }>('whether an account can undo a marking',
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
   // A `made_at` in the future was written while the clock was ahead.
   const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
     DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
-  const removeOf = db.prepare<[number, number]>('remove undo records of account',
+  const removeOf = db.prepare<[number, number]>('remove the undo records of an account',
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {

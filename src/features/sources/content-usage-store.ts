@@ -12,22 +12,22 @@ export type ContentUsage = { accountId: number; bytes: number; fullSince: number
  */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
-  const select = db.prepare<[number], ContentUsage>('content usage of account',
+  const select = db.prepare<[number], ContentUsage>('read the content usage of an account',
     `SELECT ${columns} FROM content_usage WHERE account_id = ?`);
-  const selectOwner = db.prepare<[number], ContentUsage>('content usage of owner',
+  const selectOwner = db.prepare<[number], ContentUsage>('read the content usage of the owner of a source',
     `SELECT ${columns} FROM content_usage WHERE account_id = (SELECT owner_id FROM sources WHERE id = ?)`);
-  const selectAmong = db.prepare<[string], ContentUsage>('content usage of accounts',
+  const selectAmong = db.prepare<[string], ContentUsage>('read the content usage of all accounts',
     `SELECT ${columns} FROM content_usage WHERE account_id IN (SELECT value FROM json_each(?))`);
-  const selectLarge = db.prepare<[number], ContentUsage>('accounts with much content',
+  const selectLarge = db.prepare<[number], ContentUsage>('find the accounts with much content',
     `SELECT ${columns} FROM content_usage WHERE bytes >= ? OR full_since IS NOT NULL`);
   const selectFull = db.prepare<[], { n: number; since: number | null }>('accounts without room', `
     SELECT COUNT(*) AS n, MIN(full_since) AS since FROM content_usage
      WHERE full_since IS NOT NULL`);
-  const selectSource = db.prepare<[number], { bytes: number }>('content usage of source',
+  const selectSource = db.prepare<[number], { bytes: number }>('read the content usage of a source',
     'SELECT bytes FROM source_usage WHERE source_id = ?');
-  const setFull = db.prepare<[number | null, number]>('note whether account has room',
+  const setFull = db.prepare<[number | null, number]>('note whether an account has room for contents',
     'UPDATE content_usage SET full_since = ? WHERE account_id = ?');
-  const hurry = db.prepare<[{ accountId: number; reason: string; now: number }]>('make stopped feeds due', `
+  const hurry = db.prepare<[{ accountId: number; reason: string; now: number }]>('make stopped feeds of account due', `
     UPDATE sources SET next_sync_at = @now
      WHERE owner_id = @accountId AND kind = 'feed' AND state = 'failing' AND state_reason = @reason
        AND removed_at IS NULL`);

@@ -7,7 +7,7 @@ import { fromSource } from './source-store.ts';
 export const DAYS = TABLES.source_days.most;
 export const RUNS = TABLES.source_runs.most;
 
-/** A run: the result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns. */
+/** A run: the result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns of a run. */
 export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
@@ -19,21 +19,21 @@ type DayOf = RunDay & { id: number };
 
 /** Stores the results of the last runs of each source, and the totals of its last days. */
 export const sourceRuns = store(({ db, clock }) => {
-  const noteDay = db.prepare<[DayOf], { runs: number }>('note day of source', `
+  const noteDay = db.prepare<[DayOf], { runs: number }>('note the totals of a day of a source', `
     INSERT INTO source_days (source_id, day, runs, failed, added)
     SELECT s.id, @day, @runs, @failed, @added ${fromSource('@id')}
         ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, failed = failed + excluded.failed,
            added = added + excluded.added RETURNING runs`);
-  const dropDays = db.prepare<[{ id: number; until: number }]>('drop days of source', `
+  const dropDays = db.prepare<[{ id: number; until: number }]>('remove the old days of a source', `
     DELETE FROM source_days WHERE source_id = @id AND day IN
       (SELECT day FROM source_days WHERE source_id = @id AND day <= @until ORDER BY day LIMIT 2)`);
-  const insert = db.prepare<[SourceRun & { id: number }], { run: number }>('note run of source', `
+  const insert = db.prepare<[SourceRun & { id: number }], { run: number }>('note a run of a source', `
     INSERT INTO source_runs (source_id, run, ended_at, times, failed, added, changed, took_ms, bytes, event, note)
     SELECT @id, COALESCE(MAX(run), 0) + 1, @endedAt, @times, @failed, @added, @changed, @tookMs, @bytes, @event, @note
       FROM source_runs WHERE source_id = @id RETURNING run`);
-  const dropRuns = db.prepare<[number, number]>('drop runs of source',
+  const dropRuns = db.prepare<[number, number]>('remove the old runs of a source',
     'DELETE FROM source_runs WHERE source_id = ? AND run <= ?');
-  const addFailures = db.prepare<[number, number, number, string, number]>('note failures of source', `
+  const addFailures = db.prepare<[number, number, number, string, number]>('note the failures of a source', `
     UPDATE source_runs SET times = times + ?, ended_at = ?
      WHERE source_id = ? AND failed = 1 AND note = ? AND ended_at > ?`);
   const selectRuns = db.prepare<[number], SourceRun>('runs of source', `

@@ -84,15 +84,15 @@ export const sources = store(({ db, clock }) => {
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
   const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
     `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
-  const selectAnyOwned = db.prepare<[number], { id: number }>('any source of account',
+  const selectAnyOwned = db.prepare<[number], { id: number }>('whether an account has any source',
     'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
-  const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count sources of accounts', `
+  const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count the sources of accounts', `
     SELECT owner_id AS ownerId, COUNT(*) AS n FROM sources
      WHERE owner_id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL GROUP BY owner_id`);
-  const selectDuplicate = db.prepare<[string, number], { id: number }>('same feed of one owner', `
+  const selectDuplicate = db.prepare<[string, number], { id: number }>('find the source of a feed by its owner', `
     SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
        AND s.removed_at IS NULL`);
-  const selectPublicFeed = db.prepare<[string], Source>('public source of feed',
+  const selectPublicFeed = db.prepare<[string], Source>('find the public source of a feed',
     `${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
@@ -104,7 +104,7 @@ export const sources = store(({ db, clock }) => {
     'UPDATE sources SET title = ?, title_is_own = 1, updated_at = ? WHERE id = ?');
   const updateVisibility = db.prepare<[Visibility, number, number]>('set source visibility',
     'UPDATE sources SET visibility = ?, updated_at = ? WHERE id = ?');
-  const updateOwner = db.prepare<[number, number, number]>('set owner of source',
+  const updateOwner = db.prepare<[number, number, number]>('set the owner of a source',
     'UPDATE sources SET owner_id = ?, updated_at = ? WHERE id = ?');
   const pause = db.prepare<[{ reason: string | null; now: number; id: number }]>('pause source', `
     UPDATE sources SET state = 'paused', state_since = @now, state_reason = @reason, next_sync_at = NULL,
@@ -114,7 +114,7 @@ export const sources = store(({ db, clock }) => {
            next_sync_at = CASE kind WHEN 'feed' THEN @now END WHERE id = @id AND state = 'paused'`);
   const hide = db.prepare<[number, number]>('hide source',
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
-  const selectGiven = db.prepare<[number], { seq: number }>('whether an id of sources was given',
+  const selectGiven = db.prepare<[number], { seq: number }>('whether an id was ever given to a source',
     `SELECT seq FROM sqlite_sequence WHERE name = 'sources' AND seq >= ?`);
   const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL');
 
@@ -164,15 +164,15 @@ export const sources = store(({ db, clock }) => {
 
 /** Reads several sources at once. The caller checks whether the viewer may see the sources. */
 export const manySources = store(({ db }) => {
-  const selectAmong = db.prepare<[string], Source>('sources by their ids',
+  const selectAmong = db.prepare<[string], Source>('read sources by their ids',
     `${SELECT_SOURCES} AND s.id IN (SELECT value FROM json_each(?))`);
-  const selectNative = db.prepare<[number], Source>('sources of own posts', `${SELECT_SOURCES}
+  const selectNative = db.prepare<[number], Source>('read the native sources of an account', `${SELECT_SOURCES}
      AND s.owner_id = ? AND s.kind = 'native' ORDER BY s.title COLLATE NOCASE, s.id LIMIT 100`);
-  const countUntried = db.prepare<[string], { n: number }>('count sources without a first try', `
+  const countUntried = db.prepare<[string], { n: number }>('count the sources that wait for their first fetch', `
     SELECT COUNT(*) AS n FROM sources WHERE id IN (SELECT value FROM json_each(?))
        AND last_sync_at IS NULL AND state <> 'paused' AND removed_at IS NULL`);
 
-  const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of account being removed',
+  const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of an account to be removed',
     'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20');
 
   return {
@@ -180,7 +180,9 @@ export const manySources = store(({ db }) => {
     beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
     /** Returns the existing sources with these ids, in any order. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
-    /** Returns the native sources of an account, ordered by title. The account can write posts for these sources. */
+    /**
+     * Returns the native sources of an account, ordered by title. An account can write posts for its native sources.
+     */
     nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
     /** Returns how many of the given sources still wait for their first fetch. */
     countUntried: (ids: number[]): number => countUntried.get(JSON.stringify(ids))?.n ?? 0,
@@ -205,7 +207,7 @@ export const failingSources = store(({ db }) => {
     SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
       FROM sources INDEXED BY sources_failing
      WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`);
-  const selectHost = db.prepare<[number], FailingHost>('host whose feeds all fail', `
+  const selectHost = db.prepare<[number], FailingHost>('find a host whose feeds all fail', `
     SELECT f.host, COUNT(*) AS count, MIN(s.state_since) AS since
       FROM sources s INDEXED BY sources_failing JOIN feeds f ON f.source_id = s.id
      WHERE s.state = 'failing' AND s.state_since > 0 AND s.removed_at IS NULL
@@ -227,9 +229,9 @@ type StoredCredentials = { sourceId: number; credentials: string };
 export const feedCredentials = store(({ db }) => {
   const select = db.prepare<[number], { credentials: string | null }>('credentials of feed',
     'SELECT credentials FROM feeds WHERE source_id = ?');
-  const selectBeginning = db.prepare<[string, number], StoredCredentials>('unsealed credentials of feeds',
+  const selectBeginning = db.prepare<[string, number], StoredCredentials>('read the unsealed credentials of feeds',
     'SELECT source_id AS sourceId, credentials FROM feeds WHERE credentials LIKE ? LIMIT ?');
-  const update = db.prepare<[{ id: number; credentials: string | null }]>('keep credentials of feed', `
+  const update = db.prepare<[{ id: number; credentials: string | null }]>('store the credentials of a feed', `
     UPDATE feeds SET credentials = @credentials, had_password = iif(@credentials IS NULL, had_password, 1)
      WHERE source_id = @id`);
 

@@ -71,7 +71,7 @@ export const syncState = store(({ db, clock }) => {
     UPDATE sources SET state_since = iif(state = 'failing', state_since, @now), state = 'failing',
            state_reason = @reason, last_sync_at = @now, failures = failures + @failures
      WHERE id = @sourceId AND state <> 'paused'`);
-  const setTimedOut = db.prepare<[number, number, number]>('note whether time ran out',
+  const setTimedOut = db.prepare<[number, number, number]>('note whether a synchronisation timed out',
     'UPDATE feeds SET timed_out = ? WHERE source_id = ? AND timed_out <> ?');
   const plan = db.prepare<[number, number]>('plan next sync',
     `UPDATE sources SET next_sync_at = ? WHERE id = ? AND state <> 'paused'`);
@@ -79,16 +79,16 @@ export const syncState = store(({ db, clock }) => {
     'UPDATE feeds SET etag = ?, last_modified = ?, body_hash = ? WHERE source_id = ?');
   const setFacts = db.prepare<[string | null, string | null, number | null, number]>('keep feed facts',
     'UPDATE feeds SET site_url = ?, description = ?, ttl = ? WHERE source_id = ?');
-  const setTitle = db.prepare<[string, number, string]>('take over feed title',
+  const setTitle = db.prepare<[string, number, string]>('take over the title of a feed',
     'UPDATE sources SET title = ? WHERE id = ? AND title_is_own = 0 AND title <> ?');
-  const selectSame = db.prepare<[number, string], { id: number }>('same feed of the owner', `
+  const selectSame = db.prepare<[number, string], { id: number }>('find another source of the owner with this feed', `
     SELECT other.id FROM sources s JOIN sources other ON other.owner_id = s.owner_id AND other.id <> s.id
       JOIN feeds f ON f.source_id = other.id
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
   // INDEXED BY is needed because after ANALYZE SQLite would sort the whole table: nearly every row is in the index.
-  const mostBehind = db.prepare<[], { at: number }>('source that is most behind', `
+  const mostBehind = db.prepare<[], { at: number }>('find the source without a success for longest', `
     SELECT COALESCE(last_success_at, created_at) AS at FROM sources INDEXED BY sources_behind
      WHERE kind = 'feed' AND state <> 'paused' ORDER BY COALESCE(last_success_at, created_at) LIMIT 1`);
 

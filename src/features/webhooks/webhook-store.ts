@@ -70,9 +70,9 @@ export const webhooks = store(({ db, clock }) => {
     UPDATE webhooks SET previous_secret = NULL, previous_until_at = NULL WHERE source_id IN
       (SELECT source_id FROM webhooks WHERE previous_until_at <= ? LIMIT ?)`);
 
-  const selectArrival = db.prepare<[number], { at: number }>('rate limit of webhook',
+  const selectArrival = db.prepare<[number], { at: number }>('read the rate limit of a webhook',
     `SELECT arrives_at AS at FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
-  const noteEvents = db.prepare<[{ sourceId: number; at: number; arrivesAt: number }]>('note events of webhook', `
+  const noteEvents = db.prepare<[{ sourceId: number; at: number; arrivesAt: number }]>('note the events of a webhook', `
     UPDATE webhooks
        SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL, arrives_at = @arrivesAt
      WHERE source_id = @sourceId`);
@@ -138,7 +138,7 @@ export type AcceptedEvent = {
 
 /** Stores the ids of accepted events, so that a duplicate event changes nothing. */
 export const webhookEvents = store(({ db, clock }) => {
-  const selectLater = db.prepare<[number, string, number], { at: number }>('later event of a post', `
+  const selectLater = db.prepare<[number, string, number], { at: number }>('whether a post has a later event', `
     SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
   const selectKnown = db.prepare<[number, string, string], { id: string }>('known event',
     'SELECT event_id AS id FROM webhook_events WHERE source_id = ? AND event_id IN (?, ?) LIMIT 1');
@@ -148,7 +148,7 @@ export const webhookEvents = store(({ db, clock }) => {
   const removeBefore = db.prepare<[number, number]>('forget old events', `
     DELETE FROM webhook_events WHERE (source_id, event_id) IN
       (SELECT source_id, event_id FROM webhook_events WHERE received_at < ? LIMIT ?)`);
-  const removeOfSource = db.prepare<[number, number]>('forget events of source', `
+  const removeOfSource = db.prepare<[number, number]>('remove the events of a source', `
     DELETE FROM webhook_events WHERE (source_id, event_id) IN
       (SELECT source_id, event_id FROM webhook_events WHERE source_id = ? LIMIT ?)`);
 

@@ -48,7 +48,7 @@ export const drafts = store(({ db, clock }) => {
         ORDER BY saved_at DESC, id DESC LIMIT @kept)`);
   const remove = db.prepare<[number, string]>('remove draft',
     'DELETE FROM drafts WHERE account_id = ? AND form = ? AND pending_hash IS NULL');
-  const removeOf = db.prepare<[number, number]>('remove drafts of account',
+  const removeOf = db.prepare<[number, number]>('remove the drafts of an account',
     'DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? LIMIT ?)');
   const removeOld = db.prepare<[{ pending: number; kept: number; limit: number }]>('remove old drafts', `
     DELETE FROM drafts WHERE id IN (SELECT id FROM drafts
