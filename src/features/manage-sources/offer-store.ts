@@ -95,7 +95,7 @@ export const offers = store(({ db, clock }) => {
       removeSame.run(offer);
       const row = insert.get({ ...offer, now: clock(), expiresAt: clock() + OFFER_LIFETIME });
       const added = row && select.get({ id: row.id, now: clock() });
-      if (!added) throw new Error('offer was not made');
+      if (!added) throw new Error('the offer of the source was not stored');
       return added;
     },
 

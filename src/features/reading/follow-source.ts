@@ -21,7 +21,7 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
     if (!follows(hub).isFollowed(viewer.id, sourceId)) {
       if (isFull(hub, viewer, sourceId)) {
         throw metLimit(hub, 'follows-max', 0,
-          `You can follow at most ${hub.config.sourcesMax} sources of others. Unfollow some sources first.`);
+          `You can follow at most ${hub.config.sourcesMax} sources of other accounts. Unfollow some first.`);
       }
       follows(hub).follow(viewer.id, sourceId, posts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
     }

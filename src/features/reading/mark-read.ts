@@ -159,7 +159,7 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
  * stay as they are. Throws status 410 if the minute is over, or if the call was undone before.
  */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
-  if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this.');
+  if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this marking.');
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 

@@ -89,8 +89,8 @@ function stop(hub: Hub, { accountId }: ContentUsage): void {
   notifications(hub).add({
     accountId,
     kind: 'content-quota',
-    title: `Your sources have reached the limit of ${byteSize(hub.config.contentQuotaBytes)}: they store nothing ` +
-      'more until you delete posts or sources',
+    title: `The contents of your sources have reached the limit of ${byteSize(hub.config.contentQuotaBytes)}. ` +
+      'Your sources store no new posts until you delete posts or sources',
     path: '/sources?show=mine',
   });
 }
