@@ -171,8 +171,8 @@ const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => n
 };
 
 /**
- * Replaces the account's names in audit records. Also hides titles of deleted sources and posts there, because titles
- * may contain names.
+ * Replaces the account's names in audit records. Also hides titles of deleted sources and posts in audit records,
+ * because titles may contain names.
  */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {

@@ -129,7 +129,7 @@ function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Ht
 <form method="post" action="/sources" class="stack">
   <input type="hidden" name="url" value="${url}">
   ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
-  ${known ? html`<p>This hub already has this feed as a public source. You will follow the hub’s source.</p>`
+  ${known ? html`<p>This hub already has this feed as a public source. You will follow this public source.</p>`
     : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see the posts of this feed.'
       : 'Everyone will be able to read the posts of this feed.'}${values['folder'] && html` The folder will be
       <b dir="auto">${values['folder']}</b>.`}</p>`}

@@ -27,7 +27,7 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   const before = manageableSource(hub, id, by.viewer);
   const { visibility } = readChange(before, values);
   const apply = (): Source => {
-    const source = manageableSource(hub, id, by.viewer); // read again, because the source may have changed since then
+    const source = manageableSource(hub, id, by.viewer); // read again, because the source may have changed
     applyChange(hub, source, readChange(source, values), by);
     return sources(hub).find(id) ?? source;
   };

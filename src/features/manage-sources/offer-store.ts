@@ -40,7 +40,7 @@ const OPEN = 'ended_at IS NULL AND expires_at > @now';
 
 /**
  * Stores offers of sources to members. SQL triggers remove the offers of a source that is deleted or has a new owner,
- * and the offers of an account that leaves, is disabled or may no longer give the source away.
+ * and the offers of an account that leaves, is disabled or has lost the right to give the source away.
  */
 export const offers = store(({ db, clock }) => {
   const select = db.prepare<[{ id: number; now: number }], Offer>('offer', `${SELECT} WHERE o.id = @id AND ${OPEN}`);

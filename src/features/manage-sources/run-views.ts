@@ -12,8 +12,8 @@ type StripDay = { name: string; good: number; failed: number; look: 'new' | 'sam
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
 /**
- * Makes the days of sources' 30-day charts; the last day is today. `found`: the stored days by source id, without days
- * that had no runs.
+ * Makes the days of sources' 30-day charts; the last day is today. `found`: the stored days of each source by source
+ * id, without days that had no synchronisation or event.
  */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;

@@ -30,7 +30,7 @@ export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   id: number;
   count: number; // number of equal notifications that this notification stands for
   urgent: number; // 1 if the notification is about security or a failure
-  createdAt: number; // unix ms; when the latest of the equal notifications was created
+  createdAt: number; // time in unix ms when the latest of the equal notifications was created
   readAt: number | null;
 };
 

@@ -118,7 +118,7 @@ export async function storeMost(
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;
       stored.added += added;
-      return Math.min(step.length, limit - 1); // `throttled` counts the rows, and pauses for other writers
+      return Math.min(step.length, limit - 1); // `throttled` counts the stored rows, and pauses for other writers
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);

@@ -114,8 +114,8 @@ function unitsOf(text: string): Unit[] {
 }
 
 /**
- * Returns the text in lower case without accents, as SQLite's search compares texts. Also removes accents outside the
- * Latin script.
+ * Returns the text in lower case without accents, as SQLite's search compares texts. Also removes the accents of
+ * letters outside the Latin script.
  */
 function comparable(text: string): string {
   if (IS_ASCII.test(text)) return text.toLowerCase();

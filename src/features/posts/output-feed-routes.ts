@@ -31,7 +31,7 @@ export async function showJsonFeed(hub: Hub, req: HubRequest): Promise<Reply> {
   return text(await joinInTurns(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-/** Joins the pieces of a feed to one text. Lets other requests run after each long piece. */
+/** Joins the pieces of a feed to one text. Lets other requests run after each long piece of the feed. */
 async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   let made = '';
   for (const piece of pieces) {

@@ -14,7 +14,10 @@ const SELECT_TO_MOVE = `
   SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
     FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
 
-/** Reads and updates each post's copies of its source's visibility and owner. Lists and search use these copies. */
+/**
+ * Reads and updates each post's copies of its source's visibility and owner. Lists and search use the copies of
+ * visibility and owner.
+ */
 export const postReaders = store((hub) => {
   const { db } = hub;
   const index = searchIndex(hub);

@@ -51,8 +51,8 @@ const LISTED_COLUMNS = {
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
 /**
- * Columns that are read only with a whole post. To reach a column after `content_html`, SQLite reads all pages of the
- * content.
+ * The columns of a post that are read only with the whole post. To reach a column after `content_html`, SQLite reads
+ * all pages of the content.
  */
 const WHOLE_COLUMNS = { contentHtml: 'content_html' } satisfies Partial<Record<keyof PreparedPost, string>>;
 

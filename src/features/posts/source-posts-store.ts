@@ -31,7 +31,9 @@ export const sourcePosts = store(({ db }) => {
     /** Returns the publishing time of each source's newest post, by source id; leaves out sources without posts. */
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
-    /** Deletes up to `limit` posts of a removed source without tombstones; deletes fewer posts if they are long. */
+    /**
+     * Deletes up to `limit` posts of a removed source without tombstones; if the posts are long, deletes fewer posts.
+     */
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };

@@ -20,7 +20,8 @@ export type MarkTarget = { all: true } | { folder: string } | { sourceId: number
 
 /**
  * Limits for marking the posts of sources as read: only posts published before a time (unix ms), posts that arrived no
- * later than the post `upTo`, or posts listed below or above another post. The limits do not apply to single posts.
+ * later than the post `upTo`, or posts listed below or above another post. These limits do not apply if single posts
+ * are marked by their ids.
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;

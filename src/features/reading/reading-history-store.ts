@@ -7,7 +7,7 @@ import { joinSource } from '../sources/source-store.ts';
 /** A post that a reader has opened and may still see. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
 
-/** A paging position in a reading history, last read first: the page begins after this entry. */
+/** A paging position in a reading history, last read first: a page begins after the entry at this position. */
 type HistoryPosition = { readAt: number; postId: number };
 
 const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };

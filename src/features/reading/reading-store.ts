@@ -32,8 +32,9 @@ export type Star = { postId: number; starredAt: number };
 type PostState = { id: number; isRead: number; isStarred: number };
 
 /**
- * The changes made by marking posts as read. `moved`: the high-water marks that were raised. `marked`: exceptions that
- * were written. `before` is the post's exception before the change: 0 for unread, null without an exception.
+ * The changes made by marking posts as read. `moved`: the high-water marks that were raised. `marked`: the read-state
+ * exceptions that were written. `before` is the post's exception before the change: 0 for unread, null without an
+ * exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];

@@ -42,8 +42,8 @@ const RULES: RetentionRule[] = [
 ];
 
 /**
- * Maximum time of one call of the removal, so that a stopping worker does not have to wait. The next call continues the
- * removal.
+ * Maximum time of one call that removes old rows, so that a stopping worker does not have to wait. The next call
+ * continues the removal.
  */
 const SLICE_MS = 4 * SECOND;
 

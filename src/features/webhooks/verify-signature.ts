@@ -174,7 +174,10 @@ function onceEach(found: HeaderValues, names: readonly string[]): (string | unde
   return found.length === names.length && !values.includes(undefined) ? values : [];
 }
 
-/** Parses `version,base64` entries separated by single spaces. Ignores versions other than v1, as the standard says. */
+/**
+ * Parses `version,base64` entries separated by single spaces. Ignores signature versions other than v1, as Standard
+ * Webhooks says.
+ */
 function readSignatureList(list: string): Buffer[] | undefined {
   const entries = list.split(' ', MAX_ENTRIES + 1);
   if (entries.length > MAX_ENTRIES || !entries.every((entry) => ENTRY.test(entry))) return undefined;

@@ -61,7 +61,7 @@ type Written = { title: string; contentHtml: string; isSanitized: boolean; url: 
 
 const EMPTY_POST: Omit<Written, 'publishedAt'> = { title: '', contentHtml: '', isSanitized: true, url: null };
 
-/** The members of a post as the client sent them. */
+/** The members of a post as the client sent the post. */
 type PostValues = Record<string, unknown>;
 
 /**

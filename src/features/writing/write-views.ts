@@ -72,7 +72,7 @@ export function withLineFeeds(fields: DraftFields): DraftFields {
   return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
 }
 
-/** The form for a new post in one of these sources. */
+/** The form for a new post in one of the given sources. */
 export function writePage(places: Source[], form: PostForm): Page {
   const action = `/write?draft=${form.proof}`;
   return { title: 'Write', section: 'write', bar: barOf('Write', 'Publish', form), main: html`
@@ -177,7 +177,7 @@ function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
 function previewOf({ preview }: PostForm): Html | false {
   return preview !== undefined && html`
 <section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>
-<p class="hint">Nothing is published yet. Your text is kept below. Choose files when you publish.</p>
+<p class="hint">Nothing is published yet. Your text is kept below. Choose the post’s files when you publish it.</p>
 <article><h3 dir="auto">${preview.title}</h3>
 <div class="prose" dir="auto">${preview.content}</div></article></section>`;
 }
@@ -229,7 +229,7 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   aria-label="Remove ${filename}">Remove</button></li>`;
 }
 
-/** Radio buttons for the sources. A single source is selected. */
+/** The radio buttons of the form for choosing a source. If there is only one source, it is selected. */
 function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem }: PostForm): Html {
   const choice = ({ id, ownerId, title, visibility }: Source, index: number): Html => html`
 <label class="choice"><input type="radio" name="sourceId" value="${id}" required ${
