@@ -83,6 +83,15 @@ const FAULTS: Record<string, Fault> = {
     undo: (hub) => (hub.far.empty(), send(hub, 'dir')),
     ...unsent('dir', 'Copies on another disk', /No space left on device/),
   },
+  'a copy that is killed': {
+    inject(hub) {
+      hub.replace('cp', `for id in $PPID $(ps -o ppid= -p $PPID); do
+        case $(ps -o args= -p $id) in 'sh '*/off-site.sh*) kill -9 $id ;; esac; done`);
+      return sendTo(hub, 'dir');
+    },
+    undo: (hub) => (hub.unreplace('cp'), send(hub, 'dir')),
+    ...unsent('dir', 'Copies on another disk', /the copy was killed before it was complete/),
+  },
   'an off-site disk that is not mounted': {
     inject: (hub) => (hub.far.unmount(), sendTo(hub, 'dir')),
     undo: (hub) => (hub.far.mount(), send(hub, 'dir')),
@@ -234,6 +243,7 @@ const FAULTS: Record<string, Fault> = {
     async inject({ db, handle, passTime, receiver }) {
       createHeartbeats(db, () => Date.now() - 10 * MINUTE).beat('worker');
       const before = receiver.alerts().length;
+      passTime(-6 * MINUTE);
       for (let n = 0; n < 33; n++, passTime(10 * SECOND)) await watchWorker(handle);
       await waitUntil('web has told it', () => receiver.alerts().length > before);
     },

@@ -164,6 +164,9 @@ test('the oldest that is unsent stays named though it is gone here, until a run 
   rmSync(pathOf(place, FIRST), { recursive: true });
   await place.run(['send', pathOf(place, THIRD)], away);
   assert.equal(noted(place).last?.unsent, FIRST);
+  const killed = ['offsite-note', 'dir', 'failed', '--killed', '--unsent', THIRD];
+  await runProgram('sh', [join(PROJECT_ROOT, 'scripts/hubctl'), ...killed], { env: { ...place.env, ...away } });
+  assert.equal(noted(place).last?.unsent, FIRST, 'a killed run has sent nothing for certain');
   await place.run(['send', pathOf(place, THIRD)], { BACKUP_OFFSITE_DIR: '/mnt/other' });
   assert.equal(noted(place).last?.unsent, SECOND, 'to another place nothing was owed');
 
