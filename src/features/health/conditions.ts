@@ -356,8 +356,8 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'clock-ahead', subject: 'Clock', level: 'warn', state: 'was ahead', href: null,
     title: 'Something lies in the future: the clock was ahead when it was made',
-    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records and jobs keep their ' +
-      'times; this ends when these times have passed.',
+    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records and jobs keep ' +
+      'their times; the finding ends when these times have passed.',
     look({ hub, backups }) {
       const { ahead } = backups();
       const isAhead = (at: number | null): at is number => at !== null && at > hub.clock() + AHEAD;
