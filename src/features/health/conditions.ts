@@ -226,7 +226,7 @@ export const CONDITIONS: readonly Condition[] = [
       const problem = `BACKUP_DIR ${hub.config.backupDir} ${what}: is its disk mounted?`;
       return { problem, detail: newestVerified && 'the last one', at: newestVerified?.createdAt ?? null };
     },
-    alert: { over: 'The folder of the backups is there again' },
+    alert: { over: 'BACKUP_DIR holds backups again' },
     degrades: 'backup-dir',
   },
   {
