@@ -133,7 +133,7 @@ const FAULTS: Record<string, Fault> = {
     health: ['backup not verified'], metrics: ['last_run_failed backup'], alerts: ['backup-degraded error'],
     tile: 'BAD Backup here: the last is incomplete',
     says: /lacks something that the hub has lost: missing or damaged uploads: 1/,
-    advice: /restore it from an older backup/,
+    advice: /restore the data from an older backup/,
   },
   'a backup that was damaged': {
     condition: 'backup-verify-failed', last: /^FAILED: uploads\.tar\.gz is cut off, .* Do not restore this backup\.$/,
@@ -148,7 +148,7 @@ const FAULTS: Record<string, Fault> = {
     },
     health: ['backup not verified'], metrics: ['last_run_failed verify'], alerts: ['backup-verify-failed error'],
     tile: 'BAD Verification: failed', says: /The backup \d+-\d+ is damaged: .*uploads\.tar\.gz/,
-    advice: /then remove the damaged one/,
+    advice: /then remove the damaged backup/,
   },
   'a full disk of BACKUP_DIR': {
     condition: 'space-low', last: FAILED,
