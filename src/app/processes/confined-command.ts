@@ -57,8 +57,8 @@ const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
 /** The commands of hubctl that need an existing hub. For them no DATA_DIR is made: its name may be mistyped. */
 const OF_A_HUB = [
-  'account', 'alerts', 'config', 'doctor', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention',
-  'status',
+  'account', 'alerts', 'config', 'doctor', 'drill', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit',
+  'retention', 'status',
 ];
 
 /** Whether a missing DATA_DIR is made for that program. */
