@@ -1,11 +1,12 @@
 // Protects drills: what is called proven was restored and ran, what fails is recorded and told, and nothing else changes.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chownSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Destination } from '../../src/features/backups/offsite-status.ts';
+import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { changeDatabase } from '../support/backup-hub.ts';
 import { drilledHub, processesWith, type DrilledHub } from '../support/drills.ts';
 import { contents, makeKey } from '../support/off-site.ts';
@@ -190,6 +191,20 @@ for (const [signal, code] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129]
     assert.deepEqual(processesWith(`${hub.dataDir}/tmp/drill.`), []);
   });
 }
+
+test('root drills a hub of another account with a key that only root can read, and all that is left is that account’s', async (t) => {
+  const hub = requireAnotherUser(t) ? drilledHub(t, 'dir', true) : undefined;
+  if (!hub) return;
+  hub.db.close();
+  execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, dirname(hub.folder)]);
+  chownSync(hub.keyPath, 0, 0);
+  await hub.sent();
+  const { status, stdout, stderr } = await hub.drill(['--identity', hub.keyPath]);
+  assert.equal(status, 0, stdout + stderr);
+  assert.match(stdout, /\nPROVEN: /);
+  assert.equal(statSync(join(hub.dataDir, 'run/last-drill-dir.json')).uid, NOBODY);
+  assert.deepEqual(hub.leftovers(), []);
+});
 
 test('a night ends with the drill that is due, and the next one makes none; a drill that fails spoils no night', async (t) => {
   const hub = drilledHub(t, 'dir');
