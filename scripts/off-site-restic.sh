@@ -24,6 +24,8 @@ send_to_restic() {
   cd /
   rm -rf -- "$staged"
   [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
+  added=$((added + ${bytes:-0}))
+  [ "$name" = "${missed##*[!0-9-]}" ] || return 0 # the repository is looked after once, after the last one
   [ "$known" = known ] || look_for_older_hubs || echo "off-site: $shown: older hubs were not looked for" >&2
   # Nothing is removed from a damaged repository: the old backups may be all that can be restored. If the check failed
   # for another reason, such as a time limit, old backups are removed all the same, or the repository would fill up.
@@ -212,7 +214,7 @@ check_repository() {
   damaged='' prune=keep
   list_snapshots && cp -- "$scratch/restic.out" "$scratch/snapshots" || return
   run_restic 600 list packs --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
-  { hubctl restic part "$scratch/snapshots" "$scratch/restic.out" "${bytes:-0}" >"$scratch/part" &&
+  { hubctl restic part "$scratch/snapshots" "$scratch/restic.out" "$added" >"$scratch/part" &&
     read -r part prune <"$scratch/part"; } || trouble "$shown: the progress of the check could not be recorded" || return
   [ "$part" != - ] || return 0
   for _ in first second third fourth; do

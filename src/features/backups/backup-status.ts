@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, DAY, HOUR, MINUTE } from '../../platform/clock.ts';
+import { backupLock, isFileLocked } from '../hub/data-locks.ts';
 import type { Config } from '../hub/read-config.ts';
 import { timeOfBackup } from './backup-name.ts';
 
@@ -50,6 +51,8 @@ export type BackupStatus = {
   lastSuccessAt: number | null; // unix ms, when a backup last went well
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, at its making or later
   lastBackupFailed: boolean;
+  /** BACKUP_DIR is not there, or has none of the backups made in it: `newest` and `newestVerified` are from records. */
+  lost: 'missing' | 'empty' | null;
   /** The newest existing backup that was found damaged. */
   damaged: { name: string; problem: string | null } | null;
   /** The newest existing backup, verified or not; ignores names in the future. */
@@ -70,31 +73,35 @@ export type BackupStatus = {
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
 /** Corrections of a machine's clock are smaller. */
-const AHEAD = 5 * MINUTE;
+export const AHEAD = 5 * MINUTE;
 
 /** What the hub knows of its backups: three small files and one list of a folder. Never throws. */
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
   const { dataDir, backupDir } = config;
   const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
+  const last = readKilled(dataDir, backup.last) ?? backup.last;
   const good = [backup.lastGood, verification.lastGood].filter((run): run is RunResult => run !== null);
   const there = listBackups(backupDir);
   const verdicts = { ...olderVerdicts(good, verification.last), ...readVerdicts(dataDir) };
   const latest = clock() + AHEAD;
-  const here = there.filter(({ createdAt }) => createdAt <= latest);
+  const recorded = datedBackups(Object.keys(verdicts));
+  const lost = lossOf(config, there, recorded);
+  const here = (lost === null ? there : recorded).filter(({ createdAt }) => createdAt <= latest);
   const isVerified = ({ name }: Dated): boolean => verdicts[name]?.verdict === 'verified';
   const damaged = there.findLast(({ name }) => verdicts[name]?.verdict === 'failed');
   const newest = here.at(-1);
   return {
-    wereEverMade: backup.last !== null || there.length > 0,
-    lastBackup: backup.last,
+    wereEverMade: last !== null || there.length > 0,
+    lastBackup: last,
     lastVerification: verification.last,
     lastSuccessAt: backup.lastGood?.at ?? null,
     lastVerifiedAt: good.length > 0 ? Math.max(...good.map(({ at }) => at)) : null,
-    lastBackupFailed: backup.last?.ok === false,
+    lastBackupFailed: last?.ok === false,
+    lost,
     damaged: damaged ? { name: damaged.name, problem: verdicts[damaged.name]?.problem ?? null } : null,
     newest: newest ? { ...newest, verified: isVerified(newest) } : null,
     newestVerified: here.findLast(isVerified) ?? null,
-    ahead: there.filter((one) => !here.includes(one)).map(({ name }) => name),
+    ahead: there.filter(({ createdAt }) => createdAt > latest).map(({ name }) => name),
     newestComplete: there.findLast(isVerified)?.name ?? null,
     byVerification: there
       .map((one) => {
@@ -152,12 +159,47 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
 /** Backups in the folder, oldest first, without symbolic links; none if it cannot be read. */
 export function listBackups(backupDir: string): Dated[] {
   try {
-    return readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-      .map(({ name }) => ({ name, createdAt: timeOfBackup(name) }))
-      .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
+    const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return datedBackups(folders.map(({ name }) => name));
   } catch {
     return [];
   }
+}
+
+function datedBackups(names: string[]): Dated[] {
+  return names.map((name) => ({ name, createdAt: timeOfBackup(name) }))
+    .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
+}
+
+/** Only a folder outside of DATA_DIR is on a disk that may be away. */
+function lossOf({ dataDir, backupDir }: BackupPlaces, there: Dated[], recorded: Dated[]): BackupStatus['lost'] {
+  if (backupDir === join(dataDir, 'backups')) return null;
+  if (!existsSync(backupDir)) return 'missing';
+  return there.length === 0 && recorded.length > 0 ? 'empty' : null;
+}
+
+function isLocked(path: string): boolean {
+  try {
+    return isFileLocked(path);
+  } catch {
+    return true; // unknown
+  }
+}
+
+/** Of a backup that is being made: since when (unix ms). `makeBackup` removes it while it still holds its lock. */
+export function begunPath(dataDir: string): string {
+  return join(dataDir, 'run', 'backup-begun.json');
+}
+
+/** A failed run, if the last backup neither ended nor goes on; null if `last` is newer. */
+function readKilled(dataDir: string, last: RunResult | null): RunResult | null {
+  const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir))?.at;
+  const at = begunAt();
+  if (typeof at !== 'number' || (last && last.at > at)) return null;
+  // It may have ended between the two looks.
+  if (isLocked(backupLock(dataDir)) || begunAt() !== at) return null;
+  const problem = 'it was killed before it was complete';
+  return { name: null, at, ok: false, verdict: 'failed', bytes: null, seconds: 0, problem };
 }
 
 /** When scripts/recovery-kit.sh last printed the kit (unix ms), or null if unknown. */

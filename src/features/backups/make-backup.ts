@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
+import { replaceFile, syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
 import { plural } from '../../platform/in-words.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
@@ -19,7 +19,7 @@ import {
   spaceNeeded, SUMS,
 } from './backup-folder.ts';
 import { BackupBusy, BackupError, backupName } from './backup-name.ts';
-import { readBackupStatus } from './backup-status.ts';
+import { begunPath, readBackupStatus } from './backup-status.ts';
 import { formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
 import { databaseSize, copyTo, readSnapshot, requireHubSchema } from './snapshot-store.ts';
@@ -57,7 +57,10 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
     if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
-    return await makeLocked(options, backupFolder(backupDir));
+    // Without a free byte here, a BACKUP_DIR on another disk still gets its backup.
+    await replaceFile(begunPath(dataDir), JSON.stringify({ at: options.clock() })).catch(() => {});
+    return await makeLocked(options, backupFolder(backupDir))
+      .finally(() => rm(begunPath(dataDir), { force: true }));
   } finally {
     lock.release();
   }

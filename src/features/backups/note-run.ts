@@ -15,13 +15,19 @@ export async function noteRun(dataDir: string, kind: Kind, run: RunResult | Offs
   await replaceOwn(statusPath(dataDir, kind), toJsonLine(kept), pid);
 }
 
-/** Records the result of sending copies to a destination. */
+/**
+ * Records the result of sending copies to a destination. `owed`: a backup that the run before left unsent, and this one
+ * too. It stays the oldest one until everything is sent, even if it is no longer on this machine.
+ */
 export async function noteOffsite(
-  config: Config, name: Destination, run: Omit<OffsiteRun, 'place'>, pid: number,
+  config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },
+  pid: number,
 ): Promise<void> {
   const place = destinationKey(config, name);
   if (place === null) return;
-  await noteRun(config.dataDir, `offsite-${name}`, { ...run, place }, pid);
+  const before = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`).last;
+  const stays = owed !== null && !run.ok && before?.place === place && owed < (run.unsent ?? '9');
+  await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: stays ? owed : run.unsent, place }, pid);
 }
 
 /** Records the result of a drill with the newest copy at a destination. */
@@ -41,7 +47,8 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   const there = new Set(listBackups(backupDir).map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);
+  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the disk may be away
+  await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
 /** Stores what was read of the restic repository with that `destinationKey`. */
