@@ -55,7 +55,8 @@ take_locks() {
 drop_drills() {
   # shellcheck disable=SC2016 # for the other shell
   as_owner sh -c 'for left in "$1"/tmp/drill.*; do
-    ! pid=$(cat "$left"/hub-scratch.*/web.pid 2>/dev/null) || ! grep -qsF "$left/" "/proc/$pid/environ" || kill -KILL "$pid"
+    pid=$(cat "$left"/hub-scratch.*/web.pid 2>/dev/null) || pid=
+    ! grep -qsF "$left/" "/proc/${pid:-none}/environ" || kill -KILL "$pid"
     rm -rf -- "$left" 2>/dev/null || { sleep 1 && rm -rf -- "$left"; }
   done' sh "$data" || :
 }
@@ -96,7 +97,7 @@ end() {
   stop_child
   exec 9>&-
   drop_drills
-  [ -z "$switch$scratch" ] || rm -rf -- "$scratch"
+  [ -z "$scratch" ] || rm -rf -- "$scratch"
   [ -z "$outcome" ] || printf '%s\n' "${problem-}" |
     hubctl drill note "$destination" "$outcome" --name "$name" --seconds "$(($(date +%s) - began))" ||
     { echo 'drill: the result could not be recorded in DATA_DIR/run' >&2 && status=1; }

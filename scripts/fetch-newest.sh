@@ -32,7 +32,9 @@ fetch_copy() {
     restic-*)
       found=$(sh "$root/scripts/restic-backups.sh" list | awk -v id="$hash" '$3 == id { print $2 "/" $1, $4 }') || :
       [ -n "$found" ] || give_up "the snapshot of $called that was sent cannot be found in the repository"
-      case $found in *' -') ;; *) require_room "${found#* }" ;; esac
+      size=${found#* }
+      [ "$size" != - ] || size=0
+      require_room "$size"
       fetch_from_restic "${found% *}"
       ;;
     rclone-*) fetch_remote "$called" ;;
