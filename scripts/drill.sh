@@ -1,8 +1,9 @@
 #!/bin/sh
 # Usage: drill.sh [dir|rclone|restic] [--identity KEY]
-# Proves that the newest off-site copy can be restored, at each destination or at one of them. Fetches the copy into a
-# temporary folder in DATA_DIR/tmp, verifies it, restores it into a temporary hub, starts that and requests a page and a
-# file. The temporary hub fetches and sends nothing. The hub's own data and the copies stay as they are.
+# Proves that the newest off-site copy can be restored, at every destination or at the named destination. Fetches the
+# copy into a temporary folder in DATA_DIR/tmp, verifies it, restores it into a temporary hub, starts that hub and
+# requests a page and a file. The temporary hub fetches and sends nothing. The hub's own data and the copies stay as they
+# are.
 # Without KEY, the file with the secret key, an encrypted copy is only fetched and compared with the hash that was noted
 # when it was sent. The result is recorded for the hub's health. nightly-backup.sh runs this when a drill is due.
 # Exit 0: proven or compared. 1: failed. 2: wrong usage, or the destination is not set. 75: busy, try again. 129, 130,
@@ -51,7 +52,7 @@ take_locks() {
   flock -n 9 || busy 'off-site copies are being made'
 }
 
-# Removes the folders of drills, of killed ones too, and ends a temporary hub that a killed one has left running.
+# Removes the folders of drills, also of killed drills, and ends a temporary hub that a killed drill has left running.
 drop_drills() {
   # shellcheck disable=SC2016 # for the other shell
   as_owner sh -c 'for left in "$1"/tmp/drill.*; do

@@ -9,7 +9,7 @@ find_newest() {
       index($0, ENVIRON["PLACE"]) == 67 && substr($0, at, 15) < ENVIRON["TOMORROW"] {
         print substr($0, at), substr($0, 1, 64) }' |
     grep -E '^[0-9]{8}-[0-9]{6}/[^/ ]+ [0-9a-f]{64}$' | sort -s -t / -k 1,1 | tail -n 1) || :
-  [ -n "$newest" ] || give_up "nothing has been sent to $destination yet: run ./scripts/backup.sh"
+  [ -n "$newest" ] || give_up "no copy has been sent to $destination yet: run ./scripts/backup.sh"
   name=${newest%%/*} hash=${newest##* } file=${newest#*/} && file=${file% *}
 }
 

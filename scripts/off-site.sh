@@ -207,7 +207,7 @@ begin_sending() {
   [ -w "$data/run" ] || { trouble "$data/run is not writable: is it read-only?" || exit 1; }
   exec 9>"$data/run/off-site.lock"
   held=0 patience=0
-  # A drill holds the lock while it fetches a copy. A night is not to fail for that.
+  # A drill holds the lock while it fetches a copy: wait for the drill.
   flock -n "$data/run/drill.lock" true 2>/dev/null || patience=$limit
   flock -w "$patience" 9 || held=$?
   [ "$held" -ne 1 ] || { trouble 'BUSY: another off-site copy is running' || exit 75; }

@@ -146,7 +146,7 @@ test('wrong usage, a destination that is not set, a missing key and a copy that 
   assert.deepEqual([none.status, none.stderr], [2, 'drill: no off-site destination is set\n']);
   hub.env['BACKUP_OFFSITE_DIR'] = hub.far;
   const early = await hub.drill();
-  assert.deepEqual([early.status, early.stdout], [1, 'FAILED: nothing has been sent to dir yet: run ./scripts/backup.sh\n']);
+  assert.deepEqual([early.status, early.stdout], [1, 'FAILED: no copy has been sent to dir yet: run ./scripts/backup.sh\n']);
   await hub.sent();
   const keyless = await hub.drill(['--identity', '/nowhere']);
   assert.deepEqual([keyless.status, keyless.stdout], [1, 'FAILED: /nowhere is not a readable key file\n']);

@@ -30,10 +30,10 @@ export type DrillStatus = KeptDrills & {
   isSealed: boolean; // encrypted for an age recipient
   intervalDays: number; // 0: no drill runs by itself
   isDue: boolean;
-  isOverdue: boolean; // drills by themselves could have proven a restore, and did not for one and a half intervals
+  isOverdue: boolean; // drills run by themselves, but no drill has proven a restore for one and a half intervals
 };
 
-/** Days between drills by themselves, and the largest backup (bytes) that is fetched so often, by default. */
+/** By default: days between drills that run by themselves, and the largest backup (bytes) that is fetched so often. */
 const USUAL_INTERVAL = 30;
 const LARGEST_FETCHED = 1_024 ** 3;
 

@@ -116,7 +116,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
     ({ lastProven }) => seconds(lastProven?.at ?? null)),
   drill('service_backup_drill_interval_seconds',
-    'Time between the drills that prove restores by themselves, 0 if none do.',
+    'Time between drills that run by themselves and prove a restore, 0 if no drill does.',
     ({ isSealed, intervalDays }) => isSealed ? 0 : seconds(intervalDays * DAY)),
 
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
