@@ -163,7 +163,7 @@ test('one drill runs at a time, and none while copies are sent; a copy waits for
   const fetching = await hold('off-site.lock');
   let isOver = false;
   const sending = hub.run('backup.sh').finally(() => (isOver = true));
-  await waitUntil('the backup waits for the drill', () => readdirSync(join(hub.dataDir, 'backups')).filter((name) => /^\d/.test(name)).length > 1 && !isOver);
+  await waitUntil('the backup waits for the drill', () => readdirSync(join(hub.dataDir, 'backups')).filter((name) => /^\d/.test(name)).length > 1 && !isOver, 600_000);
   await fetching();
   const { status, stdout, stderr } = await sending;
   assert.equal(status, 0, stdout + stderr);
@@ -183,7 +183,7 @@ for (const [signal, code] of [['SIGTERM', 143], ['SIGINT', 130], ['SIGHUP', 129]
     await hub.sent();
     const child = spawn('sh', [DRILL, 'dir'], { env: hub.env, cwd: '/', stdio: 'ignore', detached: true });
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    await waitUntil('the temporary hub starts', () => processesWith(`${hub.dataDir}/tmp/drill.`).some((one) => one.includes('web.ts')), 60_000);
+    await waitUntil('the temporary hub starts', () => processesWith(`${hub.dataDir}/tmp/drill.`).some((one) => one.includes('web.ts')), 600_000);
     child.kill(signal);
     assert.equal(await ended, code);
     assert.deepEqual(hub.recorded(), { last: null, lastProven: null });
