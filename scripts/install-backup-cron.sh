@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: install-backup-cron.sh [--dry-run] [--remove]
-# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one. Its
-# report is in backups/nightly.log in DATA_DIR. Run it as the account that the hub runs as. The job reads settings from
-# .env only. Other lines stay unchanged; running it again changes nothing. --remove removes the line, --dry-run prints
+# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest backup. The
+# report is in backups/nightly.log in DATA_DIR. Run this script as the account that runs the hub. The job reads settings
+# from .env only. Other lines stay unchanged; a second run changes nothing. --remove removes the line, --dry-run prints
 # the crontab that would be installed.
 
 set -eu
@@ -33,7 +33,7 @@ quoted_for_cron() {
   printf '%s' "$1" | sed "s/'/'\\\\''/g; s/%/\\\\%/g; s/^/'/; s/\$/'/"
 }
 
-# Whether install-systemd.sh has installed the timer for this folder, and it is still enabled.
+# Whether the timer that install-systemd.sh installs for this folder is enabled.
 has_timer() {
   units=/etc/systemd/system
   [ -L "$units/timers.target.wants/content-hub-backup.timer" ] || return
@@ -47,7 +47,7 @@ export COMMAND
 line="15 3 * * * $COMMAND"
 if [ "$remove" = no ]; then
   [ -n "$node" ] || die "the hub is not set up yet: run $root/scripts/set-up.sh once"
-  # cron lacks this shell's PATH and HUB_NODE. If it would find another Node, or none, the line sets HUB_NODE.
+  # cron lacks this shell's PATH and HUB_NODE. If cron would find another Node or no Node, the line sets HUB_NODE.
   # shellcheck disable=SC2016 # expanded by the inner shell
   found=$(env -i PATH=/usr/bin:/bin:/usr/local/bin \
     sh -c 'root=$1; . "$1/scripts/find-node.sh"; echo "$node"' sh "$root")

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Usage: install-systemd.sh [--user USER] [--with-bridge] [--root DIR] [--dry-run] [--remove]
 # Installs and starts the hub's systemd units: web and worker, which are restarted when they fail or stay unhealthy, a
-# backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. They run as USER, by default the account that
-# owns the data, and read settings from .env only. Run it again after moving the hub, after changing PORT, DATA_DIR,
-# BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, and when .env names a file in /home.
+# backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. The units run as USER, by default the account
+# that owns the data, and read settings from .env only. Run this script again after moving the hub, after changing PORT,
+# DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, and when .env names a file in /home.
 # --dry-run prints the units. --root installs into the system image at DIR and starts nothing. --remove stops and
 # removes the units.
 

@@ -11,7 +11,7 @@ import { absentLines, backupBytes, noteLocalRun, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
-/** Makes and verifies a backup. Its last line on standard output is for scripts. With an operand, reads backups. */
+/** Makes and verifies a backup. The last line on standard output is for scripts. With arguments, reads a backup. */
 export const backupCommand: Command = {
   options: { json: { type: 'boolean' } },
 
@@ -38,7 +38,7 @@ export const backupCommand: Command = {
   },
 };
 
-/** The reason of an abort: which signal asked for it. */
+/** The reason of an abort: a signal has stopped the backup. */
 class Stopped extends Error {
   readonly signal: NodeJS.Signals;
 
@@ -58,12 +58,12 @@ function optionsOf(config: Config) {
   };
 }
 
-/** Records the run for the hub's health. A failure to record it does not change the result. */
+/** Records the run for the hub's health. A failure to record the run does not change its result. */
 async function note({ config, err }: CommandContext, run: RunResult): Promise<void> {
   try {
     await noteLocalRun(config, 'backup', run);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return; // there is no hub at all
+    if (codeOf(error) === 'ENOENT') return; // DATA_DIR holds no hub
     err(`backup: the result could not be recorded in DATA_DIR/run: ${messageOf(error)}\n`);
   }
 }

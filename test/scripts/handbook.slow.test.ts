@@ -88,12 +88,13 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
   'result=verified … dir=…', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
+  'hubctl invite',
   '--to v1.2.3', 'tailscale serve --bg 8080', // there is no Tailscale where tests run
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
   'chunk_size = 64Mi', 'no hub is in DATA_DIR yet', 'the database lacks migration …', 'restart to apply:',
-  'hubctl invite', 'hubctl status', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
+  'hubctl status', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
 ];
 
 function ours(theirs: string): string {

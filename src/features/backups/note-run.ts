@@ -8,7 +8,7 @@ import { type DrillRun, drillsPath, type KeptDrills, readKeptDrills } from './dr
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
-/** Records the result of a run. Throws if DATA_DIR/run is not writable. */
+/** Records the result of a run of the given kind. Throws if DATA_DIR/run is not writable. */
 export async function noteRun(dataDir: string, kind: Kind, run: RunResult | OffsiteRun, pid: number): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const kept: KeptRuns<RunResult | OffsiteRun> = { last: run, lastGood };
@@ -42,7 +42,7 @@ export async function noteDrill(
   await replaceOwn(drillsPath(config.dataDir, name), toJsonLine(kept), pid);
 }
 
-/** Records the result of a local backup, and drops the records of removed ones. */
+/** Records the result of a local backup, and drops the records of removed backups. */
 export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
   const there = new Set(listBackups(backupDir).map(({ name }) => name));
   const { name, at, verdict, problem } = run;
@@ -51,14 +51,14 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
-/** Stores what was read of the restic repository with that `destinationKey`. */
+/** Stores which packs of a restic repository were read. `place`: the repository's `destinationKey`. */
 export async function noteReading(
   dataDir: string, place: string, reading: RepositoryReading, pid: number,
 ): Promise<void> {
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-/** Stores the last sign of life in its file; null: none is expected any more. */
+/** Stores the last sign of life in its file; null: no sign of life is expected any more. */
 export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
   await replaceOwn(path, toJsonLine(last), pid);
 }
