@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: nightly-backup.sh
-# Run by cron or the systemd timer. Makes a backup, then verifies the newest backup and the one that has waited longest
+# Run by cron or the systemd timer. Waits for an interim backup to end, makes a backup, then verifies the newest backup and the one that has waited longest
 # for another verification, and calls HEARTBEAT_URL if everything succeeded. Appends the reports to backups/nightly.log
 # in DATA_DIR, which is renamed nightly.log.1 at 1 MiB. On failure it also prints the report on standard error, for
 # cron's mail and the journal.
@@ -19,10 +19,11 @@ sign_of_life() {
   (cd -- "$root" && scripts/hubctl heartbeat) || :
 }
 
+# shellcheck disable=SC2317 # called by log_report
 report() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) backup"
   status=0
-  "$root/scripts/backup.sh" || status=$?
+  "$root/scripts/backup.sh" --wait || status=$?
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) verify"
   due=$(cd -- "$root" && scripts/hubctl backup due) || due=
   for name in $due; do
@@ -39,14 +40,7 @@ main() {
   read_settings data=DATA_DIR backups=BACKUP_DIR || exit
   . "$root/scripts/as-owner.sh"
   go_on_as_owner "$data" "$root/scripts/nightly-backup.sh"
-  log=$data/backups/nightly.log
-  mkdir -p -- "$data/backups"
-  touch -- "$log" || exit 1
-  [ "$(wc -c <"$log")" -lt 1048576 ] || { mv -f -- "$log" "$log.1" && : >"$log"; }
-  before=$(wc -c <"$log")
-  report >>"$log" 2>&1 </dev/null
-  [ "$status" -eq 0 ] || tail -c "+$((before + 1))" "$log" | tail -n 100 >&2
-  exit "$status"
+  log_report "$data/backups" nightly.log
 }
 
 main "$@"

@@ -25,6 +25,8 @@ send_to_restic() {
   rm -rf -- "$staged"
   [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
   [ "$known" = known ] || look_for_older_hubs || echo "off-site: $shown: older hubs were not looked for" >&2
+  # The night checks the repository and removes old backups.
+  [ -z "$interim" ] || return 0
   # Nothing is removed from a damaged repository: the old backups may be all that can be restored. If the check failed
   # for another reason, such as a time limit, old backups are removed all the same, or the repository would fill up.
   if check_repository; then
@@ -85,9 +87,18 @@ link_uploads() {
 extract_unlinked() {
   (cd -- "$staged" && find uploads -type f) | sort >"$scratch/linked"
   sort "$scratch/uploads" | comm -23 - "$scratch/linked" >"$scratch/missing"
-  (cd -- "$staged" && tar -xzf "$dir/uploads.tar.gz" -T "$scratch/missing" &&
+  (cd -- "$staged" && take_from_backup &&
     sed 's|^uploads/../\(.*\)|\1  &|' "$scratch/missing" | sha256sum -c --strict --quiet >&2) ||
     trouble "uploads are missing: $(head -n 3 "$scratch/not-linked" | tr '\n' ' ')"
+}
+
+# Brings the files that $scratch/missing names from the backup into the current folder.
+take_from_backup() {
+  if [ -z "$interim" ]; then
+    tar -xzf "$dir/uploads.tar.gz" -T "$scratch/missing"
+  else
+    (cd -- "$dir" && xargs -d '\n' cp -P --parents -t "$staged" -- <"$scratch/missing")
+  fi
 }
 
 # Sets $bytes to the size of what was added to the repository: 0 if an earlier run has sent this backup already.

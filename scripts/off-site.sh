@@ -49,7 +49,7 @@ main() {
   read_settings data=DATA_DIR backups=BACKUP_DIR days=BACKUP_RETENTION_DAYS folder=BACKUP_OFFSITE_DIR \
     remote=BACKUP_RCLONE_REMOTE recipient=BACKUP_AGE_RECIPIENT repository=BACKUP_RESTIC_REPOSITORY \
     password_file=BACKUP_RESTIC_PASSWORD_FILE keep=BACKUP_RESTIC_KEEP limit=BACKUP_TIMEOUT_SECONDS || exit
-  act=$1 asked=
+  act=$1 asked='' asked_name='' interim=''
   [ "$act" != send ] || name_backup "$2"
   if [ "$wanted" != "$DESTINATIONS" ]; then
     destination=$wanted
@@ -115,7 +115,7 @@ serve_destination() {
 send_missed() {
   for name in $missed; do
     dir=$backups/$name status=0
-    [ "$name" != "${asked##*/}" ] || dir=$asked
+    [ "$name" != "$asked_name" ] || dir=$asked
     if [ "$destination" = restic ] || is_whole "$dir"; then
       send_it || status=$?
     else
@@ -147,7 +147,7 @@ missed_backups() {
   if [ "$destination" != restic ]; then
     all_missed
   elif [ -n "$asked" ]; then
-    printf '%s\n' "${asked##*/}"
+    printf '%s\n' "$asked_name"
   else
     all_missed | tail -n 1
   fi
@@ -160,7 +160,7 @@ all_missed() {
     for path in "$backups"/[0-9]*-[0-9]*; do
       [ ! -d "$path" ] || [ -L "$path" ] || printf '%s\n' "${path##*/}"
     done | backup_names | awk -v last="$(sent_names | tail -n 1)" -v oldest="$oldest" '$0 > last && $0 > oldest'
-    [ -z "$asked" ] || printf '%s\n' "${asked##*/}"
+    [ -z "$asked" ] || printf '%s\n' "$asked_name"
   } | sort -u
 }
 
@@ -181,6 +181,7 @@ record() {
   set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"
   [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
+  [ -z "$interim" ] || set -- "$@" --interim
   serving=
   printf '%s\n' "$problem" | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
     echo "off-site: the result could not be recorded in DATA_DIR/run" >&2
@@ -188,12 +189,18 @@ record() {
   }
 }
 
-# Sets $asked, the backup to send in any case. Refuses a folder whose name is not that of a backup.
+# Sets $asked, the backup to send in any case, and $asked_name. In restic an interim backup is like any other, so it is
+# named like them. Refuses a folder whose name is not that of a backup.
 name_backup() {
   asked=$(readlink -f -- "$1") || asked=
-  if [ ! -d "$asked" ] || [ -z "$(printf '%s\n' "${asked##*/}" | backup_names)" ]; then
+  asked_name=${asked##*/}
+  case $asked_name in
+    *T*Z) interim=yes asked_name=$(printf '%s\n' "$asked_name" | sed 's/-//g; s/T/-/; s/Z$//') ;;
+  esac
+  if [ ! -d "$asked" ] || [ -z "$(printf '%s\n' "$asked_name" | backup_names)" ]; then
     trouble "$1 is not a backup folder (YYYYMMDD-HHMMSS)" || exit 2
   fi
+  [ -z "$interim" ] || [ "$wanted" = restic ] || trouble 'an interim backup is sent to restic only' || exit 2
 }
 
 # Whether a folder holds exactly a backup's three regular files, and their hashes match.

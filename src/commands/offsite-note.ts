@@ -12,10 +12,10 @@ const LONGEST_PROBLEM = 500; // characters
 /** Records the result of sending copies to a destination. Reads the problem from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
-    unsent: { type: 'string' } },
+    unsent: { type: 'string' }, interim: { type: 'boolean' } },
   operands: 2,
 
-  async run([destination, result], { name, bytes, seconds, unsent }, { config }): Promise<ExitCode> {
+  async run([destination, result], { name, bytes, seconds, unsent, interim }, { config }): Promise<ExitCode> {
     const known = DESTINATIONS.find((one) => one === destination);
     const ok = result === 'ok';
     if (known === undefined || (!ok && result !== 'failed')) {
@@ -26,7 +26,7 @@ export const offsiteNoteCommand: Command = {
       name: text(name), at: Date.now(), ok, bytes: bytes === undefined ? null : Number(bytes),
       seconds: Number(seconds ?? 0), unsent: text(unsent), ...(known === 'restic' && whatWasRead(config)),
       problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
-    }, process.pid);
+    }, process.pid, interim === true);
     return 0;
   },
 };

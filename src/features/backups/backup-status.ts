@@ -34,11 +34,11 @@ export type OffsiteRun = Omit<RunResult, 'verdict'> & {
   isDamaged?: boolean; // a restic repository was found damaged and has not been repaired
 };
 
-export type Kind = 'backup' | 'verification' | `offsite-${string}`;
+export type Kind = 'backup' | 'interim' | 'verification' | `offsite-${string}`;
 
 export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 
-type Dated = { name: string; createdAt: number };
+export type Dated = { name: string; createdAt: number };
 
 /** The last result of one backup, from making or verifying it. */
 type Judged = { at: number; verdict: Verdict; problem: string | null };
@@ -70,7 +70,7 @@ export type BackupStatus = {
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
 /** Corrections of a machine's clock are smaller. */
-const AHEAD = 5 * MINUTE;
+export const AHEAD = 5 * MINUTE;
 
 /** What the hub knows of its backups: three small files and one list of a folder. Never throws. */
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
@@ -149,11 +149,16 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
-/** Backups in the folder, oldest first, without symbolic links; none if it cannot be read. */
+/** Nightly backups in the folder, oldest first; none if it cannot be read. */
 export function listBackups(backupDir: string): Dated[] {
+  return datedFolders(backupDir, timeOfBackup);
+}
+
+/** Folders whose names are times, oldest first, without symbolic links; none if they cannot be listed. */
+export function datedFolders(folder: string, timeOf: (name: string) => number | undefined): Dated[] {
   try {
-    return readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-      .map(({ name }) => ({ name, createdAt: timeOfBackup(name) }))
+    return readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+      .map(({ name }) => ({ name, createdAt: timeOf(name) }))
       .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
   } catch {
     return [];

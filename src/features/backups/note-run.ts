@@ -4,28 +4,38 @@ import {
   type BackupPlaces, type KeptRuns, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type RunResult,
   statusPath, verdictsPath,
 } from './backup-status.ts';
+import { type InterimRun, listInterim } from './interim-status.ts';
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
-/** Records the result of a run. Throws if DATA_DIR/run is not writable. */
-export async function noteRun(dataDir: string, kind: Kind, run: RunResult | OffsiteRun, pid: number): Promise<void> {
+type Run = RunResult | InterimRun | OffsiteRun;
+
+/** Records the result of a run. `last`: what still counts as the last run. Throws if DATA_DIR/run is not writable. */
+export async function noteRun(
+  dataDir: string, kind: Kind, run: Run, pid: number, last: Run = run,
+): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
-  const kept: KeptRuns<RunResult | OffsiteRun> = { last: run, lastGood };
+  const kept: KeptRuns<Run> = { last, lastGood };
   await replaceOwn(statusPath(dataDir, kind), toJsonLine(kept), pid);
 }
 
-/** Records the result of sending copies to a destination. */
+/**
+ * Records the result of sending copies to a destination. A nightly run also checks the repository and removes old
+ * backups there: if it failed after its copy had arrived, a good run between the nights leaves that to be told.
+ */
 export async function noteOffsite(
-  config: Config, name: Destination, run: Omit<OffsiteRun, 'place'>, pid: number,
+  config: Config, name: Destination, run: Omit<OffsiteRun, 'place'>, pid: number, isInterim = false,
 ): Promise<void> {
   const place = destinationKey(config, name);
   if (place === null) return;
-  await noteRun(config.dataDir, `offsite-${name}`, { ...run, place }, pid);
+  const { last } = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`);
+  const stays = isInterim && run.ok && last?.place === place && !last.ok && last.unsent === null;
+  await noteRun(config.dataDir, `offsite-${name}`, { ...run, place }, pid, stays ? last : undefined);
 }
 
-/** Records the result of a local backup, and drops the records of removed ones. */
+/** Records the result of a backup here, nightly or interim, and drops the records of removed ones. */
 export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
-  const there = new Set(listBackups(backupDir).map(({ name }) => name));
+  const there = new Set([...listBackups(backupDir), ...listInterim(backupDir)].map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
   await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);

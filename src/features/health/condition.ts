@@ -5,6 +5,7 @@ import type { CountsReading } from '../../platform/metrics/counters.ts';
 import type { Severity } from '../alerts/alert-store.ts';
 import { isAlertOpen } from '../alerts/raise-alerts.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { readInterim, type InterimStatus } from '../backups/interim-status.ts';
 import { readOffsite, type Copies, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { findSpace } from '../backups/storage-space.ts';
 import { recentErrors } from '../history/record-history.ts';
@@ -13,9 +14,9 @@ import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 
 /** The tiles of the overview. */
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
-  'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Verification' | Copies | 'Copies elsewhere' |
-  'Older backups in restic' | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' | 'Certificate' |
-  'Version';
+  'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Interim backups' | 'Verification' | Copies |
+  'Copies elsewhere' | 'Older backups in restic' | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' |
+  'Certificate' | 'Version';
 
 /** `warn`: the hub works, but somebody should look. `bad`: people cannot use it, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';
@@ -80,6 +81,7 @@ export type HubReading = {
   kept(): CountsReading;
   worker(): WorkerState & { seenAt: number | null };
   backups(): BackupStatus;
+  interim(): InterimStatus;
   offsite(): OffsiteStatus[];
   space(): ReturnType<typeof findSpace>;
   errors(): { count: number; since: number | null };
@@ -91,6 +93,7 @@ export function startReading(hub: Hub, pending: readonly Migration[] = []): HubR
     hub, pending, kept,
     worker: () => ({ ...readWorker(hub), seenAt: heartbeats(hub).lastSeen('worker') }),
     backups: lazily(() => readBackupStatus(hub)),
+    interim: lazily(() => readInterim(hub)),
     offsite: lazily(() => readOffsite(hub)),
     space: lazily(() => findSpace(hub, kept().value('uploads_bytes'), isAlertOpen(hub, 'space-low') ? HYSTERESIS : 1)),
     errors: lazily(() => recentErrors(hub, BURST_TIME)),

@@ -1,6 +1,6 @@
 import { hasPassed, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 import { describePending } from '../../platform/db/migrate.ts';
-import { byteSize, duration, utcTime } from '../../platform/in-words.ts';
+import { byteSize, duration, plural, utcTime } from '../../platform/in-words.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { wasTakenForTopic } from '../alerts/format-alert.ts';
 import { scannerSilentSince } from '../attachments/scan-file.ts';
@@ -239,6 +239,24 @@ export const CONDITIONS: readonly Condition[] = [
       return { since: newestVerified?.createdAt ?? lastBackup?.at ?? null, problem };
     },
     alert: { over: 'There is a recent verified backup again' },
+  },
+  {
+    name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', href: NIGHTS_HREF,
+    title: 'Interim backups fail or are late',
+    whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. If no interim backups are ' +
+      'wanted any more, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
+    look({ interim }) {
+      const { last, everyHours, isLate, newestAt } = interim();
+      if (last?.ok === false) {
+        const headline = last.verdict === 'degraded' ?
+          'The last interim backup lacks something that the hub has lost.' : 'The last interim backup failed.';
+        return { state: 'failed', since: last.at, headline, problem: because(headline.slice(0, -1), last) };
+      }
+      if (!isLate || everyHours === null) return null;
+      const headline = `Interim backups are late: one is to be made every ${plural(everyHours, 'hour')}.`;
+      return { state: 'late', at: newestAt, since: newestAt, headline };
+    },
+    alert: { over: 'Interim backups are made again', severity: 'warning' },
   },
   {
     name: 'backup-verify-failed', subject: 'Verification', level: 'bad', href: NIGHTS_HREF,

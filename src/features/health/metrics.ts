@@ -8,6 +8,7 @@ import { PROCESS_METRICS, type ProcessReading } from '../../platform/metrics/pro
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { type InterimStatus, readInterim } from '../backups/interim-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import {
@@ -86,6 +87,11 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_oldest_verification_timestamp_seconds',
     'When the backup on this machine that has waited longest for another verification was verified; 0 for none.',
     ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
+  gauge('service_backup_interim_last_success_timestamp_seconds',
+    'When the newest verified interim backup on this machine was made, 0 for none.',
+    ({ interim }) => seconds(interim.newestAt)),
+  gauge('service_backup_interim_last_run_failed', 'Whether the last run made no good interim backup.',
+    ({ interim }) => Number(interim.last?.ok === false)),
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
@@ -172,6 +178,7 @@ type ServiceReading = {
   cacheMaxBytes: number;
   storage: StorageSizes;
   backups: BackupStatus;
+  interim: InterimStatus;
   offsite: OffsiteStatus[];
 };
 
@@ -202,6 +209,7 @@ export function readService(hub: Hub): ServiceReading {
     cacheMaxBytes: config.attachmentCacheMaxBytes,
     storage: readStorageSizes(config.databasePath),
     backups: readBackupStatus(hub),
+    interim: readInterim(hub),
     offsite: readOffsite(hub),
   };
 }

@@ -212,7 +212,7 @@ export const SETTINGS = {
     meaning: 'absolute path of the file that holds the password of the restic repository',
   },
   backupResticKeep: {
-    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12', usedBy: 'scripts',
+    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'hourly=24 daily=7 weekly=4 monthly=12', usedBy: 'scripts',
     meaning: 'backups that are kept in the restic repository: the newest of so many days, weeks and so on (`last`, ' +
       '`hourly`, `daily`, `weekly`, `monthly`, `yearly`)',
   },

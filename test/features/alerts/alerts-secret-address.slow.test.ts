@@ -32,6 +32,7 @@ const FAULTS: Record<string, Fault> = {
   'worker-silent': ({ path }, response) => void response.writeHead(302, { location: path }).end(path),
   'backup-failed': (_request, response) => void response.destroy(),
   'backup-degraded': echo(502),
+  'backup-interim-failed': echo(509),
   'backup-stale': echo(401),
   'backup-offsite-failed': echo(403),
   'backup-offsite-stale': echo(503),

@@ -1,0 +1,42 @@
+import { type Clock, hasPassed, HOUR } from '../../platform/clock.ts';
+import { timeOfInterim } from './backup-name.ts';
+import {
+  AHEAD, type BackupPlaces, type Dated, datedFolders, listBackups, readKept, readVerdicts, type RunResult,
+} from './backup-status.ts';
+
+/** Hours between interim backups that cron and the timer can keep. With the nightly backup they divide the day. */
+export const INTERIM_HOURS = [1, 2, 3, 4, 6, 8, 12];
+
+/** How a run that makes an interim backup ended. */
+export type InterimRun = RunResult & { everyHours: number | null }; // as cron or the timer says; null: by hand only
+
+/** Missed runs in a row after which interim backups are late. The nightly backup takes the place of one. */
+const MISSED = 3;
+
+export type InterimStatus = {
+  last: InterimRun | null;
+  everyHours: number | null;
+  kept: number; // interim backups on this machine
+  newestAt: number | null; // unix ms, when the newest verified interim backup was made
+  isLate: boolean; // no verified backup, interim or nightly, for three times the hours
+};
+
+/** What the hub knows of its interim backups. Never throws. */
+export function readInterim({ config, clock }: { config: BackupPlaces; clock: Clock }): InterimStatus {
+  const { dataDir, backupDir } = config;
+  const { last } = readKept<InterimRun>(dataDir, 'interim');
+  const everyHours = INTERIM_HOURS.find((hours) => hours === last?.everyHours) ?? null;
+  const verdicts = readVerdicts(dataDir);
+  const isGood = ({ name, createdAt }: Dated): boolean =>
+    verdicts[name]?.verdict === 'verified' && createdAt <= clock() + AHEAD;
+  const there = listInterim(backupDir);
+  const newestAt = there.findLast(isGood)?.createdAt ?? null;
+  const newest = Math.max(newestAt ?? 0, listBackups(backupDir).findLast(isGood)?.createdAt ?? 0);
+  const isLate = everyHours !== null && hasPassed(Math.min(newest, clock()), MISSED * everyHours * HOUR, clock());
+  return { last, everyHours, newestAt, kept: there.length, isLate };
+}
+
+/** Interim backups in BACKUP_DIR, oldest first; none if the folder cannot be read. */
+export function listInterim(backupDir: string): Dated[] {
+  return datedFolders(`${backupDir}/interim`, timeOfInterim);
+}
