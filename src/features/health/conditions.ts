@@ -253,7 +253,7 @@ export const CONDITIONS: readonly Condition[] = [
         return { state: 'failed', since: last.at, headline, problem: because(headline.slice(0, -1), last) };
       }
       if (!isLate || everyHours === null) return null;
-      const headline = `Interim backups are late: one is to be made every ${plural(everyHours, 'hour')}.`;
+      const headline = `Interim backups are late: an interim backup is due every ${plural(everyHours, 'hour')}.`;
       return { state: 'late', at: newestAt, since: newestAt, headline };
     },
     alert: { over: 'Interim backups are made again', severity: 'warning' },
