@@ -140,7 +140,8 @@ async function makePartial(options: BackupOptions, making: Making): Promise<Veri
 }
 
 /** Stores the uploads and writes SHA256SUMS. */
-async function describe({ signal, version }: BackupOptions, { partial, createdAt, store }: Making): Promise<void> {
+async function describe(options: BackupOptions, { partial, createdAt, store }: Making): Promise<void> {
+  const { signal, version } = options;
   const snapshot = await readSnapshot(join(partial, DATABASE));
   const { counts, schemaVersion } = snapshot;
   const { absent, archive } = await store.put(partial, snapshot);
