@@ -114,7 +114,8 @@ if ! cmp -s "$scratch/old" "$scratch/new"; then
 fi
 
 # Forgets the last interim backup, or the hub would call the next one late.
-[ -z "$data" ] || is_interval "$every" || ! grep -q -- ' --every ' "$scratch/had" || rm -f -- "$data/run/last-interim.json"
+[ -z "$data" ] || is_interval "$every" || ! grep -q -- ' --every ' "$scratch/had" ||
+  rm -f -- "$data/run/last-interim.json" "$data/run/interim-begun.json"
 
 if [ "$remove" = yes ]; then
   echo 'the crontab contains no line for this hub'

@@ -74,8 +74,9 @@ remove_units() {
 
 # Forgets the last interim backup, or the hub would call the next one late.
 forget_interim() {
-  [ -n "$image" ] || ! [ -e "$interim" ] || rm -f -- "$(sed -n 's/^RequiresMountsFor="\(.*\)"$/\1/p' "$interim" |
-    sed 's/%%/%/g')/run/last-interim.json"
+  [ -z "$image" ] && [ -e "$interim" ] || return 0
+  run=$(sed -n 's/^RequiresMountsFor="\(.*\)"$/\1/p' "$interim" | sed 's/%%/%/g')/run
+  rm -f -- "$run/last-interim.json" "$run/interim-begun.json"
 }
 
 if [ "$task" = remove ]; then

@@ -37,12 +37,13 @@ send_to_folder() {
   fi
   # Also what interrupted runs left.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
-  if put_into_folder "$folder/.partial-$name" && is_on_same_disk && : >>"$folder/.content-hub-off-site" &&
-    about_to_arrive "$hash" "$file" && mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"; then
+  if { put_into_folder "$folder/.partial-$name" && is_on_same_disk && : >>"$folder/.content-hub-off-site" &&
+    about_to_arrive "$hash" "$file" && mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"
+  } 2>"$scratch/said"; then
     arrived "$hash" "$file" "$(bytes_in "$final")" 'done, read back and compared'
   else
     rm -rf -- "$folder/.partial-$name"
-    trouble "$final: FAILED"
+    not_sent
   fi
 }
 

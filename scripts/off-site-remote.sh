@@ -44,11 +44,8 @@ send_to_remote() {
     is_on_remote; } 2>"$scratch/said"; then
     arrived "$hash" "$file" "$bytes" 'done, read back and compared'
   else
-    hide_secrets <"$scratch/said" >&2
     run_rclone purge "$partial" 2>/dev/null || :
-    why=$(grep -v '^off-site: ' "$scratch/said" | tail -n 1)
-    [ -z "$why" ] || problem=
-    trouble "$final: FAILED${why:+: $why}"
+    not_sent
   fi
 }
 

@@ -24,6 +24,8 @@ send_to_restic() {
   cd /
   rm -rf -- "$staged"
   [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
+  added=$((added + ${bytes:-0}))
+  [ "$name" = "${missed##*[!0-9-]}" ] || return 0 # the repository is looked after once, after the last one
   [ "$known" = known ] || look_for_older_hubs || echo "off-site: $shown: older hubs were not looked for" >&2
   # The night checks the repository and removes old backups.
   [ -z "$interim" ] || return 0
@@ -94,7 +96,7 @@ extract_unlinked() {
 
 # Brings the files that $scratch/missing names from the backup into the current folder.
 take_from_backup() {
-  if [ -z "$interim" ]; then
+  if [ ! -d "$dir/uploads" ]; then
     tar -xzf "$dir/uploads.tar.gz" -T "$scratch/missing"
   else
     (cd -- "$dir" && xargs -d '\n' cp -P --parents -t "$staged" -- <"$scratch/missing")
@@ -223,7 +225,7 @@ check_repository() {
   damaged='' prune=keep
   list_snapshots && cp -- "$scratch/restic.out" "$scratch/snapshots" || return
   run_restic 600 list packs --no-lock || trouble "$shown cannot be listed: $(what_restic_said)" || return
-  { hubctl restic part "$scratch/snapshots" "$scratch/restic.out" "${bytes:-0}" >"$scratch/part" &&
+  { hubctl restic part "$scratch/snapshots" "$scratch/restic.out" "$added" >"$scratch/part" &&
     read -r part prune <"$scratch/part"; } || trouble "$shown: the progress of the check could not be recorded" || return
   [ "$part" != - ] || return 0
   for _ in first second third fourth; do

@@ -36,8 +36,10 @@ seal_problem() {
 seal_into() {
   run_child seal_through "$@" 3>"$scratch/succeeded" || :
   if [ "$(grep -c . "$scratch/succeeded")" -ne 8 ]; then
+    # If the last program failed, the others broke off because nobody read what they wrote.
+    grep -qxF -- "$1" "$scratch/succeeded" || trouble "$name: the encrypted copy could not be written" || return
     hide_secrets <"$scratch/age.said" >&2
-    trouble "$name could not be encrypted and sent; of tar, gzip, dd, age, dd, tee, $1 and sha256sum only these" \
+    trouble "$name could not be encrypted; of tar, gzip, dd, age, dd, tee, $1 and sha256sum only these" \
       "succeeded: $(tr '\n' ' ' <"$scratch/succeeded")"
     return
   fi

@@ -97,8 +97,10 @@ destination_problem() {
 
 # Sends what the destination misses and records the result. Checks it again first: its turn may come hours later.
 serve_destination() {
-  problem='' newest='' bytes='' unsent='' result=ok began=$(date +%s) serving=$destination
+  problem='' newest='' bytes='' added=0 unsent='' result=ok began=$(date +%s) serving=$destination
   intent=$data/run/off-site.sending.$destination # a line as in the ledger, of the copy about to get its name there
+  kept=$data/run/last-offsite-$destination.json
+  owed=$(sed -n 's/^{"last":{[^}]*"unsent":"\([0-9-]*\)".*/\1/p' "$kept" 2>/dev/null) || :
   missed=$(missed_backups)
   name=${missed%%[!0-9-]*}
   [ -n "$name" ] || { serving='' && return; }
@@ -140,40 +142,44 @@ send_it() {
   esac
 }
 
-# Prints the names of the backups to send, the oldest first: those newer than the newest copy at $place, and $asked.
-# Skips those that are old enough to be removed here. restic gets only the newest one, which shares most files with the
-# rest.
+# Prints the names of the backups to send, the oldest first: those that $place lacks, and $asked. Skips those that are
+# old enough to be removed here. A new restic repository begins with the newest: none is older than its first copy, or
+# than $owed, what the last run left unsent.
 missed_backups() {
-  if [ "$destination" != restic ]; then
-    all_missed
-  elif [ -n "$asked" ]; then
-    printf '%s\n' "$asked_name"
-  else
-    all_missed | tail -n 1
-  fi
-}
-
-all_missed() {
-  oldest=0
+  oldest=0 first=0
   [ -z "$days" ] || oldest=$(date -u -d "$days days ago" +%Y%m%d-%H%M%S)
+  sent_names >"$scratch/sent"
+  for path in "$backups"/[0-9]*-[0-9]*; do
+    [ ! -d "$path" ] || [ -L "$path" ] || printf '%s\n' "${path##*/}"
+  done | backup_names >"$scratch/here"
+  if [ "$destination" = restic ]; then
+    first=$({ cat -- "$scratch/sent" && echo "$owed"; } | backup_names | sort | head -n 1)
+    [ -n "$first" ] || first=$asked_name
+    [ -n "$first" ] || first=$(tail -n 1 "$scratch/here")
+  fi
   {
-    for path in "$backups"/[0-9]*-[0-9]*; do
-      [ ! -d "$path" ] || [ -L "$path" ] || printf '%s\n' "${path##*/}"
-    done | backup_names | awk -v last="$(sent_names | tail -n 1)" -v oldest="$oldest" '$0 > last && $0 > oldest'
+    grep -vxF -f "$scratch/sent" "$scratch/here" | awk -v first="$first" -v oldest="$oldest" '$0 >= first && $0 > oldest'
     [ -z "$asked" ] || printf '%s\n' "$asked_name"
   } | sort -u
 }
 
-# Prints the names of the copies at $place. Ignores names in the future, from a wrong clock.
+# Prints the names of the copies at $place.
 sent_names() {
   [ -f "$ledger" ] || return 0
-  PLACE=$place TOMORROW=$(date -u -d tomorrow +%Y%m%d-%H%M%S) awk 'BEGIN { place = ENVIRON["PLACE"] }
-    index($0, place) == 67 { name = substr($0, 67 + length(place), 15); if (name < ENVIRON["TOMORROW"]) print name }
-  ' "$ledger" | backup_names | sort
+  PLACE=$place awk 'BEGIN { place = ENVIRON["PLACE"] }
+    index($0, place) == 67 { print substr($0, 67 + length(place), 15) }' "$ledger" | backup_names | sort
 }
 
 backup_names() {
   grep -xE '[0-9]{8}-[0-9]{6}' || :
+}
+
+# Passes on what was said while $final was sent ($scratch/said), and fails with a program's own last words, if any.
+not_sent() {
+  hide_secrets <"$scratch/said" >&2
+  why=$(grep -vE '^(off-site|sha256sum): |: FAILED$' "$scratch/said" | tail -n 1)
+  [ -z "$why" ] || problem=
+  trouble "$final: FAILED${why:+: $why}"
 }
 
 # Records the result for the hub's health. The problem is not an argument, which other accounts could read.
@@ -182,6 +188,7 @@ record() {
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"
   [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
   [ -z "$interim" ] || set -- "$@" --interim
+  [ -z "$owed" ] || sent_names | grep -qxF -- "$owed" || set -- "$@" --owed "$owed"
   serving=
   printf '%s\n' "$problem" | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
     echo "off-site: the result could not be recorded in DATA_DIR/run" >&2

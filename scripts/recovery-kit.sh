@@ -137,8 +137,17 @@ print_version() {
 # Each command is on a line of its own that begins with four spaces.
 print_steps() {
   origin=$(git -C "$root" remote get-url origin 2>/dev/null) || origin='<this project>'
+  tag=$(git -C "$root" describe --tags --exact-match 2>/dev/null) || tag=$(git -C "$root" rev-parse HEAD 2>/dev/null) ||
+    tag="v$version"
   echo '  Install git, npm and the programs named above. Then, with the path of this file and of the age key:'
-  echo "    git clone $(quoted "$(without_password "$origin")") content-hub && cd content-hub"
+  case $origin in
+    *://* | '<this project>') local=${origin#file://} ;;
+    *:*) local=$origin ;;
+    *) local='' ;;
+  esac
+  [ "$local" = "$origin" ] ||
+    echo "  WARNING: $(without_password "$origin") is a folder of this machine: take the project from where it is published."
+  echo "    git clone $(quoted "$(without_password "$origin")") content-hub && cd content-hub && git checkout -q $(quoted "$tag")"
   echo '    ./scripts/set-up.sh'
   if [ -n "$recipient" ]; then
     echo "    sed -n '/^-----BEGIN AGE/,/^-----END AGE/p' KIT | age -d -i KEY | tar xz"

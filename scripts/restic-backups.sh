@@ -29,7 +29,7 @@ open_repository() {
         trouble "BACKUP_RESTIC_REPOSITORY $1 does not answer: is its server reachable?" || return
       [ -f "$1/config" ] ||
         trouble "BACKUP_RESTIC_REPOSITORY: there is no restic repository in $1: is the disk mounted?" \
-          "A new one is made by: restic -r '$1' --password-file '$2' init" || return
+          "$(how_to_begin "$1" "$2")" || return
       # shellcheck disable=SC2034 # for off-site-restic.sh
       device=$(stat -c %d -- "$1") || return
       ;;
@@ -41,6 +41,18 @@ open_repository() {
   # TZ: restic counts days in local time, names of backups are in UTC. A killed check leaves a copy of the cache.
   export RESTIC_REPOSITORY="$1" RESTIC_PASSWORD_FILE="$2" RESTIC_CACHE_DIR="$data/cache/restic" TZ=UTC
   mkdir -p -- "$data/cache" "$data/run" && rm -rf -- "$data"/cache/restic/restic-check-cache-*
+}
+
+# how_to_begin REPOSITORY PASSWORD_FILE: how to make a new repository, unless its disk seems to be away: then it would
+# fill the disk below the mount point.
+how_to_begin() {
+  ! grep -qsF -- "  $1/" "$data/backups/off-site.sent" || { echo 'It held copies before.' && return; }
+  near=$1
+  until [ -d "$near" ]; do near=$(dirname -- "$near"); done
+  case $(stat -c %d -- "$near") in
+    "$(stat -c %d /)" | "$(stat -c %d -- "$data")") echo "$near is on the system's disk or on that of DATA_DIR." ;;
+    *) echo "A new one is made by: restic -r '$1' --password-file '$2' init" ;;
+  esac
 }
 
 # run_restic SECONDS ARGUMENT...: runs restic; its output is in $scratch/restic.out and restic.said. It is stopped by

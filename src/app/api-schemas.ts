@@ -179,7 +179,7 @@ export const SCHEMAS: Record<string, Schema> = {
     offsite: array(object(
       { name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) }, { checkAgeSeconds: orNull(integer) })),
     recoveryKit: orNull(object({ ageSeconds: integer })),
-    degraded: array({ type: 'string', enum: ['disk'] }),
+    degraded: array({ type: 'string', enum: ['disk', 'backup-dir'] }),
   }),
   Alive: object({ ok: flag }),
   Unready: object({ ok: flag, database: text, error: text }),

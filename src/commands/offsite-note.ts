@@ -12,10 +12,11 @@ const LONGEST_PROBLEM = 500; // characters
 /** Records the result of sending copies to a destination. Reads the problem from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
-    unsent: { type: 'string' }, interim: { type: 'boolean' } },
+    unsent: { type: 'string' }, owed: { type: 'string' }, interim: { type: 'boolean' } },
   operands: 2,
 
-  async run([destination, result], { name, bytes, seconds, unsent, interim }, { config }): Promise<ExitCode> {
+  async run([destination, result], values, { config }): Promise<ExitCode> {
+    const { name, bytes, seconds, unsent, owed, interim } = values;
     const known = DESTINATIONS.find((one) => one === destination);
     const ok = result === 'ok';
     if (known === undefined || (!ok && result !== 'failed')) {
@@ -24,7 +25,8 @@ export const offsiteNoteCommand: Command = {
     const text = (value: Values[string]): string | null => value === undefined ? null : String(value);
     await noteOffsite(config, known, {
       name: text(name), at: Date.now(), ok, bytes: bytes === undefined ? null : Number(bytes),
-      seconds: Number(seconds ?? 0), unsent: text(unsent), ...(known === 'restic' && whatWasRead(config)),
+      seconds: Number(seconds ?? 0), unsent: text(unsent), owed: text(owed),
+      ...(known === 'restic' && whatWasRead(config)),
       problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
     }, process.pid, interim === true);
     return 0;

@@ -44,6 +44,6 @@ test('with BACKUP_DIR backups are made, verified, shown and removed there, by co
   const health = await (await fetch(`${address}/api/health`)).json() as { lastBackup: unknown };
   assert.deepEqual(health.lastBackup, { ageSeconds: (health.lastBackup as { ageSeconds: number }).ageSeconds, verified: true });
   rmSync(backupDir, { recursive: true });
-  const gone = await (await fetch(`${address}/api/health`)).json() as { lastBackup: unknown };
-  assert.equal(gone.lastBackup, null);
+  const gone = await (await fetch(`${address}/api/health`)).json() as { lastBackup: { verified: boolean }; degraded: string[] };
+  assert.deepEqual([gone.lastBackup.verified, gone.degraded], [true, ['backup-dir']], 'there were backups, and what is wrong is said');
 });

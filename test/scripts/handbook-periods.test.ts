@@ -28,6 +28,7 @@ import { backoff } from '../../src/platform/jobs/finish-jobs.ts';
 import { readHandbook } from '../support/handbook.ts';
 import { startHub } from '../support/hub.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
+import { SOURCES } from '../support/source-tree.ts';
 
 const HANDBOOK = readHandbook();
 const UNITS = [[DAY, 'day'], [HOUR, 'hour'], [MINUTE, 'minute']] as const;
@@ -50,6 +51,16 @@ function row(section: string, beginning: string): string {
 function assertSays(text: string, periods: string[]): void {
   assert.deepEqual(text.match(/\b(\d+|an?) (day|hour|minute)s?\b/g) ?? [], periods, text);
 }
+
+test('the reference has every event of the log, with its level, and no other', () => {
+  const logged = SOURCES.flatMap(({ code }) => [...code.matchAll(/\blog\.(info|warn|error)\(\s*'([^']+)'/g)])
+    .map(([, level = '', event = '']) => `${event}: ${level}`);
+  const told = HANDBOOK.rows('Events of the log')
+    .flatMap(([event = '', when = '']) => [...when.matchAll(/^(?!warn:|error:)|\b(?:warn|error)(?=:)/g)]
+      .map(([level]) => `${event}: ${level || 'info'}`));
+  const byWatch = ['web delivers alerts while the worker is silent: info', 'the worker delivers alerts again: info'];
+  assert.deepEqual(told.sort(), [...new Set([...logged, ...byWatch])].sort());
+});
 
 const KEPT = 'Retention';
 

@@ -79,6 +79,8 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'restic prune --unsafe-recover-no-free-space <id>':
     ['scripts/off-site-restic.slow.test.ts', 'prune --unsafe-recover-no-free-space "$id"'],
   './.runtime/upgrade/new/scripts/upgrade.sh --recover': ['scripts/upgrade-kill.slow.test.ts', `hub.run('--recover')`],
+  'systemctl restart content-hub-web content-hub-worker':
+    ['scripts/install-systemd-boot.slow.test.ts', 'systemctl restart content-hub-worker'],
   'systemctl list-timers': ['scripts/handbook.slow.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
@@ -155,16 +157,18 @@ const STEPS: Record<string, Step[]> = {
       assert.deepEqual(readdirSync(walk.env['TMPDIR'] ?? '').filter((name) => name.startsWith('hub-scratch')), []);
     },
     async (walk, text) => {
-      const old = walk.place('far/20200101-000000');
-      mkdirSync(old);
-      utimesSync(old, 0, 0);
-      mkdirSync(walk.place('box/hub/20200101-000000'));
-      writeFileSync(walk.place('box/hub/20200101-000000/hub.db'), '');
-      utimesSync(walk.place('box/hub/20200101-000000/hub.db'), 0, 0);
+      const places = ['far', 'box/hub'].map((place) => walk.place(place));
+      const copiesIn = (place: string): string[] => readdirSync(place).filter((name) => !name.startsWith('.')).sort();
+      const old = Array.from({ length: 90 }, (_, n) => `20200101-0000${n + 10}`); // names, whatever the seconds
+      for (const path of places.flatMap((place) => old.map((name) => join(place, name)))) {
+        mkdirSync(path);
+        writeFileSync(join(path, 'hub.db'), '');
+        utimesSync(path, 0, 0);
+      }
       await done(walk, text);
-      for (const place of ['far', 'box/hub']) {
-        const left = readdirSync(walk.place(place)).filter((name) => !name.startsWith('.'));
-        assert.deepEqual(left.sort(), backupsOf(walk), place);
+      for (const place of places) {
+        assert.deepEqual(copiesIn(place), [...old, ...backupsOf(walk)].slice(-90), 'however old they are');
+        for (const name of old) rmSync(join(place, name), { recursive: true, force: true });
       }
     },
   ],

@@ -150,7 +150,40 @@ test('a damaged backup here, and another of the same name there, keep no later o
   assert.match(stderr, /20260102-031500 is not a complete backup: nothing is sent of it/);
   assert.deepEqual(copies(place), [FIRST, THIRD]);
   assert.deepEqual([noted(place).last?.name, noted(place).last?.unsent], [THIRD, FIRST]);
-  assert.equal((await place.run(['send', addBackup(place, '20260104-031500')])).status, 0);
+  assert.equal((await place.run(['send', addBackup(place, '20260104-031500')])).status, 1, 'what is owed is not forgotten');
+  assert.deepEqual([noted(place).last?.name, noted(place).last?.unsent], ['20260104-031500', FIRST]);
+
+  rmSync(join(place.far, FIRST), { recursive: true });
+  cpSync(place.backup, pathOf(place, SECOND), { recursive: true });
+  assert.equal((await place.run(['missed'])).status, 0);
+  assert.deepEqual(copies(place), [FIRST, SECOND, THIRD, '20260104-031500']);
+  assert.deepEqual([noted(place).last?.ok, noted(place).last?.unsent], [true, null]);
+});
+
+test('the oldest that is unsent stays named though it is gone here, until a run sends all that there is', async (t) => {
+  const place = threeNights(t);
+  const away = { BACKUP_OFFSITE_DIR: '/mnt/unplugged' };
+  await place.run(['send', pathOf(place, THIRD)], away);
+  assert.equal(noted(place).last?.unsent, FIRST);
+  rmSync(pathOf(place, FIRST), { recursive: true });
+  await place.run(['send', pathOf(place, THIRD)], away);
+  assert.equal(noted(place).last?.unsent, FIRST);
+  await place.run(['send', pathOf(place, THIRD)], { BACKUP_OFFSITE_DIR: '/mnt/other' });
+  assert.equal(noted(place).last?.unsent, SECOND, 'to another place nothing was owed');
+
+  assert.equal((await place.run(['send', pathOf(place, THIRD)])).status, 0);
+  assert.deepEqual([noted(place).last?.name, noted(place).last?.unsent], [THIRD, null]);
+});
+
+test('a full disk is told as that, and not as a failure to encrypt', async (t) => {
+  if (!requireTool(t, 'age')) return;
+  const place = offSite(t);
+  Object.assign(place.env, { BACKUP_OFFSITE_DIR: place.far, BACKUP_AGE_RECIPIENT: makeKey(place.folder).recipient });
+  const outcome = await privately(t, place, 'mount -t tmpfs -o size=100k none "$F"', `send '${place.backup}'`);
+  if (!outcome) return;
+  assert.equal(outcome.status, 1);
+  assert.match(noted(place).last?.problem ?? '', /FAILED: cat: .*No space left on device$/);
+  assert.doesNotMatch(outcome.stderr, /could not be encrypted/);
 });
 
 test('what is too old to be kept here is not sent any more, and a copy from the future does not hide what is missing', async (t) => {

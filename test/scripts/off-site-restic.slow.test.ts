@@ -98,7 +98,9 @@ test('what cannot work is said at once, with the reason, and nothing is written'
   const cases: [RegExp, Record<string, string>][] = [
     [/wrong password/, { BACKUP_RESTIC_PASSWORD_FILE: other }],
     [/BACKUP_RESTIC_PASSWORD_FILE: \S+ is missing, empty, or cannot be read/, { BACKUP_RESTIC_PASSWORD_FILE: '/nowhere' }],
-    [/there is no restic repository in .*unplugged: is the disk mounted/, { BACKUP_RESTIC_REPOSITORY: join(hub.folder, 'unplugged') }],
+    [/there is no restic repository in .*unplugged: is the disk mounted\? .*unplugged is on the system's disk or on that of DATA_DIR\.\n$/,
+      { BACKUP_RESTIC_REPOSITORY: join(hub.folder, 'unplugged') }],
+    [/A new one is made by: restic -r '\/proc\/none' --password-file .* init\n$/, { BACKUP_RESTIC_REPOSITORY: '/proc/none' }],
     [/: restic is not installed, but BACKUP_RESTIC_REPOSITORY requires it\n/, { PATH: programsWithout(hub.folder, 'restic') }],
     [/rclone is not installed|nobody/, { BACKUP_RESTIC_REPOSITORY: 'rclone:nobody:hub' }],
   ];
@@ -117,6 +119,42 @@ test('what cannot work is said at once, with the reason, and nothing is written'
   assert.match(both.stderr, /BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_RECIPIENT exclude each other/);
   assert.deepEqual(readdirSync(join(hub.folder, 'unplugged')), []);
   assert.deepEqual(hub.leftovers(), []);
+});
+
+test('a mount point that is bare is no place to make a new repository, whatever disk it is on, if copies were sent there', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  mkdirSync(join(hub.dataDir, 'backups'), { recursive: true });
+  writeFileSync(join(hub.dataDir, 'backups/off-site.sent'), `${'0'.repeat(64)}  /proc/none/20260101-031500/snapshot\n`);
+  const { status, stderr } = await hub.run('off-site.sh', ['check'], { BACKUP_RESTIC_REPOSITORY: '/proc/none' });
+  assert.equal(status, 1);
+  assert.match(stderr, /no restic repository in \/proc\/none: is the disk mounted\? It held copies before\.\n$/);
+});
+
+test('what a repository missed is named, stays named as the oldest, and is sent later, each backup once', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const noted = (): { ok: boolean; unsent: string | null } =>
+    (JSON.parse(readFileSync(join(hub.dataDir, 'run/last-offsite-restic.json'), 'utf8')) as { last: { ok: boolean; unsent: string | null } }).last;
+  const now = Date.now();
+  await hub.verified(now - 4 * DAY);
+  const first = await hub.verified(now - 3 * DAY);
+  assert.equal((await hub.send(first)).status, 0);
+  const away = { BACKUP_RESTIC_PASSWORD_FILE: '/nowhere' };
+  const second = await hub.verified(now - 2 * DAY);
+  assert.equal((await hub.send(second, away)).status, 1);
+  const third = await hub.verified(now - DAY); // nobody has sent it
+  assert.deepEqual([noted().ok, noted().unsent], [false, second]);
+
+  const checks = join(hub.folder, 'checks');
+  hub.replace('restic', `[ "$1" != check ] || echo x >>'${checks}'; exec REAL "$@"`);
+  const fourth = await hub.verified(now);
+  const { status, stderr } = await hub.send(fourth);
+  assert.equal(status, 0, stderr);
+  const sent = readFileSync(join(hub.dataDir, 'backups/off-site.sent'), 'utf8').match(/\d{8}-\d{6}/g);
+  assert.deepEqual(sent, [first, second, third, fourth], 'a new repository begins with the newest, not with all that is here');
+  assert.deepEqual([noted().ok, noted().unsent], [true, null]);
+  assert.equal(readFileSync(checks, 'utf8'), 'x\n', 'read once, after the last');
 });
 
 /** Lines of shell where the repository, $R, is a small disk of its own, which this process alone sees. */
@@ -164,7 +202,9 @@ test('a repository that is full is said to be so, keeps what it has, and gets ro
   const second = await hub.verified();
 
   const outcome = await onSmallDisk(t, hub, 4, `
+    mv "$DATA_DIR/backups/${second}" "$DATA_DIR/later"
     send ${first} || exit 98
+    mv "$DATA_DIR/later" "$DATA_DIR/backups/${second}"
     head -c 9000000 /dev/urandom >"$R/filler" 2>/dev/null
     truncate -s -300K "$R/filler"
     send ${second} && exit 97

@@ -101,6 +101,16 @@ test('without a recipient the files are named and not included, and what cannot 
   assert.equal(status, 0);
   assert.match(stdout, /\/\.env {3}\(NOT included: keep a copy\)\n.*secret key {3}\(NOT included/);
   assert.match(stdout, /^ {2}ALERT_WEBHOOK_URL {3}\(set in the environment, not in \.env: keep a note\)$/m);
+  assert.match(stdout, /^ {4}git clone '?<this project>'? content-hub && cd content-hub && git checkout -q '?v\d+\.\d+\.\d+'?$/m);
+  assert.doesNotMatch(stdout, /WARNING/);
+  await hub.sh('git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one && git remote add origin /srv/hub.git');
+  const local = (await hub.sh('./scripts/hubctl recovery-kit')).stdout;
+  assert.match(local, /^ {2}WARNING: \/srv\/hub\.git is a folder of this machine: take the project from where it is published\.$/m);
+  assert.match(local, /^ {4}git clone .*\/srv\/hub\.git'? content-hub && cd content-hub && git checkout -q '?[0-9a-f]{40}'?$/m);
+  await hub.sh('git tag v9.9.9 && git remote set-url origin https://example.net/hub.git');
+  const tagged = (await hub.sh('./scripts/hubctl recovery-kit')).stdout;
+  assert.match(tagged, /^ {4}git clone .*example\.net\/hub\.git'? content-hub && cd content-hub && git checkout -q '?v9\.9\.9'?$/m);
+  assert.doesNotMatch(tagged, /WARNING/);
   assert.doesNotMatch(stdout, /BEGIN AGE|example\.org|a-token-of-the-test|the password of/);
   const note = join(hub.dataDir, 'run/recovery-kit.json');
   assert.ok(Math.abs(Date.now() - (JSON.parse(readFileSync(note, 'utf8')) as { at: number }).at) < 60_000);

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readService, SERVICE_METRICS } from '../../src/features/health/metrics.ts';
 import { createDisk } from '../../src/features/hub/disk-space.ts';
@@ -28,7 +28,10 @@ export function measuredHub(t: TestContext): MeasuredHub {
 
 /** As much of a hub as health and metrics read: that database, and no backups. */
 export function handleOf(db: Db, path: string, clock: Clock, settings: Partial<Hub['config']> = {}): Hub {
-  const config = { version: BUILD.version, databasePath: path, dataDir: dirname(path), attachmentCacheMaxBytes: 1024 };
+  const dataDir = dirname(path);
+  const config = {
+    version: BUILD.version, databasePath: path, dataDir, backupDir: join(dataDir, 'backups'), attachmentCacheMaxBytes: 1024,
+  };
   const disk = createDisk(db, { ...config, diskReserveBytes: null }, () => 0);
   return { db, clock, random: Math.random, config: { ...config, ...settings }, disk } as Hub;
 }

@@ -71,7 +71,12 @@ export const auditRecords = store(({ db }) => {
   const countBefore = db.prepare<[number], { n: number }>('count old audit records',
     'SELECT COUNT(*) AS n FROM audit_records WHERE at < ?');
 
+  const selectNewest = db.prepare<[], { at: number | null }>('newest audit record',
+    'SELECT MAX(at) AS at FROM audit_records');
+
   return {
+    /** The latest time of a record, unix ms; null if there is none. */
+    newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
      * Adds a record. With `mergeSince` (unix ms) it replaces an equal record that began since then: it keeps that
      * record's name of the target and counts one more. Throws 401 if the actor's account is deleted.

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, DAY, HOUR, MINUTE } from '../../platform/clock.ts';
+import { backupLock, isFileLocked } from '../hub/data-locks.ts';
 import type { Config } from '../hub/read-config.ts';
 import { timeOfBackup } from './backup-name.ts';
 
@@ -50,6 +51,8 @@ export type BackupStatus = {
   lastSuccessAt: number | null; // unix ms, when a backup last went well
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, at its making or later
   lastBackupFailed: boolean;
+  /** BACKUP_DIR is not there, or has none of the backups made in it: `newest` and `newestVerified` are from records. */
+  lost: 'missing' | 'empty' | null;
   /** The newest existing backup that was found damaged. */
   damaged: { name: string; problem: string | null } | null;
   /** The newest existing backup, verified or not; ignores names in the future. */
@@ -76,25 +79,29 @@ export const AHEAD = 5 * MINUTE;
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
   const { dataDir, backupDir } = config;
   const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
+  const last = readKilled(dataDir, 'backup', backup.last) ?? backup.last;
   const good = [backup.lastGood, verification.lastGood].filter((run): run is RunResult => run !== null);
   const there = listBackups(backupDir);
   const verdicts = { ...olderVerdicts(good, verification.last), ...readVerdicts(dataDir) };
   const latest = clock() + AHEAD;
-  const here = there.filter(({ createdAt }) => createdAt <= latest);
+  const recorded = dated(Object.keys(verdicts), timeOfBackup);
+  const lost = lossOf(config, there, recorded);
+  const here = (lost === null ? there : recorded).filter(({ createdAt }) => createdAt <= latest);
   const isVerified = ({ name }: Dated): boolean => verdicts[name]?.verdict === 'verified';
   const damaged = there.findLast(({ name }) => verdicts[name]?.verdict === 'failed');
   const newest = here.at(-1);
   return {
-    wereEverMade: backup.last !== null || there.length > 0,
-    lastBackup: backup.last,
+    wereEverMade: last !== null || there.length > 0,
+    lastBackup: last,
     lastVerification: verification.last,
     lastSuccessAt: backup.lastGood?.at ?? null,
     lastVerifiedAt: good.length > 0 ? Math.max(...good.map(({ at }) => at)) : null,
-    lastBackupFailed: backup.last?.ok === false,
+    lastBackupFailed: last?.ok === false,
+    lost,
     damaged: damaged ? { name: damaged.name, problem: verdicts[damaged.name]?.problem ?? null } : null,
     newest: newest ? { ...newest, verified: isVerified(newest) } : null,
     newestVerified: here.findLast(isVerified) ?? null,
-    ahead: there.filter((one) => !here.includes(one)).map(({ name }) => name),
+    ahead: there.filter(({ createdAt }) => createdAt > latest).map(({ name }) => name),
     newestComplete: there.findLast(isVerified)?.name ?? null,
     byVerification: there
       .map((one) => {
@@ -157,12 +164,49 @@ export function listBackups(backupDir: string): Dated[] {
 /** Folders whose names are times, oldest first, without symbolic links; none if they cannot be listed. */
 export function datedFolders(folder: string, timeOf: (name: string) => number | undefined): Dated[] {
   try {
-    return readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-      .map(({ name }) => ({ name, createdAt: timeOf(name) }))
-      .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
+    const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return dated(folders.map(({ name }) => name), timeOf);
   } catch {
     return [];
   }
+}
+
+function dated(names: string[], timeOf: (name: string) => number | undefined): Dated[] {
+  return names.map((name) => ({ name, createdAt: timeOf(name) }))
+    .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
+}
+
+/** Only a folder outside of DATA_DIR is on a disk that may be away. */
+function lossOf({ dataDir, backupDir }: BackupPlaces, there: Dated[], recorded: Dated[]): BackupStatus['lost'] {
+  if (backupDir === join(dataDir, 'backups')) return null;
+  if (!existsSync(backupDir)) return 'missing';
+  return there.length === 0 && recorded.length > 0 ? 'empty' : null;
+}
+
+function isLocked(path: string): boolean {
+  try {
+    return isFileLocked(path);
+  } catch {
+    return true; // unknown
+  }
+}
+
+/** Of a backup that is being made: since when (unix ms). `whileLocked` removes it while it still holds its lock. */
+export function begunPath(dataDir: string, kind: 'backup' | 'interim'): string {
+  return join(dataDir, 'run', `${kind}-begun.json`);
+}
+
+/** A failed run, if the last backup neither ended nor goes on; null if `last` is newer. */
+export function readKilled(
+  dataDir: string, kind: 'backup' | 'interim', last: RunResult | null,
+): RunResult | null {
+  const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir, kind))?.at;
+  const at = begunAt();
+  if (typeof at !== 'number' || (last && last.at > at)) return null;
+  // It may have ended between the two looks.
+  if (isLocked(backupLock(dataDir)) || begunAt() !== at) return null;
+  const problem = 'it was killed before it was complete';
+  return { name: null, at, ok: false, verdict: 'failed', bytes: null, seconds: 0, problem };
 }
 
 /** When scripts/recovery-kit.sh last printed the kit (unix ms), or null if unknown. */

@@ -1,7 +1,7 @@
 import { type Clock, hasPassed, HOUR } from '../../platform/clock.ts';
 import { timeOfInterim } from './backup-name.ts';
 import {
-  AHEAD, type BackupPlaces, type Dated, datedFolders, listBackups, readKept, readVerdicts, type RunResult,
+  AHEAD, type BackupPlaces, type Dated, datedFolders, listBackups, readKept, readKilled, readVerdicts, type RunResult,
 } from './backup-status.ts';
 
 /** Hours between interim backups that cron and the timer can keep. With the nightly backup they divide the day. */
@@ -14,7 +14,7 @@ export type InterimRun = RunResult & { everyHours: number | null }; // as cron o
 const MISSED = 3;
 
 export type InterimStatus = {
-  last: InterimRun | null;
+  last: RunResult | null; // one that was killed counts as failed
   everyHours: number | null;
   kept: number; // interim backups on this machine
   newestAt: number | null; // unix ms, when the newest verified interim backup was made
@@ -24,8 +24,9 @@ export type InterimStatus = {
 /** What the hub knows of its interim backups. Never throws. */
 export function readInterim({ config, clock }: { config: BackupPlaces; clock: Clock }): InterimStatus {
   const { dataDir, backupDir } = config;
-  const { last } = readKept<InterimRun>(dataDir, 'interim');
-  const everyHours = INTERIM_HOURS.find((hours) => hours === last?.everyHours) ?? null;
+  const { last: ended } = readKept<InterimRun>(dataDir, 'interim');
+  const everyHours = INTERIM_HOURS.find((hours) => hours === ended?.everyHours) ?? null;
+  const last = readKilled(dataDir, 'interim', ended) ?? ended;
   const verdicts = readVerdicts(dataDir);
   const isGood = ({ name, createdAt }: Dated): boolean =>
     verdicts[name]?.verdict === 'verified' && createdAt <= clock() + AHEAD;

@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { type Db, isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
-import { syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
+import { replaceFile, syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
 import { plural } from '../../platform/in-words.ts';
 import { sumUploads } from '../attachments/attachment-store.ts';
@@ -19,7 +19,7 @@ import {
   spaceNeeded, SUMS,
 } from './backup-folder.ts';
 import { BackupBusy, BackupError, UnsoundBackup } from './backup-name.ts';
-import { readBackupStatus } from './backup-status.ts';
+import { begunPath, readBackupStatus } from './backup-status.ts';
 import { type AbsentUpload, formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
 import { databaseSize, copyTo, readSnapshot, requireHubSchema, type SavedRows } from './snapshot-store.ts';
@@ -56,14 +56,16 @@ export type UploadStore = {
  * or the signal's reason, and has then left nothing new in BACKUP_DIR.
  */
 export function makeBackup(options: BackupOptions): Promise<MadeBackup> {
-  return whileLocked(options, async () => {
+  return whileLocked(options, 'backup', async () => {
     const made = await makeAndPublish(options, backupFolder(options.backupDir), (at) => archiveStore(options, at));
     return { ...made, retention: await retain(options, made) };
   });
 }
 
 /** Runs `work` in an existing BACKUP_DIR while no other backup and no restore runs. Rejects as `makeBackup` does. */
-export async function whileLocked<T>(options: BackupOptions, work: () => Promise<T>): Promise<T> {
+export async function whileLocked<T>(
+  options: BackupOptions, kind: 'backup' | 'interim', work: () => Promise<T>,
+): Promise<T> {
   const { dataDir, backupDir, databasePath } = options;
   const isMissing = !existsSync(databasePath) && !isRestoreOpen(dataDir);
   if (isMissing) throw new BackupError(`there is no database at ${writtenPath(databasePath)}`);
@@ -73,7 +75,9 @@ export async function whileLocked<T>(options: BackupOptions, work: () => Promise
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
     if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
-    return await work();
+    // Without a free byte here, a BACKUP_DIR on another disk still gets its backup.
+    await replaceFile(begunPath(dataDir, kind), JSON.stringify({ at: options.clock() })).catch(() => {});
+    return await work().finally(() => rm(begunPath(dataDir, kind), { force: true }));
   } finally {
     lock.release();
   }

@@ -18,7 +18,7 @@ export const INTERIM_KEPT = 24;
  */
 export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
   const { backupDir, clock, dataDir } = options;
-  return whileLocked(options, async () => {
+  return whileLocked(options, 'interim', async () => {
     const now = clock();
     if (listBackups(backupDir).some(({ createdAt }) => createdAt <= now && createdAt > now - HOUR)) return null;
     const folder = interimFolder(backupDir);

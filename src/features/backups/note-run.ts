@@ -20,17 +20,22 @@ export async function noteRun(
 }
 
 /**
- * Records the result of sending copies to a destination. A nightly run also checks the repository and removes old
- * backups there: if it failed after its copy had arrived, a good run between the nights leaves that to be told.
+ * Records the result of sending copies to a destination. `owed`: a backup that the run before left unsent, and this one
+ * too. It stays the oldest one until everything is sent, even if it is no longer on this machine. A nightly run also
+ * checks the repository and removes old backups there: if it failed after its copies had arrived, a good run between
+ * the nights leaves that to be told.
  */
 export async function noteOffsite(
-  config: Config, name: Destination, run: Omit<OffsiteRun, 'place'>, pid: number, isInterim = false,
+  config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },
+  pid: number, isInterim = false,
 ): Promise<void> {
   const place = destinationKey(config, name);
   if (place === null) return;
   const { last } = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`);
-  const stays = isInterim && run.ok && last?.place === place && !last.ok && last.unsent === null;
-  await noteRun(config.dataDir, `offsite-${name}`, { ...run, place }, pid, stays ? last : undefined);
+  const before = last?.place === place ? last : null;
+  const isOwed = owed !== null && !run.ok && before !== null && owed < (run.unsent ?? '9');
+  const stays = isInterim && run.ok && before?.ok === false && before.unsent === null ? before : undefined;
+  await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, pid, stays);
 }
 
 /** Records the result of a backup here, nightly or interim, and drops the records of removed ones. */
@@ -38,7 +43,8 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   const there = new Set([...listBackups(backupDir), ...listInterim(backupDir)].map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(known.filter(([one]) => there.has(one)))), pid);
+  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the disk may be away
+  await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
 /** Stores what was read of the restic repository with that `destinationKey`. */

@@ -16,7 +16,7 @@ export function readStorageSizes(databasePath: string): StorageSizes {
 
 /**
  * Whether little is left: less than a gigabyte beside the database, or less than the next backup may need where it will
- * lie. `times` as much of either has to be left. A BACKUP_DIR that is not there shows when a backup is made.
+ * lie. `times` as much of either has to be left. `isBackupDisk`: only the other disk, that of BACKUP_DIR, is too full.
  */
 export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1) {
   const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
@@ -24,8 +24,10 @@ export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1)
   const kept = hasBackups ? reserveIn(config.backupDir, config, disk.space().searchIndex) : 0;
   const needed = spaceNeeded(databaseBytes, uploadBytes) + kept;
   const forBackups = hasBackups ? diskUsage(config.backupDir).free : Infinity;
-  const isLow = freeBytes < LEAST_FREE * times || forBackups < needed * times;
-  return { isLow, least: Math.min(freeBytes, forBackups), needed };
+  const isDataLow = freeBytes < LEAST_FREE * times;
+  const isLow = isDataLow || forBackups < needed * times;
+  const isOther = hasBackups && statSync(config.backupDir).dev !== statSync(config.dataDir).dev;
+  return { isLow, least: Math.min(freeBytes, forBackups), needed, isBackupDisk: isLow && !isDataLow && isOther };
 }
 
 /** What takes the space of the disk that DATA_DIR lies on, in words, the largest first. */

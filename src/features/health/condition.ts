@@ -16,12 +16,12 @@ import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
   'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Interim backups' | 'Verification' | Copies |
   'Copies elsewhere' | 'Older backups in restic' | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' |
-  'Certificate' | 'Version';
+  'Clock' | 'Certificate' | 'Version';
 
 /** `warn`: the hub works, but somebody should look. `bad`: people cannot use it, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';
 
-/** What a condition found. Texts and level replace those of the condition; state, detail and time those of the tile. */
+/** What a condition found. State, texts and level replace those of the condition; detail and time those of the tile. */
 export type Trouble = {
   headline?: string; // what is wrong in few words; the default is the title
   problem?: string; // what is wrong in a sentence or more; the default is the headline
@@ -49,20 +49,21 @@ export type Condition = {
   name: string;
   subject: Subject; // the tile on the overview that shows it
   level: TroubleLevel;
+  state: string; // what the tile says while it holds, in a few words
   title: string; // without a full stop: the headline, and the title of the alert
   href: string | null; // the page that helps
   whatToDo: string;
   /** What is wrong now; null or nothing if it does not hold. */
   look(reading: HubReading): Trouble | Trouble[] | null;
   alert?: Alerting;
-  degrades?: 'disk'; // its name in `degraded` of GET /api/health
+  degrades?: 'disk' | 'backup-dir'; // its name in `degraded` of GET /api/health
 };
 
 /** What the condition finds wrong, with its own words where the finding has none. */
-export function troublesOf({ subject, level, title, href, whatToDo, look }: Condition, reading: HubReading) {
+export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;
-    return { subject, level, href, whatToDo, problem: headline, since: null, ...found, headline };
+    return { subject, level, state, href, whatToDo, problem: headline, since: null, ...found, headline };
   });
 }
 

@@ -4,9 +4,10 @@ import { byteSize, duration, plural, utcTime } from '../../platform/in-words.ts'
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { wasTakenForTopic } from '../alerts/format-alert.ts';
 import { scannerSilentSince } from '../attachments/scan-file.ts';
-import { isStale, OLDEST_BACKUP } from '../backups/backup-status.ts';
+import { auditRecords } from '../audit/audit-store.ts';
+import { AHEAD, isStale, OLDEST_BACKUP, type BackupStatus, type OffsiteRun } from '../backups/backup-status.ts';
 import { readOffsiteQuestion, type OffsiteQuestion } from '../backups/offsite-hub.ts';
-import { COPIES, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { COPIES, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { lastSignOfLife } from '../backups/sign-of-life.ts';
 import { spaceTaken } from '../backups/storage-space.ts';
 import { seenCertificate } from '../history/certificate-store.ts';
@@ -31,6 +32,10 @@ const SCANNER_PATIENCE = 90 * SECOND;
 /** This many unexpected errors within BURST_TIME are many. */
 export const BURST = 20;
 
+/** As many failing feeds concern the operator if they are this part of all feeds, or all of one host. */
+const MANY_FAILING = 3;
+const MANY_OF_ALL = 0.2;
+
 /** Places on the overview. */
 export const NIGHTS_HREF = '/admin#nights';
 export const ROOM_HREF = '/admin#room';
@@ -45,7 +50,7 @@ const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
 /** Everything that may be wrong. Of one subject, the tile shows the first that is found. */
 export const CONDITIONS: readonly Condition[] = [
   {
-    name: 'migrations-pending', subject: 'Schema', level: 'warn', href: null,
+    name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,
     title: 'The database lacks migrations',
     whatToDo: 'Run ./scripts/hubctl migrate.',
     look({ pending }) {
@@ -55,7 +60,7 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
   {
-    name: 'settings-changed', subject: 'Settings', level: 'warn', href: null,
+    name: 'settings-changed', subject: 'Settings', level: 'warn', state: 'changed', href: null,
     title: 'Settings in .env have changed since the hub was started',
     whatToDo: 'Restart the hub (npm start, or systemctl restart content-hub-web content-hub-worker).',
     look({ hub }) {
@@ -66,28 +71,28 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
   {
-    name: 'web-silent', subject: 'Web', level: 'bad', href: null,
+    name: 'web-silent', subject: 'Web', level: 'bad', state: 'not running', href: null,
     title: 'The web process is not running',
     whatToDo: 'Start the hub (npm start, or systemctl start content-hub-web). If web stops again, read its log.',
     look({ hub }) {
       const seenAt = hub.program === 'web' ? hub.clock() : heartbeats(hub).lastSeen('web');
       if (seenAt !== null && !hasPassed(seenAt, PROCESS_ALIVE, hub.clock())) return null;
-      return { state: 'not running', detail: null, at: seenAt, since: seenAt };
+      return { detail: null, at: seenAt, since: seenAt };
     },
   },
   {
-    name: 'worker-silent', subject: 'Worker', level: 'bad', href: '/admin/errors',
+    name: 'worker-silent', subject: 'Worker', level: 'bad', state: 'not running', href: '/admin/errors',
     title: 'The worker is not running: sources are not synchronised',
     whatToDo: 'Start the hub again (npm start, or systemctl restart content-hub-worker), and read its log.',
     look({ worker }) {
       const { ok, seenAt } = worker();
       if (ok) return null;
-      return { state: 'not running', detail: seenAt === null ? 'never seen' : null, at: seenAt, since: seenAt };
+      return { detail: seenAt === null ? 'never seen' : null, at: seenAt, since: seenAt };
     },
     alert: { over: 'The worker is running again', raisedBy: 'web' },
   },
   {
-    name: 'queue-late', subject: 'Queue', level: 'bad', href: '/admin/jobs',
+    name: 'queue-late', subject: 'Queue', level: 'bad', state: 'late', href: '/admin/jobs',
     title: 'A job has waited too long',
     whatToDo: 'See which jobs wait, and whether the worker runs. Restart the worker if it does nothing.',
     look({ hub }) {
@@ -98,25 +103,31 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
   {
-    name: 'jobs-failed', subject: 'Queue', level: 'warn', href: '/admin/jobs?state=failed',
+    name: 'jobs-failed', subject: 'Queue', level: 'warn', state: 'failed', href: '/admin/jobs?state=failed',
     title: 'Jobs have failed for good',
     whatToDo: 'Read why they failed, then retry or discard them: ./scripts/hubctl jobs list.',
     look({ hub, kept }) {
-      const failed = countIn(kept(), 'jobs', 'failed');
+      const failed = countIn(kept(), 'jobs', 'failed') - jobs(hub).failedCount(SYNC_SOURCE); // see `sync-failed`
       if (failed === 0) return null;
       const headline = failed === 1 ? 'One job has failed for good.' : `${failed} jobs have failed for good.`;
-      return { detail: `${failed} failed`, since: jobs(hub).failedSince(), headline };
+      return { state: `${failed} failed`, since: jobs(hub).failedSince(SYNC_SOURCE), headline };
     },
   },
   {
-    name: 'sync-failed', subject: 'Sources', level: 'warn', href: '/admin#failing',
+    name: 'sync-failed', subject: 'Sources', level: 'warn', state: 'failing', href: '/admin#failing',
     title: 'Sources are failing',
-    whatToDo: 'Each source’s page says what is wrong. Pause or delete sources that are gone for good.',
+    whatToDo: 'See whether the hub reaches them: DNS, a firewall, a publisher that refuses the hub. Pause or delete ' +
+      'sources that are gone for good.',
+    // One that has gone is news for its owner, who is notified. Many, or all of a host, may be the hub's own trouble.
     look({ hub, kept }) {
-      const failing = countIn(kept(), 'sources', 'failing');
-      if (failing === 0) return null;
-      const headline = failing === 1 ? 'One source is failing.' : `${failing} sources are failing.`;
-      return { headline, since: failingSources(hub).list(1)[0]?.since ?? null };
+      const failing = kept().value('sources', 'feed,failing');
+      if (failing < MANY_FAILING) return null;
+      const state = `${failing} failing`;
+      const since = failingSources(hub).list(1)[0]?.since ?? null;
+      const all = failing + kept().value('sources', 'feed,active');
+      if (failing >= all * MANY_OF_ALL) return { state, since, headline: `${failing} of ${all} feeds are failing.` };
+      const host = failingSources(hub).wholeHost(MANY_FAILING);
+      return host && { state, since: host.since, headline: `All ${host.count} feeds of ${host.host} are failing.` };
     },
     // Each source raises it when its retries are used up.
     alert: {
@@ -125,7 +136,7 @@ export const CONDITIONS: readonly Condition[] = [
     },
   },
   {
-    name: 'content-quota', subject: 'Content quota', level: 'warn', href: '/admin/accounts',
+    name: 'content-quota', subject: 'Content quota', level: 'warn', state: 'full', href: '/admin/accounts',
     title: 'Sources of an account have stopped: their contents have reached CONTENT_QUOTA_BYTES',
     whatToDo: 'Its owner has been told. To give more room to everybody, raise CONTENT_QUOTA_BYTES and restart the hub.',
     look({ hub }) {
@@ -138,19 +149,19 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'All accounts have room for contents again', severity: 'warning' },
   },
   {
-    name: 'webhook-silent', subject: 'Webhooks', level: 'warn', href: '/admin/webhooks',
+    name: 'webhook-silent', subject: 'Webhooks', level: 'warn', state: 'silent', href: '/admin/webhooks',
     title: 'Webhooks have been silent for more than 7 days',
     whatToDo: 'See whether the senders still send, and with the right secret. Pause webhooks that are no longer used.',
     look({ hub, kept }) {
       const silent = kept().value('webhooks', 'silent');
       if (silent === 0) return null;
       const [longest] = webhooks(hub).quiet(hub.clock(), Number.MAX_SAFE_INTEGER, 1);
-      return { detail: `${silent} silent`, since: longest?.quietSinceAt ?? null };
+      return { state: `${silent} silent`, since: longest?.quietSinceAt ?? null };
     },
     alert: { over: 'No webhook is silent any more', severity: 'warning', raisedBy: 'its cause' },
   },
   {
-    name: 'scanner-silent', subject: 'Virus scanner', level: 'bad', href: null,
+    name: 'scanner-silent', subject: 'Virus scanner', level: 'bad', state: 'does not answer', href: null,
     title: 'The virus scanner does not answer: every upload is refused',
     whatToDo: 'See whether the scanner at VIRUS_SCAN_URL runs. The hub’s log says why it gave no verdict (file not ' +
       'scanned).',
@@ -158,14 +169,14 @@ export const CONDITIONS: readonly Condition[] = [
       const since = scannerSilentSince(hub);
       if (since === null) return null;
       const isQuiet = !hasPassed(since, SCANNER_PATIENCE, hub.clock());
-      if (hub.config.virusScanRequired) return { state: 'does not answer', since, isQuiet };
+      if (hub.config.virusScanRequired) return { since, isQuiet };
       const headline = 'The virus scanner does not answer: uploads are taken unscanned and scanned later.';
-      return { state: 'does not answer', since, level: 'warn', isQuiet: true, headline };
+      return { since, level: 'warn', isQuiet: true, headline };
     },
     alert: { over: 'The virus scanner answers again' },
   },
   {
-    name: 'error-burst', subject: 'Errors', level: 'warn', href: '/admin/errors',
+    name: 'error-burst', subject: 'Errors', level: 'warn', state: 'too many', href: '/admin/errors',
     title: 'There are many unexpected errors',
     whatToDo: 'Read the list of errors, and the log about them. Look into the most frequent one first.',
     look({ errors }) {
@@ -176,7 +187,7 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'Unexpected errors are rare again' },
   },
   {
-    name: 'alert-undelivered', subject: 'Alerts', level: 'bad', href: '/admin/alerts',
+    name: 'alert-undelivered', subject: 'Alerts', level: 'bad', state: 'the last is late', href: '/admin/alerts',
     title: 'The last alert was lost',
     whatToDo: 'Look at ALERT_WEBHOOK_URL and at its receiver.',
     look({ hub }) {
@@ -185,50 +196,64 @@ export const CONDITIONS: readonly Condition[] = [
       const reason = last.lastError ? `: ${last.lastError}` : '';
       const found = { since: last.createdAt, whatToDo: `Look at ALERT_WEBHOOK_URL and at its receiver${reason}.` };
       if (last.state === 'failed') return { ...found, state: 'the last was lost' };
-      return { ...found, level: 'warn', state: 'the last is late', headline: 'The last alert has not arrived yet.' };
+      return { ...found, level: 'warn', headline: 'The last alert has not arrived yet.' };
     },
   },
   {
-    name: 'alert-format-unclear', subject: 'Alerts', level: 'warn', href: '/admin/alerts',
+    name: 'alert-format-unclear', subject: 'Alerts', level: 'warn', state: 'sent as JSON', href: '/admin/alerts',
     title: 'Alerts are sent as JSON to what may be an ntfy topic',
     whatToDo: 'Set ALERT_WEBHOOK_FORMAT=ntfy if ALERT_WEBHOOK_URL is an ntfy topic, else ALERT_WEBHOOK_FORMAT=json, ' +
       'and restart the hub.',
     look({ hub }) {
       const { alertWebhookUrl: url, alertWebhookFormat: format } = hub.config;
-      return format === 'auto' && url !== null && wasTakenForTopic(url) ? { state: 'sent as JSON' } : null;
+      return format === 'auto' && url !== null && wasTakenForTopic(url) ? {} : null;
     },
   },
   {
-    name: 'backup-none', subject: 'Backup here', level: 'warn', href: NIGHTS_HREF,
+    name: 'backup-none', subject: 'Backup here', level: 'warn', state: 'none yet', href: NIGHTS_HREF,
     title: 'No backup has been made yet',
     whatToDo: 'Run ./scripts/backup.sh; for one every night, ./scripts/install-backup-cron.sh or install-systemd.sh.',
-    look: ({ backups }) => (backups().wereEverMade ? null : { state: 'none yet' }),
+    look: ({ backups }) => (backups().wereEverMade ? null : {}),
   },
   {
-    name: 'backup-failed', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
+    name: 'backup-dir-missing', subject: 'Backup here', level: 'bad', state: 'not there', href: NIGHTS_HREF,
+    title: 'The folder of the backups is not there',
+    whatToDo: 'Mount the disk of BACKUP_DIR. If it is a new disk, make the folder and run ./scripts/backup.sh.',
+    look({ hub, backups }) {
+      const { lost, newestVerified } = backups();
+      if (lost === null) return null;
+      const what = lost === 'missing' ? 'is not there' : 'holds none of the backups that were made in it';
+      const problem = `BACKUP_DIR ${hub.config.backupDir} ${what}: is its disk mounted?`;
+      return { problem, detail: newestVerified && 'the last one', at: newestVerified?.createdAt ?? null };
+    },
+    alert: { over: 'The folder of the backups is there again' },
+    degrades: 'backup-dir',
+  },
+  {
+    name: 'backup-failed', subject: 'Backup here', level: 'bad', state: 'the last failed', href: NIGHTS_HREF,
     title: 'The last backup failed',
     whatToDo: 'Correct what the reason names, then run ./scripts/backup.sh.',
     look({ backups }) {
       const { lastBackup, lastBackupFailed } = backups();
       if (!lastBackup || !lastBackupFailed || lastBackup.verdict === 'degraded') return null;
-      return { detail: null, since: lastBackup.at, problem: because('The last backup failed', lastBackup) };
+      return { ...newestHere(backups()), since: lastBackup.at, problem: because('The last backup failed', lastBackup) };
     },
     alert: { over: 'Backups succeed again' },
   },
   {
-    name: 'backup-degraded', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
+    name: 'backup-degraded', subject: 'Backup here', level: 'bad', state: 'the last is incomplete', href: NIGHTS_HREF,
     title: 'The last backup lacks something that the hub has lost',
     whatToDo: 'The hub has lost data. ./scripts/hubctl doctor says which; restore it from an older backup.',
     look({ backups }) {
       const { lastBackup } = backups();
       if (lastBackup?.verdict !== 'degraded') return null;
       const what = `The last backup (${lastBackup.name}) lacks something that the hub has lost`;
-      return { detail: null, since: lastBackup.at, problem: because(what, lastBackup) };
+      return { ...newestHere(backups()), since: lastBackup.at, problem: because(what, lastBackup) };
     },
     alert: { over: 'Backups are complete again' },
   },
   {
-    name: 'backup-stale', subject: 'Backup here', level: 'bad', href: NIGHTS_HREF,
+    name: 'backup-stale', subject: 'Backup here', level: 'bad', state: 'too old', href: NIGHTS_HREF,
     title: `No verified backup in the last ${OLDEST_BACKUP / HOUR} hours`,
     whatToDo: 'Run ./scripts/backup.sh. Then see why cron or the timer did not (./scripts/install-backup-cron.sh).',
     look({ hub, backups }) {
@@ -236,12 +261,12 @@ export const CONDITIONS: readonly Condition[] = [
       if (!wereEverMade || !isStale(newestVerified, hub.clock())) return null;
       const stray = ahead.length > 0 ? ` ${ahead.at(-1)} does not count: its name lies in the future.` : '';
       const problem = `No verified backup in the last ${OLDEST_BACKUP / HOUR} hours.${stray}`;
-      return { since: newestVerified?.createdAt ?? lastBackup?.at ?? null, problem };
+      return { ...newestHere(backups()), since: newestVerified?.createdAt ?? lastBackup?.at ?? null, problem };
     },
     alert: { over: 'There is a recent verified backup again' },
   },
   {
-    name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', href: NIGHTS_HREF,
+    name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', state: 'failed', href: NIGHTS_HREF,
     title: 'Interim backups fail or are late',
     whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. If no interim backups are ' +
       'wanted any more, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
@@ -250,7 +275,7 @@ export const CONDITIONS: readonly Condition[] = [
       if (last?.ok === false) {
         const headline = last.verdict === 'degraded' ?
           'The last interim backup lacks something that the hub has lost.' : 'The last interim backup failed.';
-        return { state: 'failed', since: last.at, headline, problem: because(headline.slice(0, -1), last) };
+        return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
       }
       if (!isLate || everyHours === null) return null;
       const headline = `Interim backups are late: an interim backup is due every ${plural(everyHours, 'hour')}.`;
@@ -259,19 +284,19 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'Interim backups are made again', severity: 'warning' },
   },
   {
-    name: 'backup-verify-failed', subject: 'Verification', level: 'bad', href: NIGHTS_HREF,
+    name: 'backup-verify-failed', subject: 'Verification', level: 'bad', state: 'failed', href: NIGHTS_HREF,
     title: 'A backup is damaged',
     whatToDo: 'Look at the disk that holds it. Make another (./scripts/backup.sh), then remove the damaged one.',
     look({ backups }) {
       const { damaged, lastVerification } = backups();
       if (!damaged) return null;
       const since = lastVerification?.name === damaged.name ? lastVerification.at : null;
-      return { state: 'failed', since, problem: because(`The backup ${damaged.name} is damaged`, damaged) };
+      return { since, problem: because(`The backup ${damaged.name} is damaged`, damaged) };
     },
     alert: { over: 'No backup on this machine is damaged any more' },
   },
   {
-    name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS_HREF,
+    name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', state: 'failing', href: NIGHTS_HREF,
     title: 'Off-site copies are failing',
     whatToDo: 'Correct what the reason names, and run ./scripts/off-site.sh check to see whether it works again. The ' +
       'next backup sends what is missing.',
@@ -279,19 +304,19 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'Off-site copies succeed again' },
   },
   {
-    name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', href: NIGHTS_HREF,
+    name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', state: 'too old', href: NIGHTS_HREF,
     title: 'No recent off-site copy',
     whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
     look: ({ offsite, backups }) => offsite().filter((one) => one.isStale).map(({ name, last, lastGood }) => {
       const headline = `${COPIES[name]}: none in the last ${OLDEST_BACKUP / HOUR} hours.`;
       const since = lastGood?.at ?? last?.at ?? null;
-      return { subject: COPIES[name], since, headline, isQuiet: !backups().wereEverMade };
+      return { ...newestCopy(name, lastGood), since, headline, isQuiet: !backups().wereEverMade };
     }),
     alert: { over: 'There are recent off-site copies again' },
   },
   {
-    name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', href: NIGHTS_HREF,
-    title: 'This hub is a new one in the restic repository',
+    name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', state: 'not removed',
+    href: NIGHTS_HREF, title: 'This hub is a new one in the restic repository',
     whatToDo: 'If this machine replaces the one that sent them, run ./scripts/hubctl offsite adopt: then they are ' +
       'removed as BACKUP_RESTIC_KEEP says. To keep them, or if the other machine goes on, run ./scripts/hubctl ' +
       'offsite adopt --no.',
@@ -301,23 +326,23 @@ export const CONDITIONS: readonly Condition[] = [
       const older = question.older.map(({ id, backups, newest }) => `${backups} of hub ${id}, the newest ${newest}`);
       const which = older.length > 0 ? ` (${older.join('; ')})` : '';
       const headline = WHY_ASKED[question.reason];
-      return { state: 'not removed', headline, problem: `${headline} Backups sent before that stay${which}.` };
+      return { headline, problem: `${headline} Backups sent before that stay${which}.` };
     },
   },
   {
-    name: 'heartbeat-failed', subject: 'Sign of life', level: 'warn', href: NIGHTS_HREF,
+    name: 'heartbeat-failed', subject: 'Sign of life', level: 'warn', state: 'the last was lost', href: NIGHTS_HREF,
     title: 'The last sign of life did not arrive',
     whatToDo: 'Look at HEARTBEAT_URL and at its service, then run ./scripts/hubctl heartbeat.',
     look({ hub }) {
       const last = lastSignOfLife(hub.config.dataDir);
       if (!last?.problem) return null;
       const problem = `The last sign of life did not arrive: ${last.problem}.`;
-      return { state: 'the last was lost', detail: last.host, at: last.at, since: last.failingSince, problem };
+      return { detail: last.host, at: last.at, since: last.failingSince, problem };
     },
     alert: { over: 'Signs of life arrive again', severity: 'warning' },
   },
   {
-    name: 'disk-full', subject: 'Disk', level: 'bad', href: ROOM_HREF,
+    name: 'disk-full', subject: 'Disk', level: 'bad', state: 'full', href: ROOM_HREF,
     title: 'The disk is full: members can store nothing',
     whatToDo: 'Remove files that are not the hub’s, keep fewer backups or a smaller cache, delete the largest ' +
       'sources, or move DATA_DIR to a larger disk.',
@@ -326,24 +351,45 @@ export const CONDITIONS: readonly Condition[] = [
       const room = roomInWords(hub);
       const taken = `The space is taken by: ${spaceTaken(hub)}.`;
       const problem = `The disk is full: members can store nothing. ${room}. ${taken}`;
-      return { state: 'full', detail: room, since: lowSince(hub), problem };
+      return { detail: room, since: lowSince(hub), problem };
     },
     alert: { over: 'There is room on the disk again: members can write' },
     degrades: 'disk',
   },
   {
-    name: 'space-low', subject: 'Disk', level: 'bad', href: ROOM_HREF,
+    name: 'space-low', subject: 'Disk', level: 'bad', state: 'nearly full', href: ROOM_HREF,
     title: 'The disk is nearly full',
     whatToDo: 'Remove files that are not the hub’s, keep fewer backups, or move DATA_DIR to a larger disk.',
     look({ space }) {
-      const { isLow, least, needed } = space();
+      const { isLow, least, needed, isBackupDisk } = space();
+      if (!isLow) return null;
       const room = `${byteSize(least)} are free, and the next backup may need ${byteSize(needed)}`;
-      return isLow ? { headline: `The disk is nearly full: ${room}.` } : null;
+      const detail = `${byteSize(least)} free`;
+      if (!isBackupDisk) return { detail, headline: `The disk is nearly full: ${room}.` };
+      const whatToDo = 'Keep fewer backups (BACKUP_RETENTION_DAYS), or move BACKUP_DIR to a larger disk.';
+      return { detail, headline: `The disk of BACKUP_DIR is nearly full: ${room}.`, whatToDo };
     },
     alert: { over: 'The disk has enough space again' },
   },
   {
-    name: 'certificate-ending', subject: 'Certificate', level: 'warn', href: null,
+    name: 'clock-ahead', subject: 'Clock', level: 'warn', state: 'was ahead', href: null,
+    title: 'Something lies in the future: the clock was ahead when it was made',
+    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records of the audit log ' +
+      'keep their times; this ends when they have passed.',
+    look({ hub, backups }) {
+      const { ahead } = backups();
+      const records = auditRecords(hub).newestAt() ?? 0;
+      const found = [
+        ahead.length > 0 && `${plural(ahead.length, 'backup')} (the last is ${ahead.at(-1)})`,
+        records > hub.clock() + AHEAD && `records of the audit log (until ${utcTime(records)})`,
+      ].filter(Boolean);
+      if (found.length === 0) return null;
+      return { problem: `These lie in the future, because the clock was ahead: ${found.join('; ')}.` };
+    },
+    alert: { over: 'Nothing lies in the future any more', severity: 'warning' },
+  },
+  {
+    name: 'certificate-ending', subject: 'Certificate', level: 'warn', state: 'ends soon', href: null,
     title: 'The certificate of BASE_URL ends soon',
     whatToDo: 'Renew it on the machine that serves BASE_URL: see the log of Caddy, certbot or another program that ' +
       'renews it.',
@@ -353,12 +399,13 @@ export const CONDITIONS: readonly Condition[] = [
       const hasEnded = expiresAt <= hub.clock();
       if (!hasEnded && problem !== 'ending') return null;
       if (!hasEnded) return { headline: `The certificate ends at ${utcTime(expiresAt)} and was not renewed.` };
-      return { level: 'bad', since: expiresAt, headline: 'The certificate has ended: browsers refuse the hub.' };
+      const headline = 'The certificate has ended: browsers refuse the hub.';
+      return { level: 'bad', state: 'has ended', since: expiresAt, headline };
     },
     alert: { over: 'The certificate was renewed' },
   },
   {
-    name: 'certificate-for-other-name', subject: 'Certificate', level: 'bad', href: null,
+    name: 'certificate-for-other-name', subject: 'Certificate', level: 'bad', state: 'for another name', href: null,
     title: 'The certificate is for another name',
     whatToDo: 'Get a certificate for the name in BASE_URL on the machine that serves it.',
     look({ hub }) {
@@ -368,11 +415,21 @@ export const CONDITIONS: readonly Condition[] = [
   },
 ];
 
+/** What the tile says of the newest good backup while something is wrong. */
+function newestHere({ newestVerified }: BackupStatus): Pick<Trouble, 'detail' | 'at'> {
+  const detail = newestVerified ? 'the newest verified one' : 'none is verified';
+  return { detail, at: newestVerified?.createdAt ?? null };
+}
+
+function newestCopy(name: Destination, lastGood: OffsiteRun | null): Pick<Trouble, 'subject' | 'detail'> {
+  return { subject: COPIES[name], detail: lastGood ? 'last sent' : 'none sent yet' };
+}
+
 function copyFailed({ name, last, lastGood }: OffsiteStatus): Trouble {
-  const found = { subject: COPIES[name], since: lastGood?.at ?? last?.at ?? null };
+  const found = { ...newestCopy(name, lastGood), since: lastGood?.at ?? last?.at ?? null };
   if (last?.isDamaged) {
     return {
-      ...found, level: 'bad', headline: 'The restic repository is damaged.',
+      ...found, level: 'bad', state: 'damaged', headline: 'The restic repository is damaged.',
       problem: because('The restic repository is damaged', last),
       whatToDo: 'Repair it: see "A damaged restic repository" in scripts/README.md. Then run ./scripts/backup.sh.',
     };

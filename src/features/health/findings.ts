@@ -132,6 +132,7 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
     const [uploads, cache] = [kept().value('uploads_bytes'), kept().value('attachment_cache_bytes')];
     return { state: byteSize(uploads), detail: `uploaded; ${byteSize(cache)} in the cache`, href: ROOM_HREF };
   },
+  Clock: () => null,
   Certificate: ({ hub }) => certificateTile(hub),
   Version: ({ hub }) => ({
     state: hub.config.version, detail: `schema ${schemaVersionReader(hub)()}, Node ${process.versions.node}`,

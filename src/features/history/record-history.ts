@@ -27,9 +27,13 @@ const TOTALS = 'totals';
 /** The bucket that is not over yet: its beginning, its figures, and web's last note. */
 type Open = { at: number; figures: Figures; web: WebReading | null };
 
-const open = once((_hub: Hub): { bucket?: Open } => ({}));
+/** `runs`: the backup runs that are stored, by place, as times. */
+const open = once((_hub: Hub): { bucket?: Open; runs: Map<string, number> } => ({ runs: new Map() }));
 
-/** The worker's heartbeat. Every five minutes it also writes a bucket; if that fails, it beats all the same. */
+/**
+ * The worker's heartbeat. It also stores backup runs that have ended, and a bucket every five minutes. If that fails,
+ * it beats all the same.
+ */
 export function beatOfWorker(hub: Hub): void {
   try {
     beatAndRecord(hub);
@@ -46,9 +50,9 @@ function beatAndRecord(hub: Hub): void {
   const bucket = state.bucket ??
     { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
   look(hub, bucket);
-  if (state.bucket && bucket.at === at) return heartbeats(hub).beat('worker');
+  const runs = lastRuns(hub).filter((run) => state.runs.get(run.place) !== run.at);
+  if (state.bucket && bucket.at === at && runs.length === 0) return heartbeats(hub).beat('worker');
   const ended = bucket.at === at ? null : { ...bucket.figures, ...closing(hub), ...growth(hub, bucket.at) };
-  const runs = ended === null ? [] : lastRuns(hub);
   const totals: Totals = { counters: readCounters(hub), web: bucket.web };
   const isToStart = ended !== null || baseline(hub) === null;
   hub.db.write('heartbeat with history', () => {
@@ -57,6 +61,7 @@ function beatAndRecord(hub: Hub): void {
     for (const run of runs) backupRuns(hub).note(run);
     if (isToStart) readings(hub).put(TOTALS, totals);
   });
+  for (const run of runs) state.runs.set(run.place, run.at);
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
 }
 

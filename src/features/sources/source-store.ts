@@ -190,14 +190,28 @@ export type FailingSource = {
   nextSyncAt: number | null;
 };
 
+type FailingHost = { host: string; count: number; since: number };
+
 /** Failing sources, the longest failing first. */
 export const failingSources = store(({ db }) => {
   const select = db.prepare<[number], FailingSource>('failing sources', `
     SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
       FROM sources INDEXED BY sources_failing
      WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`);
+  const selectHost = db.prepare<[number], FailingHost>('host whose feeds all fail', `
+    SELECT f.host, COUNT(*) AS count, MIN(s.state_since) AS since
+      FROM sources s INDEXED BY sources_failing JOIN feeds f ON f.source_id = s.id
+     WHERE s.state = 'failing' AND s.state_since > 0 AND s.removed_at IS NULL
+     GROUP BY f.host HAVING count >= ? AND NOT EXISTS
+       (SELECT 1 FROM feeds g JOIN sources o ON o.id = g.source_id
+         WHERE g.host = f.host AND o.state = 'active' AND o.removed_at IS NULL)
+     LIMIT 1`);
 
-  return { list: (limit: number): FailingSource[] => select.all(limit) };
+  return {
+    list: (limit: number): FailingSource[] => select.all(limit),
+    /** A host with at least `count` feeds, none of which is well. */
+    wholeHost: (count: number): FailingHost | null => selectHost.get(count) ?? null,
+  };
 });
 
 type StoredCredentials = { sourceId: number; credentials: string };

@@ -142,9 +142,9 @@ export type JobProgress = { done: number; total: number | null };
 export function createJobReadings(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
-  const firstFailed = db.prepare<[], { at: number }>('job that failed first', `
+  const firstFailed = db.prepare<[string], { at: number }>('job that failed first', `
     SELECT finished_at AS at FROM jobs INDEXED BY jobs_failed_at
-     WHERE state = 'failed' AND finished_at > 0 ORDER BY finished_at LIMIT 1`);
+     WHERE state = 'failed' AND finished_at > 0 AND kind <> ? ORDER BY finished_at LIMIT 1`);
   const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
        AND (state = 'running' OR run_at <= ?)`);
@@ -165,8 +165,8 @@ export function createJobReadings(db: Db, clock: Clock) {
   return {
     /** Jobs of the kind that used up their attempts and that nobody has retried, discarded or settled. */
     failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
-    /** When the first of the failed jobs failed, unix ms; null if there is none. */
-    failedSince: (): number | null => firstFailed.get()?.at ?? null,
+    /** When the first of the failed jobs of other kinds failed, unix ms; null if there is none. */
+    failedSince: (except: string): number | null => firstFailed.get(except)?.at ?? null,
     /** Whether a job with that kind and key runs, or is about to. */
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
     /** Whether a job with that kind and key waits or runs. */

@@ -197,9 +197,9 @@ test('the pages show what publishers and errors say as text, never as markup', a
 test('the overview tells what needs attention', async (t) => {
   const { hub, ada } = await hubWithFailedJob(t);
   const before = await overviewOf(ada);
-  assert.match(before.verdict, /^The worker is not running: sources are not synchronised\. 2 more things need attention\./);
+  assert.match(before.verdict, /^The worker is not running: sources are not synchronised\. One more thing needs attention\./);
   assert.deepEqual(before.tiles.get('Worker'), { level: 'bad', state: 'not running', more: 'never seen' });
-  assert.deepEqual(before.tiles.get('Queue'), { level: 'warn', state: '0 waiting', more: '1 failed' });
+  assert.deepEqual(before.tiles.get('Queue'), { level: 'good', state: '0 waiting', more: 'oldest due job 0 s' }, 'a failed sync is news for its owner');
   assert.deepEqual(before.tiles.get('Backup here'), { level: 'warn', state: 'none yet', more: '' });
 
   await hub.work();

@@ -7,9 +7,10 @@ import { FINE, history } from '../../../src/features/history/history-store.ts';
 import { heartbeats, jobs, type Hub } from '../../../src/features/hub/hub.ts';
 import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { followedFeed } from '../../support/followed-feed.ts';
+import { addFeed } from '../../support/accounts.ts';
+import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
-import { reply } from '../../support/origin.ts';
+import { reply, startOrigin } from '../../support/origin.ts';
 import { answering, hubWithReceiver, raise } from '../../support/receiver.ts';
 import { hubWithWebhook } from '../../support/webhooks.ts';
 
@@ -83,16 +84,46 @@ test('a job that has waited for more than an hour is told since when, and those 
   });
 });
 
-test('sources that fail are told since the first of them has', async (t) => {
-  const { hub, feed } = await followedFeed(t, []);
-  assert.deepEqual([of(hub.handle, 'Sources').level, of(hub.handle, 'Sources').state], ['good', '1 well']);
-  feed.handler = reply(500, {});
-  await hub.work(DAY);
-  const failedAt = hub.now();
-  hub.passTime(DAY);
-  assert.deepEqual(troubleOf(hub.handle, 'Sources'), {
-    level: 'warn', problem: 'One source is failing.', since: failedAt, href: '/admin#failing',
-  });
+test('one feed that has gone is news for its owner; many, or all of one host, concern the operator, and say since when', async (t) => {
+  const hub = await startHub(t, { SYNC_MAX_ATTEMPTS: '1' });
+  const ada = await hub.person('ada');
+  const answers = { large: 200, small: 200, other: 200 };
+  for (const [name, feeds] of [['large', 17], ['small', 1], ['other', 3]] as const) {
+    const well = serving(() => rss(name, []));
+    const { url } = await startOrigin(t, (...args) => (answers[name] === 200 ? well : reply(answers[name], {}))(...args));
+    for (let n = 0; n < feeds; n++) await addFeed(ada, `${url}/${n}`);
+  }
+  /** All feeds are fetched a day later, and the sources' finding is looked at. */
+  const nextDay = async (changes: Partial<typeof answers>) => {
+    Object.assign(answers, changes);
+    hub.passTime(DAY);
+    for (let n = 0; n < 21; n++) await hub.work();
+    return of(hub.handle, 'Sources');
+  };
+  assert.deepEqual([(await nextDay({})).level, (await nextDay({})).state], ['good', '21 well']);
+
+  const gone = await nextDay({ small: 404 });
+  assert.deepEqual([gone.level, gone.state, gone.detail], ['good', '20 of 21 well', '1 failing']);
+  assert.equal(of(hub.handle, 'Queue').level, 'good', 'its job is no second trouble');
+  assert.equal((await hub.anybody.get('/api/health')).json<{ failedJobs: number }>().failedJobs, 1, 'but it is counted');
+
+  const host = await nextDay({ other: 403 });
+  assert.deepEqual([host.level, host.state], ['warn', '4 failing']);
+  assert.match(host.problem ?? '', /^All 3 feeds of 127\.0\.0\.1:\d+ are failing\.$/);
+  assert.deepEqual([host.since, host.href], [hub.now(), '/admin#failing']);
+
+  assert.equal((await nextDay({ other: 200 })).level, 'good');
+  const many = await nextDay({ large: 500 });
+  assert.equal(many.problem, '18 of 21 feeds are failing.');
+});
+
+test('where only the disk of BACKUP_DIR is full, the advice is about that disk', async (t) => {
+  const { handle } = await startHub(t);
+  const full: Hub = { ...handle, config: { ...handle.config, backupDir: '/proc' } }; // another file system without a free byte
+  const { level, state, problem, whatToDo } = of(full, 'Disk');
+  assert.deepEqual([level, state], ['bad', 'nearly full']);
+  assert.match(problem ?? '', /^The disk of BACKUP_DIR is nearly full: 0 bytes are free, /);
+  assert.equal(whatToDo, 'Keep fewer backups (BACKUP_RETENTION_DAYS), or move BACKUP_DIR to a larger disk.');
 });
 
 test('a webhook that is silent for a week is told since its last event', async (t) => {

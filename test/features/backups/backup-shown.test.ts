@@ -1,18 +1,21 @@
 // Protects the truth about backups: the same in health, in metrics and on the administrators' page.
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { backupName } from '../../../src/features/backups/backup-name.ts';
-import { type Kind, readBackupStatus, type RunResult } from '../../../src/features/backups/backup-status.ts';
+import { begunPath, type Kind, readBackupStatus, type RunResult } from '../../../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
+import { findings } from '../../../src/features/health/findings.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
+import { backupLock, takeFileLock } from '../../../src/features/hub/data-locks.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { overviewOf, type Tile } from '../../support/overview.ts';
 import { parseSeries } from '../../support/service-series.ts';
+import { temporaryFolder } from '../../support/temporary-project.ts';
 
 /** What a probe, a scrape and an administrator are told of the backups. */
 async function told(hub: Hub, ada: Client) {
@@ -71,6 +74,7 @@ test('health, metrics and the administrators\' page tell the age and the result 
   const second = await told(hub, ada);
   assert.deepEqual(second.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: { ageSeconds: 3_720 } });
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
+  assert.match(second.page.here?.more ?? '', /^the newest verified one, /);
   assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
   assert.match(second.page.verdict, /The last backup \(.*\) lacks something that the hub has lost: missing or damaged uploads: 1\. Since /);
 
@@ -78,7 +82,7 @@ test('health, metrics and the administrators\' page tell the age and the result 
   const third = await told(hub, ada);
   assert.deepEqual(third.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
   assert.deepEqual(third.metrics, [at, at, 1, 1]);
-  assert.deepEqual([third.page.here?.level, third.page.here?.state], ['bad', 'none'], 'there is none to rely on');
+  assert.deepEqual(third.page.here, { level: 'bad', state: 'the last is incomplete', more: 'none is verified' });
   assert.equal(third.page.verification?.level, 'bad');
 
   hub.passTime(HOUR);
@@ -157,4 +161,75 @@ test('a scrape tells when that backup was last verified for which it is the long
   // A clock that was ahead while it was verified does not put off its turn by as much.
   await verified(second.name, hub.now() + 400 * DAY);
   assert.equal(readBackupStatus(hub.handle).byVerification[0]?.name, second.name);
+});
+
+test('a BACKUP_DIR that is away is told as that, in health too, and no record of its backups is lost', async (t) => {
+  const backupDir = join(temporaryFolder(t), 'disk');
+  const hub = await startHub(t, { BACKUP_DIR: backupDir });
+  const ada = await hub.person('ada');
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  const name = backupName(hub.now());
+  mkdirSync(join(backupDir, name), { recursive: true });
+  await note(hub, 'backup', name, 'verified', null);
+  const judged = { name, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null } as const;
+  await noteVerdict(hub.config, judged, process.pid);
+  hub.passTime(HOUR);
+  const known = { lastBackup: { ageSeconds: 3_600, verified: true }, lastVerifiedBackup: { ageSeconds: 3_600 } };
+  const degraded = async () => (await hub.anybody.get('/api/health')).json<{ degraded: string[] }>().degraded;
+  assert.deepEqual([(await told(hub, ada)).health, await degraded()], [known, []]);
+
+  for (const [isMountPoint, words] of [[false, 'is not there'], [true, 'holds none of the backups that were made in it']] as const) {
+    rmSync(backupDir, { recursive: true });
+    if (isMountPoint) mkdirSync(backupDir);
+    await noteVerdict(hub.config, { ...judged, name: null, ok: false, verdict: 'failed' }, process.pid); // the next night's run
+    const { health, page } = await told(hub, ada);
+    assert.deepEqual([health, await degraded()], [known, ['backup-dir']]);
+    assert.deepEqual([page.here?.level, page.here?.state], ['bad', 'not there']);
+    assert.ok(page.verdict.includes(`BACKUP_DIR ${backupDir} ${words}: is its disk mounted?`), page.verdict);
+    mkdirSync(backupDir, { recursive: true });
+  }
+  assert.deepEqual(readBackupStatus(hub.handle).byVerification, [], 'what is away cannot be verified');
+  mkdirSync(join(backupDir, name));
+  assert.deepEqual([(await told(hub, ada)).health, await degraded()], [known, []]);
+});
+
+test('a backup that was killed is told by the next look; one that runs, or has ended since, is none', async (t) => {
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  const ada = await hub.person('ada');
+  await run(hub, 'verified', null);
+  hub.passTime(HOUR);
+  writeFileSync(begunPath(hub.dataDir, 'backup'), JSON.stringify({ at: hub.now() }));
+  const lock = takeFileLock(backupLock(hub.dataDir));
+  assert.ok(lock);
+  assert.equal((await told(hub, ada)).page.here?.level, 'good', 'it runs');
+
+  lock.release();
+  watchConditions(hub.handle);
+  const { metrics, page } = await told(hub, ada);
+  assert.deepEqual([metrics[2], page.here?.level, page.here?.state], [1, 'bad', 'the last failed']);
+  assert.match(page.verdict, /The last backup failed: it was killed before it was complete\. Since /);
+  assert.deepEqual(alertEvents(hub.handle).all().map(({ event, isOpen }) => [event, isOpen]), [['backup-failed', 1]]);
+
+  hub.passTime(MINUTE);
+  await run(hub, 'verified', null);
+  assert.equal((await told(hub, ada)).page.here?.level, 'good');
+});
+
+test('backups and records of the audit log that lie in the future are a finding, until they do not any more', async (t) => {
+  const hub = await startHub(t);
+  const clockOf = () => findings(hub.handle).find(({ subject }) => subject === 'Clock');
+  assert.equal(clockOf(), undefined);
+  hub.passTime(3 * DAY);
+  const stray = (await run(hub, 'verified', null)).name;
+  await hub.newcomer('ben');
+  hub.passTime(-2 * DAY);
+
+  const found = clockOf();
+  assert.deepEqual([found?.level, found?.state], ['warn', 'was ahead']);
+  assert.equal(found?.problem, `These lie in the future, because the clock was ahead: 1 backup (the last is ${stray}); ` +
+    'records of the audit log (until 2030-01-18 12:01 UTC).');
+  rmSync(join(hub.dataDir, 'backups', stray), { recursive: true });
+  assert.match(clockOf()?.problem ?? '', /ahead: records of the audit log/);
+  hub.passTime(2 * DAY);
+  assert.equal(clockOf(), undefined);
 });

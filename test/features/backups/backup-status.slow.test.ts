@@ -11,7 +11,7 @@ import { dropTable } from '../../support/stored-rows.ts';
 
 const NOTHING = {
   lastBackup: null, lastVerification: null, lastSuccessAt: null, lastVerifiedAt: null, lastBackupFailed: false,
-  damaged: null, newest: null, newestVerified: null, ahead: [], newestComplete: null, byVerification: [],
+  lost: null, damaged: null, newest: null, newestVerified: null, ahead: [], newestComplete: null, byVerification: [],
   wereEverMade: false,
 };
 

@@ -1,10 +1,11 @@
 // Protects the truth about interim backups: a failed run and one that did not take place are told, and both end.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { alertEvents } from '../../../src/features/alerts/alert-store.ts';
 import { backupName, interimName } from '../../../src/features/backups/backup-name.ts';
+import { begunPath, readBackupStatus } from '../../../src/features/backups/backup-status.ts';
 import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
 import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
@@ -65,6 +66,18 @@ test('a failed interim run is told with its reason until one succeeds; a degrade
   hub.passTime(HOUR);
   await run(hub, 'degraded', 'missing or damaged uploads: 1');
   assert.match(alert(hub), /The last interim backup lacks something that the hub has lost: missing or damaged uploads: 1\. Since /);
+  hub.passTime(HOUR);
+  await run(hub, 'verified');
+  assert.equal(alert(hub), '');
+});
+
+test('an interim backup that was killed is told as failed, and is no failed nightly one; the next run ends that', async (t) => {
+  const hub = await startHub(t, { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9/' });
+  await run(hub, 'verified');
+  hub.passTime(HOUR);
+  writeFileSync(begunPath(hub.dataDir, 'interim'), JSON.stringify({ at: hub.now() }));
+  assert.match(alert(hub), /^The last interim backup failed: it was killed before it was complete\. Since /);
+  assert.equal(readBackupStatus(hub.handle).lastBackupFailed, false);
   hub.passTime(HOUR);
   await run(hub, 'verified');
   assert.equal(alert(hub), '');

@@ -86,7 +86,7 @@ test('a disk that was never there shows in health, metrics and on the page besid
     'offsite_oldest_unsent_timestamp_seconds{destination="rclone"}': 0,
   });
   const { tiles, verdict } = await overviewOf(ada);
-  assert.deepEqual(tiles.get('Copies on another disk'), { level: 'warn', state: 'none yet', more: '' });
+  assert.deepEqual(tiles.get('Copies on another disk'), { level: 'warn', state: 'failing', more: 'none sent yet' });
   const { level, state, more } = tiles.get('Copies by rclone') ?? {};
   assert.deepEqual([level, state], ['good', 'sent']);
   assert.match(more ?? '', /^6\.8 KiB, took 12 s, <time [^>]*>10 min ago<\/time>$/);
@@ -94,6 +94,10 @@ test('a disk that was never there shows in health, metrics and on the page besid
 
   await sent(hub, 'dir', backupName(hub.now()), { ok: false, problem: 'It is not whole.', unsent: name });
   assert.ok((await overviewOf(ada)).verdict.includes(`are failing: It is not whole. ${name} is missing there.`), 'a later one arrived');
+  await unsent(hub, 'rclone', name, 'box:hub cannot be listed');
+  const failing = (await overviewOf(ada)).tiles.get('Copies by rclone');
+  assert.deepEqual([failing?.level, failing?.state], ['warn', 'failing'], 'not "sent", with a warning');
+  assert.match(failing?.more ?? '', /^last sent, <time [^>]*>10 min ago<\/time>$/);
 });
 
 test('copies that have failed for days are as old as the last good one, whatever came in between', async (t) => {
