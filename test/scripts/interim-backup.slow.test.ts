@@ -1,6 +1,8 @@
 // Protects backups between the nights: made beside nightly ones, restored by the same commands, and in nobody's way.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { interimName } from '../../src/features/backups/backup-name.ts';
@@ -8,6 +10,7 @@ import { readInterim } from '../../src/features/backups/interim-status.ts';
 import { backupLock, takeFileLock } from '../../src/features/hub/data-locks.ts';
 import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { HOUR } from '../../src/platform/clock.ts';
+import { NOBODY, requireAnotherUser } from '../support/another-user.ts';
 import { hubEnvironment } from '../support/hub-process.ts';
 import { otherDisk } from '../support/other-disk.ts';
 import { freePort } from '../support/ports.ts';
@@ -15,6 +18,7 @@ import { restorableHub, worldIn } from '../support/restore-hub.ts';
 import { restoreEnvironment, runRestore } from '../support/restore-script.ts';
 import { withoutNodesWarning } from '../support/restic.ts';
 import { PROJECT_ROOT, runProgram, type Outcome } from '../support/run-program.ts';
+import { temporaryFolder } from '../support/temporary-project.ts';
 
 /** A hub that nobody runs, without a backup, and its scripts. */
 async function interimHub(t: TestContext, settings: Record<string, string> = {}) {
@@ -76,6 +80,28 @@ test('the restore of an interim backup brings everything back, as files of the h
   const path = `uploads/${hub.since.slice(0, 2)}/${hub.since}`;
   assert.notEqual(statSync(join(hub.dataDir, path)).ino, statSync(join(folder, path)).ino);
   assert.equal((await hub.run('verify-backup.sh', '--rehearse', folder)).status, 0);
+});
+
+test('an interim backup that only root may read is restored by root for the account of the hub, but not with a link in it', async (t) => {
+  if (!requireAnotherUser(t)) return;
+  const hub = await interimHub(t);
+  await hub.run('backup.sh', '--interim');
+  const mine = join(temporaryFolder(t), hub.made()[0] ?? '');
+  cpSync(join(hub.backupDir, 'interim', hub.made()[0] ?? ''), mine, { recursive: true });
+  for (const folder of [mine, join(mine, '..')]) chmodSync(folder, 0o700);
+  for (const name of ['', ...readdirSync(hub.dataDir, { recursive: true })]) chownSync(join(hub.dataDir, String(name)), NOBODY, NOBODY);
+  for (const above of ['..', '../..']) chmodSync(join(hub.dataDir, above), 0o755);
+  rmSync(join(hub.dataDir, 'uploads'), { recursive: true });
+  symlinkSync('/etc/shadow', join(mine, 'uploads/00'));
+
+  const port = await freePort();
+  const refused = await runRestore(hub.dataDir, port, [mine]);
+  rmSync(join(mine, 'uploads/00'));
+  const { status, stderr } = await runRestore(hub.dataDir, port, [mine]);
+
+  assert.deepEqual([refused.status, /is not a backup: it must hold/.test(refused.stderr)], [1, true], refused.stderr);
+  assert.equal(status, 0, stderr);
+  assert.deepEqual([worldIn(hub.dataDir, hub), readdirSync(join(hub.dataDir, 'tmp'))], ['old', []]);
 });
 
 test('with BACKUP_DIR on another disk uploads are copied there once, by confined processes', async (t) => {
