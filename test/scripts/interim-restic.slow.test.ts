@@ -1,6 +1,6 @@
 // Protects interim backups in a restic repository: there they are backups like any other, and the night cares for it.
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readOffsite, type OffsiteStatus } from '../../src/features/backups/offsite-status.ts';
@@ -48,6 +48,22 @@ test('an upload that the hub has removed comes from the interim backup itself; o
 
   const refused = await hub.run('off-site.sh', ['send', join(hub.dataDir, 'backups/interim', name)]);
   assert.deepEqual([refused.status, refused.stderr], [2, 'off-site: an interim backup is sent to restic only\n']);
+});
+
+test('an interim backup brings along the nightly one that restic has missed, and only then all is well', async (t) => {
+  const hub = resticHub(t);
+  if (!hub) return;
+  const night = await hub.verified(Date.now() - 2 * HOUR);
+  renameSync(hub.repository, `${hub.repository} away`);
+  assert.equal((await hub.send(night)).status, 1);
+  assert.equal(statusOf(hub)?.last?.unsent, night);
+  renameSync(`${hub.repository} away`, hub.repository);
+
+  const { status, sent } = await interim(hub);
+
+  assert.equal(status, 0);
+  assert.deepEqual((await hub.list()).map(({ name }) => name), [night, sent]);
+  assert.deepEqual([statusOf(hub)?.hasFailed, statusOf(hub)?.last?.unsent], [false, null]);
 });
 
 test('between the nights nothing is read back or removed; the damage that a night found is told until it is repaired', async (t) => {
