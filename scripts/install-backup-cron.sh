@@ -1,10 +1,11 @@
 #!/bin/sh
 # Usage: install-backup-cron.sh [--every HOURS] [--dry-run] [--remove]
 # Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one. Its
-# report is in backups/nightly.log in DATA_DIR. With --every 1, 2, 3, 4, 6, 8 or 12 a second line has interim-backup.sh
-# make an interim backup so many hours apart between the nights; without it that stays as it is, and --every 24 ends it.
-# Run it as the account that the hub runs as. The jobs read settings from .env only. Other lines stay unchanged; running
-# it again changes nothing. --remove removes the lines, --dry-run prints the crontab that would be installed.
+# report is in backups/nightly.log in DATA_DIR. --every 1, 2, 3, 4, 6, 8 or 12 adds a second line, by which
+# interim-backup.sh makes interim backups between the nights, HOURS apart. --every 24 removes that line; without --every
+# the line stays. Run this script as the account that the hub runs as. The jobs read settings from .env only. Other
+# lines stay unchanged; running it again changes nothing. --remove removes the lines, --dry-run prints the crontab that
+# would be installed.
 
 set -eu
 export LC_ALL=C
