@@ -3,7 +3,7 @@
 # DATA_DIR.
 
 # require_hub DATA_DIR: fails with the reason if there has never been a hub, as in a mistyped DATA_DIR. If this account
-# may not look there, require_owner says so.
+# may not read DATA_DIR, require_owner says so.
 require_hub() {
   [ -e "$1/hub.db" ] || [ -d "$1/run" ] || { [ -d "$1" ] && [ ! -x "$1" ]; } || {
     echo "no hub is in DATA_DIR yet ($1/hub.db is missing): check DATA_DIR, or run npm start" >&2
@@ -17,8 +17,8 @@ require_hub() {
 find_owner() {
   switch=
   [ -e "$1" ] || mkdir -m 0700 -- "$1" || return
-  # During a restore there may be no database: run/ has the same owner. DATA_DIR may be a symbolic link. Links inside it
-  # are not followed: the hub's account could point them at files of root.
+  # During a restore there may be no database: run/ has the same owner. DATA_DIR may be a symbolic link. Links in
+  # DATA_DIR are not followed: the hub's account could point them at files of root.
   whose=$1/.
   if [ -d "$1/run" ] && [ ! -L "$1/run" ]; then whose=$1/run; fi
   if [ -f "$1/hub.db" ] && [ ! -L "$1/hub.db" ]; then whose=$1/hub.db; fi
@@ -36,7 +36,7 @@ command_prefix() {
   echo "setpriv --reuid=$1 --regid=$2 $groups --"
 }
 
-# require_owner DATA_DIR: after find_owner. Fails with the reason unless this account is the owner or root.
+# require_owner DATA_DIR: fails with the reason unless this account is root or the owner that find_owner has found.
 require_owner() {
   [ "$(id -u)" -eq 0 ] || [ "$(id -u)" = "$(stat -c %u -- "$whose")" ] || {
     echo "$1 belongs to $(stat -c %U -- "$whose"): run this as that account or as root" >&2

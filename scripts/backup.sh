@@ -2,15 +2,16 @@
 # Usage: backup.sh [--wait]
 #        backup.sh --interim [--every HOURS]
 # Makes and verifies a backup in BACKUP_DIR while the hub keeps running. Then removes old backups
-# (BACKUP_RETENTION_DAYS) and sends this one to the off-site destinations, with earlier ones that a destination has
-# missed; those also if no new backup could be made. When run as root, it switches to the account that owns the
-# database. Each step has a time limit (BACKUP_TIMEOUT_SECONDS, six hours). --wait first waits so long for another
-# backup to end. --interim makes an interim backup in BACKUP_DIR/interim instead, of which the newest 24 are kept, and
-# sends it to the restic repository only. The last line on standard output is machine-readable:
+# (BACKUP_RETENTION_DAYS), and sends the new backup to the off-site destinations, with earlier backups that a
+# destination lacks. Earlier backups are sent even if no new backup could be made. When run as root, this script
+# switches to the account that owns the database. Each step has a time limit (BACKUP_TIMEOUT_SECONDS, six hours).
+# --wait first waits so long for another backup to end. --interim makes an interim backup in BACKUP_DIR/interim instead,
+# keeps the newest 24 interim backups, and sends the interim backup to the restic repository only. The last line on
+# standard output is machine-readable:
 # result=verified|degraded|failed|busy|skipped off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
 # Exit 0: everything succeeded. 1: something failed. 75: busy, try again. 129, 130, 143: stopped by a signal.
 
-# Everything is in functions: the shell reads the whole file first, so updating it during a run does no harm.
+# Everything is in functions: the shell reads the whole file first, so updating the file during a run does no harm.
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
 umask 077
@@ -142,9 +143,9 @@ read_arguments() {
   esac
 }
 
-# send_to DESTINATION BACKUP_DIR: sends the backup and what the destination has missed; without a backup, only the
-# latter. Sets $sent if anything was sent. Each destination has its own time limit, so that one that hangs delays no
-# other.
+# send_to DESTINATION BACKUP_DIR: sends the backup, and earlier backups that the destination lacks; without BACKUP_DIR,
+# only the earlier backups. Sets $sent if a backup was sent. Each destination has its own time limit, so that a hanging
+# destination delays no other destination.
 send_to() {
   [ -z "$stopped" ] || return
   if [ -n "$2" ]; then

@@ -46,4 +46,4 @@ new_enough "$partial/node/bin/node" || die "Node $pinned for $platform does not 
 
 rm -rf ".runtime/node-$pinned"
 mv "$partial/node" ".runtime/node-$pinned"
-echo "set-up: Node $pinned is in .runtime/ (hash checked), because this machine has none of 24.7 or newer" >&2
+echo "set-up: Node $pinned is in .runtime/ (hash checked), because this machine has no Node of 24.7 or newer" >&2

@@ -13,7 +13,7 @@ wrong_usage() {
   exit 2
 }
 
-# read_settings VARIABLE=SETTING...: sets each shell variable to the value of that setting.
+# read_settings VARIABLE=SETTING...: sets each shell variable to the value of its setting.
 read_settings() {
   settings=
   for pair; do settings="$settings ${pair#*=}"; done

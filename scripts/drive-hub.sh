@@ -20,7 +20,7 @@ read_hub() {
   driver=$(find_driver)
 }
 
-# limit_trial SECONDS: the hub ends its trial after that time. This script has to decide a little earlier: $trial_limit.
+# limit_trial SECONDS: sets $trial_limit. The hub ends its trial after SECONDS; this script decides a little earlier.
 limit_trial() {
   margin=$(($1 / 6 + 2))
   [ "$margin" -le 15 ] || margin=15
@@ -40,7 +40,7 @@ find_driver() {
   fi
 }
 
-# Prints the process id of npm start if it runs. Checks its command line: the id may have been reused.
+# Prints the process id of npm start if it runs. Checks the process's command line: the id may have been reused.
 started_by_npm() {
   pid=$(cat -- "$data/run/hub.pid" 2>/dev/null) || return 0
   case $pid in '' | *[!0-9]*) return 0 ;; esac
@@ -53,7 +53,7 @@ started_by_npm() {
   if printf '%s\n' "$words" | grep -q '^\(.*/\)\{0,1\}src/bin/start\.ts$'; then echo "$pid"; fi
 }
 
-# Whether the units of this machine run the hub of this DATA_DIR, not another one.
+# Whether the units of this machine run the hub of this DATA_DIR, not another hub.
 has_units() {
   [ -d /run/systemd/system ] || return
   units=$(systemctl cat "$WEB" 2>/dev/null) || return
@@ -73,7 +73,8 @@ check_rights() {
   fi
 }
 
-# require_tools TOOL...: gives up if one is missing. For example, a missing flock would look like a lock that is taken.
+# require_tools TOOL...: gives up if a tool is missing. For example, a missing flock would look like a lock that is
+# taken.
 require_tools() {
   for tool; do command -v "$tool" >/dev/null || give_up "$tool is not installed"; done
 }
@@ -89,8 +90,8 @@ take_lock() {
   esac
 }
 
-# From here on no signal ends this script, and Ctrl-C does not reach its steps. A hub that it starts does not inherit
-# this.
+# From here on no signal ends this script, and Ctrl-C does not reach its steps. Signals still end a hub that this script
+# starts.
 apart=
 go_to_the_end() {
   trap : HUP INT TERM
@@ -122,7 +123,7 @@ stop_hub() {
 # Fails if a hub answers although no driver was found: an unknown supervisor may run it.
 nobody_answers() {
   ! sh "$root/scripts/healthcheck.sh" >/dev/null 2>&1 9>&- && return
-  say 'a hub answers at HOST and PORT, but this script did not find what runs it: stop it, or set HUB_STOP_COMMAND'
+  say 'a hub answers at HOST and PORT, but this script did not find what runs the hub: stop it, or set HUB_STOP_COMMAND'
   return 1
 }
 
@@ -166,7 +167,7 @@ is_fulfilled() {
   esac
 }
 
-# Returns when web is healthy, or at the time limit of the restore, which may be shorter than that of the unit.
+# Returns when web is healthy, or at the time limit of the restore, which may be shorter than the unit's time limit.
 start_units() {
   wait_for=$(remaining)
   timeout --foreground "$wait_for" systemctl start "$WEB" "$WORKER" >&2 9>&- && return
@@ -208,7 +209,7 @@ remaining() {
   echo "$left"
 }
 
-# await_hub [FAILURE_FILE]: waits until the hub is healthy, or until that file appears. Ctrl-C must not end the waiting
+# await_hub [FAILURE_FILE]: waits until the hub is healthy or FAILURE_FILE appears. Ctrl-C must not end the waiting
 # process, because this script ignores it.
 await_hub() {
   (
@@ -225,7 +226,7 @@ await_hub() {
 start_trial() {
   . "$root/scripts/find-node.sh"
   for program in web worker; do
-    # Not through a function: $! would then be a subshell, not the hub.
+    # Started without a function: in a function, $! would be a subshell, not the hub.
     # shellcheck disable=SC2086 # several words
     LOG_LEVEL=error $switch "$node" "$root/src/bin/launch.ts" "$program" >&2 8>&- 9>&- &
     trial="${trial:+$trial }$!"
@@ -238,8 +239,8 @@ end_trial() {
   trial=
 }
 
-# Waits until no process has the database open; names one that still does. This also works for a damaged or removed
-# database. SQLite's locks, which are checked later, cover processes in other containers.
+# Waits until no process has the database open; at the time limit, names a process that still does. This also works for
+# a damaged or removed database. SQLite's locks, which are checked later, cover processes in other containers.
 await_release() {
   left=$stop_patience
   while holder=$(holder_of_database) && [ -n "$holder" ]; do

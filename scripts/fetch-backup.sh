@@ -1,13 +1,13 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by restore.sh. Fetches a backup that the hub's account cannot read into a private folder in DATA_DIR/tmp. That
-# account writes the folder. Nothing is checked here: hubctl verifies the backup.
+# Sourced by restore.sh. Fetches a backup that the hub's account cannot read into a private folder in DATA_DIR/tmp. The
+# hub's account writes the folder. The backup is not checked here: hubctl verifies the backup.
 
 . "$root/scripts/open-sealed.sh"
 
 opened='' scratch=''
 
-# fetch_backup WHAT: sets $backup to the backup's folder, and $called to its name in messages. If it was fetched, the
-# folder is in $opened.
+# fetch_backup WHAT: sets $backup to the backup's folder, and $called to its name in messages. The folder of a fetched
+# backup is in $opened.
 fetch_backup() {
   backup=$1 called=$1
   if [ -n "$restic" ]; then
@@ -48,7 +48,7 @@ fetch_sealed() {
   unseal "$sealed" cat -- "$sealed"
 }
 
-# Whether the hub's account can read the backup. True if this script runs as that account.
+# Whether the hub's account can read the backup. True if this script runs as the hub's account.
 may_owner_read() {
   [ -n "$switch" ] || return 0
   # shellcheck disable=SC2016 # for the other shell
@@ -108,11 +108,11 @@ fetch_remote() {
           "$(tail -n 3 "$scratch/said" | grep . || echo "there is not enough free space in $opened")"
       done
       ;;
-    *) give_up "$1 is not a backup, or there is none of that name: restore.sh --list shows what there is" ;;
+    *) give_up "$1 is not a backup, or there is no backup of that name: restore.sh --list shows all backups" ;;
   esac
 }
 
-# head: a remote may send more than it announced.
+# head limits the size: a remote may send more bytes than it announced.
 fetch_file() {
   {
     { run_rclone cat "$1" 2>"$scratch/said" && echo from >&3; } |
@@ -130,8 +130,8 @@ fetch_from_restic() {
   backup=$opened/${1##*/}
 }
 
-# choose_reader REMOTE: sets $reader to the account whose rclone configuration has the remote: the hub's (owner), or on
-# a new machine perhaps the caller's.
+# choose_reader REMOTE: sets $reader to the account whose rclone configuration has the remote: owner (the hub's account)
+# or, as on a new machine, caller.
 choose_reader() {
   command -v rclone >/dev/null || give_up "rclone is not installed; it is needed for $1"
   make_caller_folder
@@ -153,7 +153,7 @@ run_rclone() {
   fi
 }
 
-# require_room BYTES: room for the copy and for the data unpacked from it, which is at least as large.
+# require_room BYTES: gives up without room for the copy and the data unpacked from it, which is at least as large.
 require_room() {
   needed=$((2 * $1 / 1024 + 65536))
   free=$(df -Pk -- "$data" | awk 'NR == 2 { print $4 }')
@@ -161,7 +161,7 @@ require_room() {
     "$((free / 1024)) MiB is free"
 }
 
-# Makes $opened, a folder of the hub's account for the backup, and $scratch, one of the caller's for messages.
+# Makes $opened, a folder of the hub's account for the backup, and $scratch, a folder of the caller for messages.
 make_fetch_folder() {
   make_caller_folder
   as_owner mkdir -p -m 0700 -- "$data/tmp"
@@ -172,11 +172,11 @@ make_caller_folder() {
   [ -n "$scratch" ] || scratch=$(mktemp -d) || give_up "cannot create a folder in ${TMPDIR:-/tmp}"
 }
 
-# Removes what was fetched, by killed runs too. Needs the lock. Tries twice: a program that was told to end may still be
-# writing there.
+# Removes fetched backups, also of killed runs. The caller holds the lock. Tries twice: a program that was told to end
+# may still be writing there.
 drop_fetched() {
   [ -z "$scratch" ] || rm -rf -- "$scratch"
   scratch='' opened=''
-  # shellcheck disable=SC2016 # for the other shell; not find, which wants to return to where the caller stands
+  # shellcheck disable=SC2016 # for the other shell; find would fail if it may not return to the caller's folder
   as_owner sh -c 'rm -rf -- "$1"/restore.* 2>/dev/null || { sleep 1 && rm -rf -- "$1"/restore.*; }' sh "$data/tmp" || :
 }

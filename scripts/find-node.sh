@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced, with $root set to the project. Sets $node to a Node that can run the hub (24.7 or newer): HUB_NODE, else the
-# one on PATH, else the private one that set-up.sh installs, else nothing. Sets $platform and $pinned, the version for
-# it in node.lock. Exits with 2 if HUB_NODE is too old.
+# Sourced, with $root set to the project. Sets $node to a Node that can run the hub (24.7 or newer): HUB_NODE, else node
+# on PATH, else the private Node that set-up.sh installs, else nothing. Sets $platform, and $pinned, the platform's Node
+# in node.lock. Exits with 2 if HUB_NODE is too old.
 
 new_enough() {
   v=$("$1" --version 2>/dev/null) || return 1

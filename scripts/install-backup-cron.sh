@@ -1,11 +1,11 @@
 #!/bin/sh
 # Usage: install-backup-cron.sh [--every HOURS] [--dry-run] [--remove]
-# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest one. Its
+# Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest backup. The
 # report is in backups/nightly.log in DATA_DIR. --every 1, 2, 3, 4, 6, 8 or 12 adds a second line, by which
 # interim-backup.sh makes interim backups between the nights, HOURS apart. --every 24 removes that line; without --every
-# the line stays. Run this script as the account that the hub runs as. The jobs read settings from .env only. Other
-# lines stay unchanged; running it again changes nothing. --remove removes the lines, --dry-run prints the crontab that
-# would be installed.
+# the line stays. Run this script as the account that runs the hub. The jobs read settings from .env only. Other lines
+# stay unchanged; a second run changes nothing. --remove removes the lines, --dry-run prints the crontab that would be
+# installed.
 
 set -eu
 export LC_ALL=C
@@ -40,7 +40,7 @@ quoted_for_cron() {
   printf '%s' "$1" | sed "s/'/'\\\\''/g; s/%/\\\\%/g; s/^/'/; s/\$/'/"
 }
 
-# Whether install-systemd.sh has installed the timer for this folder, and it is still enabled.
+# Whether the timer that install-systemd.sh installs for this folder is enabled.
 has_timer() {
   units=/etc/systemd/system
   [ -L "$units/timers.target.wants/content-hub-backup.timer" ] || return
@@ -56,7 +56,7 @@ elsewhere=
 [ -z "$node" ] || data=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR) || [ "$remove" = yes ] || exit
 if [ "$remove" = no ]; then
   [ -n "$node" ] || die "the hub is not set up yet: run $root/scripts/set-up.sh once"
-  # cron lacks this shell's PATH and HUB_NODE. If it would find another Node, or none, the line sets HUB_NODE.
+  # cron lacks this shell's PATH and HUB_NODE. If cron would find another Node or no Node, the line sets HUB_NODE.
   # shellcheck disable=SC2016 # expanded by the inner shell
   found=$(env -i PATH=/usr/bin:/bin:/usr/local/bin \
     sh -c 'root=$1; . "$1/scripts/find-node.sh"; echo "$node"' sh "$root")

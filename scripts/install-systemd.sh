@@ -3,9 +3,9 @@
 # Installs and starts the hub's systemd units: web and worker, which are restarted when they fail or stay unhealthy, a
 # backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. --every 1, 2, 3, 4, 6, 8 or 12 adds interim
 # backups between the nights, HOURS apart. --every 24 ends interim backups; without --every their timer stays. The units
-# run as USER, by default the account that owns the data, and read settings from .env only. Run it again after moving the
-# hub, after changing PORT, DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, and when .env names a
-# file in /home.
+# run as USER, by default the account that owns the data, and read settings from .env only. Run this script again after
+# moving the hub, after changing PORT, DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, and when
+# .env names a file in /home.
 # --dry-run prints the units. --root installs into the system image at DIR and starts nothing. --remove stops and
 # removes the units.
 

@@ -41,7 +41,7 @@ show_lines() {
       return sprintf(step > 1 ? "%.1f %s" : "%d %s", bytes, unit[step])
     }
     function verdict(word) {
-      if (word == "-") return "not verified that the hub knows of"
+      if (word == "-") return "the hub knows of no verification"
       if (word == "failed") return "DAMAGED when it was last verified"
       if (word == "checking") return "sent, being checked"
       if (word == "damaged") return "in a repository that is DAMAGED"

@@ -6,7 +6,7 @@
 read_project() {
   upgrade_dir=$root/.runtime/upgrade beside=$upgrade_dir/new coder='' home=${HOME-}
   ids=$(stat -c '%u %g' -- "$root")
-  mask=077 # like the project's own files, which another account, the hub's, may have to read
+  mask=077 # like the project's own files, which the hub's account may have to read
   case $(stat -c %A -- "$root/package.json") in ???????r*) mask=022 ;; ????r*) mask=027 ;; esac
   [ "$(id -u)" -ne "${ids% *}" ] || return 0
   [ "$(id -u)" -eq 0 ] ||
@@ -15,7 +15,7 @@ read_project() {
   home=$(getent passwd "${ids% *}" | cut -d : -f 6)
 }
 
-# Runs a program in the project, as its owner. It keeps the lock, so that --recover, after a kill, waits for its end.
+# Runs a program in the project, as its owner. The program keeps the lock, so that --recover after a kill waits for it.
 as_coder() (
   umask "$mask"
   cd "$root" || exit
@@ -25,13 +25,13 @@ as_coder() (
   exec $apart $coder "$@" 9>&-
 )
 
-# Version and commit, for people.
+# Prints the version and the short id of a commit, for people.
 name_of() {
   version=$(as_coder git show "$1:package.json" | sed -n 's/^  "version": "\(.*\)",$/\1/p')
   echo "${version:-?} ($(as_coder git rev-parse --short "$1"))"
 }
 
-# Sets $old and $new, the commits, and $branch, the clone's branch, if it is on one.
+# Sets $old and $new, the commits, and $branch, the clone's branch, if any.
 find_commits() {
   top=$(as_coder git rev-parse --show-toplevel) || give_up 'this is not a clone of the project'
   [ "$top" = "$root" ] || give_up "this is not a clone of the project, but a part of $top"
@@ -52,13 +52,13 @@ commit the changes or take them back"
   fi
   [ "$new" != "$old" ] || return 0
   ! as_coder git merge-base --is-ancestor "$new" "$old" ||
-    give_up "$(name_of "$new") is older than what runs; to go back, stop the hub, check it out and restore a backup of that time"
+    give_up "$(name_of "$new") is older than the running version; to go back, stop the hub, check it out and restore a backup of that time"
   [ -n "$ref" ] || as_coder git merge-base --is-ancestor "$old" "$new" ||
     give_up "this clone has commits that $remote lacks: name the version with --to"
-  as_coder git read-tree --dry-run -m -u "$old" "$new" || give_up 'the new version has files that are in the way here'
+  as_coder git read-tree --dry-run -m -u "$old" "$new" || give_up 'files in this folder are in the way of files of the new version'
 }
 
-# Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref: the newest one.
+# Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref: the newest commit.
 commit_of() {
   if [ -z "$ref" ]; then
     if [ -n "$branch" ]; then set -- "$branch@{upstream}"; else set -- "refs/remotes/$remote/HEAD"; fi
@@ -89,7 +89,7 @@ signed_commit() {
   give_up "the tag $ref was signed by the key ${signer:-of another kind}, which is not in UPGRADE_SIGNERS"
 }
 
-# Room, in KiB, for the kept database, its copy on trial, and the packages a second time. The backup checks for itself.
+# Gives up without room for the kept database, its copy on trial and new packages. backup.sh checks its own room.
 check_space() {
   database=$(as_owner du -ck -- "$data"/hub.db* | tail -n 1 | cut -f 1)
   packages=$(as_coder du -sk -- node_modules | cut -f 1)
@@ -116,7 +116,7 @@ set_up_beside() {
     [ ! -d "$version" ] || as_coder ln -s -- "$version" "$beside/.runtime/"
   done
   ! as_coder cmp -s "$beside/package-lock.json" node_modules/.installed-lock.json ||
-    as_coder cp -al -- node_modules "$beside/" || give_up 'the packages could not be laid ready'
+    as_coder cp -al -- node_modules "$beside/" || give_up 'the packages could not be linked'
   as_coder sh "$beside/scripts/set-up.sh" </dev/null || give_up 'the new version could not be set up'
   [ -e "$root/.env" ] || return 0
   cp -p -- "$root/.env" "$beside/.env" || give_up '.env could not be read'
@@ -127,7 +127,7 @@ set_up_beside() {
 
 # Tries the new version on the backup's database.
 try_beside() {
-  say 'trying it on the database of the backup'
+  say 'trying the new version on the database of the backup'
   trial_data=$data/tmp/upgrade
   { as_owner mkdir -p -m 0700 -- "$trial_data" && as_owner cp -- "$backup/hub.db" "$trial_data/hub.db"; } ||
     give_up "$trial_data could not be written"
@@ -137,7 +137,7 @@ try_beside() {
   as_owner rm -rf -- "$trial_data"
 }
 
-# Removes what this run or a killed one has set up.
+# Removes the new version that this run or a killed run has set up.
 drop_new() {
   as_coder rm -rf -- "$upgrade_dir/new.tar" "$beside"
   as_owner rm -rf -- "$data/tmp/upgrade"

@@ -1,19 +1,20 @@
 #!/bin/sh
 # Usage: nightly-backup.sh
-# Run by cron or the systemd timer. Waits for an interim backup to end, makes a backup, then verifies the newest backup and the one that has waited longest
-# for another verification, and calls HEARTBEAT_URL if everything succeeded. Appends the reports to backups/nightly.log
-# in DATA_DIR, which is renamed nightly.log.1 at 1 MiB. On failure it also prints the report on standard error, for
+# cron or the systemd timer runs this script. It waits for an interim backup to end, makes a backup, then verifies the
+# newest backup and the backup that was verified longest ago, and calls HEARTBEAT_URL if everything succeeded. It appends
+# the reports to backups/nightly.log in DATA_DIR, and renames the log nightly.log.1 at 1 MiB. On failure it also prints
+# the report on standard error, for
 # cron's mail and the journal.
 # Exit 0: everything succeeded. Otherwise the code of the step that failed.
 
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
 umask 077
-export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin" # cron's is short
+export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin" # cron sets a short PATH
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 
-# A call that fails is the service's trouble: the hub tells it as an alert, and the night stays a good one.
+# A failed call does not make the nightly run fail: the hub sends an alert about the call.
 sign_of_life() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) sign of life"
   (cd -- "$root" && scripts/hubctl heartbeat) || :
@@ -34,7 +35,7 @@ report() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) ended with exit code $status"
 }
 
-# In a function: the shell reads the whole file first, so updating it during a run does no harm.
+# In a function: the shell reads the whole file first, so updating the file during a run does no harm.
 main() {
   case $#-${1-} in 0-) ;; 1---help) usage && exit 0 ;; *) wrong_usage ;; esac
   read_settings data=DATA_DIR backups=BACKUP_DIR || exit

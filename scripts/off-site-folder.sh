@@ -10,12 +10,12 @@ folder_problem() {
     "$(readlink -f -- "$data")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside DATA_DIR" || return ;;
     "$(readlink -f -- "$backups")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside BACKUP_DIR" || return ;;
   esac
-  # Under another name or mount, each backup would be taken for its own copy.
+  # If the folder is BACKUP_DIR under another name or mount, each backup would be taken for its own copy.
   [ "$(stat -c %d:%i -- "$folder/.")" != "$(stat -c %d:%i -- "$backups/.")" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder is BACKUP_DIR itself" || return
   [ -w "$folder" ] && [ -x "$folder" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder is not writable: is it read-only, or owned by another account?" || return
-  # The ledger here names copies but the folder lacks the marker file: the disk is not mounted.
+  # If the ledger names copies but the folder lacks the marker file, the disk is not mounted.
   if [ ! -e "$folder/.content-hub-off-site" ] && grep -qsF -- "  $folder/" "$ledger"; then
     trouble "BACKUP_OFFSITE_DIR $folder does not contain the earlier copies: is the disk mounted?" \
       "If this is a new disk: touch '$folder/.content-hub-off-site'"
@@ -35,7 +35,7 @@ send_to_folder() {
     arrived "$hash" "$file" "$(bytes_in "$final")" 'already there and identical'
     return
   fi
-  # Also what interrupted runs left.
+  # Removes partial copies, also of interrupted runs.
   rm -rf -- "$folder"/.partial-[0-9]*-[0-9]*
   if { put_into_folder "$folder/.partial-$name" && is_on_same_disk && : >>"$folder/.content-hub-off-site" &&
     about_to_arrive "$hash" "$file" && mv -T -- "$folder/.partial-$name" "$final" && sync -- "$folder"

@@ -2,7 +2,7 @@
 # Sourced by off-site.sh: sends a backup to BACKUP_RCLONE_REMOTE ($remote), which no other hub uses. Only rclone's exit
 # codes 0 and 3 (no such folder) mean the same in all its versions.
 
-# In the background, so that a signal to the script ends it at once.
+# Runs rclone in the background, so that a signal to the script ends rclone at once.
 run_rclone() {
   run_child feed_rclone "$@" </dev/null
 }
@@ -12,7 +12,7 @@ feed_rclone() {
     --stats=0 --log-level=ERROR "$@"
 }
 
-# list REMOTE_FOLDER: prints the names in it, or nothing if there is no such folder.
+# list REMOTE_FOLDER: prints the names in REMOTE_FOLDER, or nothing if the folder does not exist.
 list() {
   run_rclone lsf "$1" 2>"$scratch_said" || [ $? -eq 3 ]
 }
@@ -109,7 +109,7 @@ read_through() {
   { feed_rclone cat "$1" </dev/null | tee /dev/fd/5 | sha256sum >"$scratch/hash"; } 5>&1 | wc -c >"$scratch/bytes"
 }
 
-# Removes from the remote what interrupted runs left.
+# Removes the partial copies of interrupted runs from the remote.
 remove_leftovers() {
   list "$remote" >"$scratch/there" || :
   grep -xE '\.partial-[0-9]{8}-[0-9]{6}/' "$scratch/there" >"$scratch/leftovers" || :

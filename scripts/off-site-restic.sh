@@ -3,7 +3,7 @@
 # hubs may use as well. restic's exit codes are not enough: a snapshot counts as sent once another restic lists it.
 
 # Fails with the reason if the repository cannot receive a backup. Only check opens the repository, which takes restic a
-# second: a send right after would find a wrong password anyway.
+# second: send would notice a wrong password itself.
 restic_problem() {
   if [ -z "$scratch" ]; then
     mkdir -p -- "$data/tmp" && scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX") || return
@@ -39,7 +39,7 @@ send_to_restic() {
   fi
 }
 
-# Containers usually have no machine id. There the file system and the folder identify the hub.
+# Containers usually have no machine id: there the file system and the folder identify the hub.
 machine_id() {
   cat /etc/machine-id 2>/dev/null || echo unknown
 }
@@ -48,7 +48,7 @@ file_system_id() {
   stat -f -c %i -- "$data" 2>/dev/null || echo unknown
 }
 
-# Looks in the repository for hubs that came from the same backup as this one: it may take their place.
+# Looks in the repository for other hubs that came from the same backup as this hub, which may replace them.
 look_for_older_hubs() {
   list_snapshots && hubctl restic look <"$scratch/restic.out"
 }
@@ -63,7 +63,7 @@ adopt_older_hubs() {
 }
 
 # Fills $staged with the snapshot's content: the database, its SHA256SUMS as the manifest, and hard links to the uploads
-# that its rows name. Uploads never change. One that was removed since comes from the backup's archive.
+# that its rows name. Uploads never change. A removed upload comes from the backup's archive.
 stage_for_restic() {
   rm -rf -- "$staged" && mkdir -p -- "$staged/uploads" || return
   for file in hub.db SHA256SUMS; do
@@ -74,7 +74,7 @@ stage_for_restic() {
   link_uploads || return 3
 }
 
-# Sets $hub, this hub's id in the repository, and $owned, that id and those of the hubs whose place it takes.
+# Sets $hub, this hub's id in the repository, and $owned, the ids of this hub and of the hubs that it replaces.
 link_uploads() {
   hubctl restic staged "$staged" "$name" "$(machine_id)" "$(file_system_id)" >"$scratch/staged" ||
     trouble "$dir cannot be sent" || return
@@ -103,7 +103,7 @@ take_from_backup() {
   fi
 }
 
-# Sets $bytes to the size of what was added to the repository: 0 if an earlier run has sent this backup already.
+# Sets $bytes to the number of bytes added to the repository: 0 if an earlier run has sent this backup already.
 put_into_restic() {
   if [ -e "$pids" ] || sent_names | grep -qxF -- "$name"; then
     read_snapshots "hub=$hub,name=$name" || return
@@ -124,13 +124,13 @@ put_into_restic() {
   [ -n "$whole" ] || trouble "restic could not make a whole snapshot: $(what_restic_said)" || drop_saved || return
   # If the disk vanishes, restic creates its folders again below the mount point and exits with 0.
   [ -z "$device" ] || [ "$(stat -c %d -- "$repository" 2>&1)" = "$device" ] ||
-    trouble "$shown was unmounted meanwhile: remove what restic has written to the folder that is there now" || return
+    trouble "$shown was unmounted meanwhile: remove the files that restic has written below the mount point" || return
   is_listed "${saved:-nothing}" || drop_saved || return
   arrived_in_restic 'done, listed back and compared'
 }
 
-# Removes an incomplete snapshot, such as one with an unreadable file (restic's exit code 3), and fails. Its tags would
-# list it as a verified backup.
+# Removes an incomplete snapshot, such as one with an unreadable file (restic's exit code 3), and fails. The snapshot's
+# tags would list it as a verified backup.
 drop_saved() {
   [ -z "$saved" ] || run_unlocked 600 forget "$saved" ||
     trouble "$shown: snapshot $saved is incomplete: remove it by restic forget $saved" || return
@@ -145,7 +145,7 @@ is_listed() {
     trouble "$name has not arrived"
 }
 
-# "Added to the repository: 8.260 MiB (1.260 MiB stored)", in bytes.
+# Prints the stored bytes of restic's line "Added to the repository: 8.260 MiB (1.260 MiB stored)".
 stored_bytes() {
   sed -n 's/^Added to the repo.*(\([0-9.]*\) \([KMGT]\{0,1\}\)i\{0,1\}B stored)$/\1 \2/p' "$scratch/restic.out" |
     awk '{ printf "%.0f\n", $1 * 1024 ^ index("KMGT", $2 == "" ? "-" : $2) }'
@@ -155,7 +155,7 @@ arrived_in_restic() {
   note_in_ledger "$snapshot" snapshot && echo "off-site: $shown: $name: $1"
 }
 
-# run_unlocked SECONDS ARGUMENT...: like run_restic, but removes dead locks and waits up to ten minutes for live ones.
+# run_unlocked SECONDS ARGUMENT...: like run_restic, but removes dead locks and waits up to ten minutes for live locks.
 run_unlocked() {
   tries=0
   until run_restic "$@"; do
@@ -168,8 +168,8 @@ run_unlocked() {
 }
 
 # Fails unless locks were removed. A lock is dead if $pids has its process, since this hub runs one locking restic at a
-# time, or if it was not renewed for half an hour. A process that does not run here proves nothing, although restic
-# thinks so: it may run in a container of the same host name.
+# time, or if the lock was not renewed for half an hour. Unlike restic, does not take a lock for dead because its
+# process does not run here: the process may run in a container of the same host name.
 remove_dead_locks() {
   dead=
   run_restic 180 list locks --no-lock || return
@@ -198,7 +198,7 @@ lock_says() {
 forget_old_snapshots() {
   set --
   for rule in $keep; do set -- "$@" "--keep-${rule%%=*}" "${rule#*=}"; done
-  for id in $owned; do set -- "$@" --tag "hub=$id"; done # a snapshot with any of these tags
+  for id in $owned; do set -- "$@" --tag "hub=$id"; done # matches snapshots with any of these tags
   run_restic 600 forget --dry-run --json --no-lock --group-by '' "$@" ||
     trouble "$shown: restic could not plan which backups to remove: $(what_restic_said)" || return
   hubctl restic forgettable "$hub" "$name" "$scratch/restic.out" >"$scratch/forgettable" ||
@@ -211,16 +211,16 @@ forget_old_snapshots() {
   echo "off-site: $shown: removed old backups: $#"
 }
 
-# Once a week: frees the space of forgotten snapshots and of what killed runs left. A large repository has to be read
-# to its end first.
+# Once a week: frees the space of forgotten snapshots and of killed runs. A large repository has to be read completely
+# first.
 prune_repository() {
   [ "$prune" = prune ] || return 0
   run_unlocked "$limit" prune || trouble "$shown: the space of old backups was not freed: $(what_restic_said)" || return
   hubctl restic pruned
 }
 
-# Once a day: reads the whole repository (up to 1 GiB) or the next part of a larger one, and up to four parts if one was
-# not read for 30 days. Sets $prune, and $damaged if it finds damage.
+# Once a day: reads the whole repository (up to 1 GiB) or the next part of a larger repository; up to four parts if a
+# part was not read for 30 days. Sets $prune, and $damaged if the repository is damaged.
 check_repository() {
   damaged='' prune=keep
   list_snapshots && cp -- "$scratch/restic.out" "$scratch/snapshots" || return

@@ -44,12 +44,12 @@ seal_into() {
     return
   fi
   hash=$(cut -c 1-64 "$scratch/hash") bytes=$(counted "$scratch/sealed")
-  # Encryption adds bytes.
+  # Encryption adds bytes to the plaintext.
   [ "$bytes" -gt "$(counted "$scratch/plain")" ] ||
     trouble "$name: what age wrote is smaller than its plaintext: encryption was incomplete"
 }
 
-# The pipe of seal_into.
+# Runs the pipe of seal_into.
 seal_through() {
   {
     { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION] | adopt [--no] [HUB]
 # Copies backups to the off-site destinations, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
-# (BACKUP_RCLONE_REMOTE) or restic (BACKUP_RESTIC_REPOSITORY). Silent if none is set. Each copy is read back and
-# compared before it gets its final name. An existing copy is never overwritten. With BACKUP_AGE_RECIPIENT, only the
+# (BACKUP_RCLONE_REMOTE) or restic (BACKUP_RESTIC_REPOSITORY). Silent if no destination is set. Each copy is read back
+# and compared before it gets its final name. An existing copy is never overwritten. With BACKUP_AGE_RECIPIENT, only the
 # encrypted backup.tar.gz.age leaves this machine. Results are recorded for the hub's health.
 # check   reports whether copies could be made now
-# send    sends a backup, and before it the older ones on this machine that the destination has missed
-# missed  sends only those
+# send    sends a backup, and before it the older backups on this machine that the destination lacks
+# missed  sends only the backups on this machine that the destination lacks
 # adopt   this machine takes the place of older hubs of the same origin, or of HUB: BACKUP_RESTIC_KEEP then applies to
-#         their backups in the restic repository too. With --no it does not, and their backups are left alone.
+#         their backups in the restic repository too. With --no, their backups are left alone.
 
 set -eu
 umask 077
@@ -16,7 +16,7 @@ export LC_ALL=C
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 
-# Prints what is wrong and fails. The first message about a destination is recorded as its problem.
+# Prints a problem and fails. The first problem of a destination is recorded for the hub's health.
 problem='' scratch=''
 trouble() {
   said=$(printf '%s\n' "$*" | hide_secrets)
@@ -25,9 +25,9 @@ trouble() {
   return 1
 }
 
-# Each destination has two functions: one fails with the reason if it cannot receive a backup now; the other sends the
-# backup $dir ($name) to $place$name, or finds it there, and sets $bytes to the copy's size. It fails with 3 if the
-# fault lies in this backup, so that others may succeed.
+# Each destination has two functions. The first fails with the reason if the destination cannot receive a backup now.
+# The second sends the backup $dir ($name) to $place$name, or finds the copy there, and sets $bytes to the copy's size.
+# The second fails with 3 if the fault lies in this backup, so that other backups may succeed.
 . "$root/scripts/off-site-seal.sh"
 . "$root/scripts/off-site-folder.sh"
 . "$root/scripts/off-site-remote.sh"
@@ -35,7 +35,7 @@ trouble() {
 . "$root/scripts/off-site-restic.sh"
 DESTINATIONS='dir rclone restic'
 
-# In a function: the shell reads the whole file first, so updating it during a run does no harm.
+# In a function: the shell reads the whole file first, so updating the file during a run does no harm.
 main() {
   case $#-${1-} in
     1---help) usage && exit 0 ;;
@@ -71,7 +71,7 @@ main() {
   exit "$failed"
 }
 
-# Sets $answer (adopt or leave) and $about, the older hub if one is named.
+# Sets $answer (adopt or leave) and $about, the named older hub, if any.
 read_answer() {
   wanted=restic answer=adopt about=${2-}
   [ "${2-}" != --no ] || { answer=leave about=${3-} && set -- "$1" "$about"; }
@@ -95,7 +95,8 @@ destination_problem() {
   esac
 }
 
-# Sends what the destination misses and records the result. Checks it again first: its turn may come hours later.
+# Sends the backups that the destination lacks and records the result. Checks the destination again, since hours may
+# have passed.
 serve_destination() {
   problem='' newest='' bytes='' added=0 unsent='' result=ok began=$(date +%s) serving=$destination
   intent=$data/run/off-site.sending.$destination # a line as in the ledger, of the copy about to get its name there
@@ -113,7 +114,7 @@ serve_destination() {
   [ "$result" = ok ]
 }
 
-# Sends the oldest first. Stops at a failure that is not the fault of that backup: the next ones would fail as well.
+# Sends the oldest backup first. Stops at a failure that is not the backup's fault: the next backups would fail as well.
 send_missed() {
   for name in $missed; do
     dir=$backups/$name status=0
@@ -124,7 +125,7 @@ send_missed() {
       trouble "$dir is not a complete backup: nothing is sent of it" || status=3
     fi
     [ "$status" -eq 0 ] || result=failed
-    # A failure after the copy arrived, such as in removing old ones, leaves nothing unsent.
+    # A failure after the copy arrived, such as in removing old copies, leaves no backup unsent.
     if [ "$status" -eq 0 ] || { [ "$status" -ne 3 ] && sent_names | grep -qxF -- "$name"; }; then
       newest=$name
     else
@@ -196,8 +197,8 @@ record() {
   }
 }
 
-# Sets $asked, the backup to send in any case, and $asked_name. In restic an interim backup is like any other, so it is
-# named like them. Refuses a folder whose name is not that of a backup.
+# Sets $asked, the backup to send in any case, and $asked_name. In restic an interim backup has the name that a nightly
+# backup of its time would have. Refuses a folder whose name is not a backup's name.
 name_backup() {
   asked=$(readlink -f -- "$1") || asked=
   asked_name=${asked##*/}
@@ -217,7 +218,7 @@ is_whole() {
     (cd -- "$1" && sha256sum -c --strict --quiet SHA256SUMS >&2)
 }
 
-# Takes the lock, removes what killed runs left, and makes $scratch, which never holds plaintext.
+# Takes the lock, removes the remains of killed runs, and makes $scratch, which never holds plaintext.
 begin_sending() {
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
   [ -w "$data/run" ] || { trouble "$data/run is not writable: is it read-only?" || exit 1; }
@@ -236,7 +237,7 @@ begin_sending() {
 
 # shellcheck disable=SC2317 # called by the trap
 end() {
-  trap '' HUP INT TERM # a second signal would leave the rest undone
+  trap '' HUP INT TERM # a second signal would interrupt the clean-up
   stop_child
   stop_restic
   if [ -n "$serving" ]; then
@@ -249,7 +250,7 @@ end() {
 }
 
 # about_to_arrive HASH FILE: notes the copy that is about to be renamed to $place$name, so that the next run recognises
-# it if this one is killed. HASH is that of FILE in the copy.
+# the copy if this run is killed. HASH: the hash of FILE in the copy.
 about_to_arrive() {
   printf '%s  %s/%s\n' "$1" "$place$name" "$2" >"$intent" && sync -- "$intent"
 }

@@ -2,9 +2,9 @@
 # Usage: hubctl recovery-kit [--recipient RECIPIENT]
 # Prints what you need if the hub's machine is gone: where the backups are, and the programs and commands that restore
 # them. It includes the files that a restore needs, encrypted for an age recipient: .env, the keys and passwords that
-# the settings name, and the configuration of rclone. RECIPIENT is an age recipient (age1...) or a file that lists some,
-# by default BACKUP_AGE_RECIPIENT. Without one, the files are named but not included. Print the kit again after each
-# change of those files, and keep it away from this machine: hubctl recovery-kit >kit.txt
+# the settings name, and the configuration of rclone. RECIPIENT is an age recipient (age1...) or a file with age
+# recipients, by default BACKUP_AGE_RECIPIENT. Without a recipient, the kit only names the files. Print the kit again
+# after each change of a file, and keep the kit away from this machine: hubctl recovery-kit >kit.txt
 
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
@@ -37,7 +37,7 @@ main() {
   fi
   print_kit >"$scratch/kit"
   cat -- "$scratch/kit"
-  note_printed || trouble 'that it was printed could not be noted in DATA_DIR/run' || exit
+  note_printed || trouble 'the time of printing could not be recorded in DATA_DIR/run' || exit
 }
 
 read_facts() {
@@ -52,11 +52,11 @@ read_facts() {
   [ -z "$switch" ] || home=$(getent passwd "$owner" | cut -d : -f 6)
 }
 
-# Sets $files, one path a line. Fails if one cannot be read: a kit without it would look complete.
+# Sets $files, one path a line. Fails if a file cannot be read: a kit without the file would look complete.
 list_files() {
   files=$(printf '%s\n' "$described" | sed -n 's/^file\t//p')
   if [ -n "$remote" ] || [ "$repository" != "${repository#rclone:}" ]; then
-    # The one that backups use: that of the hub's account.
+    # Backups use rclone's configuration of the hub's account.
     # shellcheck disable=SC2086 # several words
     config=$($switch env HOME="$home" rclone config file 2>/dev/null | tail -n 1)
     [ -f "$config" ] || trouble "rclone's configuration was not found: is rclone installed?" || return
@@ -89,12 +89,12 @@ print_kit() {
   commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null) || commit=
   cat <<KIT
 RECOVERY KIT of the Content Hub at $address, printed $(date -u '+%Y-%m-%d %H:%M') UTC on $(uname -n)
-Keep it away from that machine$([ -z "$recipient" ] || echo ', and the age key that opens it somewhere else again').
+Keep this kit away from that machine$([ -z "$recipient" ] || echo ', and the age key that opens the kit in a third place').
 
 WHERE THE BACKUPS ARE
 $(print_places)
 
-WHAT THEY CANNOT BE USED WITHOUT
+FILES AND KEYS THAT A RESTORE NEEDS
 $(print_files)
 
 MADE WITH
@@ -111,7 +111,7 @@ print_places() {
   [ -z "$folder" ] || echo "  on another disk          $folder$(sealed_for)"
   [ -z "$remote" ] || echo "  on a remote of rclone    $remote$(sealed_for)"
   [ -z "$repository" ] || echo "  in a restic repository   $(without_password "$repository")"
-  [ -n "$folder$remote$repository" ] || echo '  NOWHERE ELSE: they are lost with the machine (handbook, "Off-site copies")'
+  [ -n "$folder$remote$repository" ] || echo '  NOWHERE ELSE: all backups are lost with the machine (handbook, "Off-site copies")'
 }
 
 sealed_for() {
@@ -122,9 +122,9 @@ print_files() {
   [ -z "$files" ] || printf '%s\n' "$files" |
     sed "s|^|  |; s|\$|   $(if [ -n "$recipient" ]; then echo '(sealed below)'; else echo '(NOT included: keep a copy)'; fi)|"
   without_password "$described" | sed -n 's/^environment\t\(.*\)/  \1   (set in the environment, not in .env: keep a note)/p'
-  if [ -n "$recipient" ]; then echo "  the secret key of $recipient   (NOT included: it opens what is sealed)"; fi
+  if [ -n "$recipient" ]; then echo "  the secret key of $recipient   (NOT included: opens the sealed files)"; fi
   if [ -n "$for_copies" ] && [ "$for_copies" != "$recipient" ]; then
-    echo "  the secret key of $for_copies   (NOT included: it opens the copies)"
+    echo "  the secret key of $for_copies   (NOT included: opens the copies)"
   fi
 }
 
@@ -159,14 +159,14 @@ print_steps() {
     echo '  Put the files that are named above where they were, .env into this folder.'
   fi
   echo '    ./scripts/restore.sh --list'
-  echo '  Then one of these, with the name of a backup from that list:'
+  echo '  Then one of these commands, with the name of a backup from that list:'
   with_key=
   [ -z "$for_copies" ] || with_key=' --identity KEY'
   [ -z "$folder" ] || echo "    CONFIRM_RESTORE=YES ./scripts/restore.sh $(quoted "$folder")/NAME$with_key"
   case $remote in '' | *: | */) ;; *) remote=$remote/ ;; esac
   [ -z "$remote" ] || echo "    CONFIRM_RESTORE=YES ./scripts/restore.sh $(quoted "$remote")NAME$with_key"
   [ -z "$repository" ] || echo '    CONFIRM_RESTORE=YES ./scripts/restore.sh --restic NAME'
-  echo '  And at last npm start, or as root ./scripts/install-systemd.sh --user ACCOUNT.'
+  echo '  At last start the hub: npm start, or as root ./scripts/install-systemd.sh --user ACCOUNT.'
 }
 
 # Prints the command that puts a file in its place: .env into the clone, rclone's configuration into the home folder,
@@ -189,7 +189,7 @@ note_printed() {
     sh "$data/run" "$(date +%s)"
 }
 
-# Not scripts/hubctl, which calls this script.
+# Does not run scripts/hubctl, which calls this script.
 hubctl() {
   "$node" "$root/src/bin/launch.ts" hubctl "$@"
 }

@@ -2,14 +2,14 @@
 # Sourced by verify-backup.sh and try-version.sh. Restores a backup into a temporary folder, starts web there on a free
 # port and requests pages and a file. No worker runs, so nothing is fetched or sent. The hub's data is not touched.
 
-# rehearse_restore BACKUP_DIR
+# rehearse_restore BACKUP_DIR: restores the backup and requests pages and a file.
 rehearse_restore() {
   echo 'Restore rehearsal'
-  above=$(dirname -- "$(readlink -f -- "$1")") # the folder that the backup is in has room, as a rule
+  above=$(dirname -- "$(readlink -f -- "$1")") # the folder of the backup usually has room
   [ -w "$above" ] || above=/tmp
   make_scratch "${TMPDIR:-$above}"
   mkdir "$scratch/data"
-  # On the hub's disk its reserve (DISK_RESERVE_BYTES) must stay free.
+  # On the hub's disk the hub's reserve (DISK_RESERVE_BYTES) must stay free.
   hub=$(sh "$root/scripts/hubctl" config DATA_DIR 2>/dev/null) || hub=
   KEEP_DISK_RESERVE=NO
   [ "$(stat -c %d -- "$hub" 2>/dev/null)" != "$(stat -c %d -- "$scratch")" ] || KEEP_DISK_RESERVE=YES

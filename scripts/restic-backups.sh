@@ -1,20 +1,21 @@
 #!/bin/sh
 # Usage: restic-backups.sh list | fetch NAME [FOLDER]
 # list prints a line for each backup in the restic repository (BACKUP_RESTIC_REPOSITORY), the oldest first: name, hub,
-# snapshot, bytes, schema, when it was verified; "-" if that is not known. Instead of a time, "checking" means that not
+# snapshot, bytes, schema, when it was verified; "-" if unknown. Instead of a time, "checking" means that not
 # all of the backup has been read since it was sent, "damaged" that the repository is damaged.
-# fetch turns one of them into a backup folder with hub.db, uploads.tar.gz and SHA256SUMS, in BACKUP_DIR or in FOLDER,
-# which must be inside DATA_DIR. Verify it before use. NAME is HUB/NAME if several hubs have a backup of that name.
+# fetch turns a backup in the repository into a folder with hub.db, uploads.tar.gz and SHA256SUMS, in BACKUP_DIR or in
+# FOLDER, which must be inside DATA_DIR. Verify the folder before use. NAME is HUB/NAME if several hubs have a backup of
+# that name.
 # A new machine needs nothing but the repository's address and its password.
 
 # Also sourced, after common.sh, with $data, $scratch (a temporary folder), $limit (seconds that restic may take) and a
-# function `trouble` that prints what is wrong and fails.
+# function `trouble` that prints a problem and fails.
 
 # shellcheck disable=SC2154
-# Never from the environment: traps send signals to $running and remove the folders.
+# Never taken from the environment, because traps send signals to $running and remove the folders.
 running='' beside='' fetched=''
 
-# open_repository REPOSITORY PASSWORD_FILE: exports them for restic and sets $shown, the address without its password.
+# open_repository REPOSITORY PASSWORD_FILE: exports both for restic and sets $shown, the address without its password.
 # Fails with the reason if the repository cannot be used.
 open_repository() {
   shown=$(without_password "$1")
@@ -82,19 +83,19 @@ stop_restic() {
 what_restic_said() {
   ! says_damage "$scratch/restic.said" || printf '%s' 'DAMAGED: backups in it may be lost, and nothing is removed' \
     ' from it; to repair it, see "A damaged restic repository" in scripts/README.md: '
-  # Without the lines of a stack trace.
+  # Leaves out the lines of a stack trace.
   sed 's|//[^/@ ]*@|//|g' "$scratch/restic.said" | grep -vE '^$|^	|^(github\.com/|main\.|runtime\.)' |
     tail -n 4 | tr '\n' ' '
   ! grep -q 'wrong password' "$scratch/restic.said" || printf '%s' '(the password in BACKUP_RESTIC_PASSWORD_FILE)'
   ! grep -q 'no space left' "$scratch/restic.said" || printf '%s' '(the repository is full: see the handbook)'
 }
 
-# says_damage FILE: whether these messages of restic mean damage in the repository.
+# says_damage FILE: whether restic's messages in FILE mean damage in the repository.
 says_damage() {
   grep -qE 'contains errors|LoadIndex returned errors|verification failed|is damaged|invalid data|Unmarshal' "$1"
 }
 
-# Leaves restic's list in $scratch/restic.out. Takes no lock, so it also reads where it may not write.
+# Leaves restic's list in $scratch/restic.out. Takes no lock, so that a read-only repository can be listed.
 list_snapshots() {
   run_restic 300 snapshots --json --no-lock "$@" || trouble "$shown cannot be listed: $(what_restic_said)"
 }
@@ -142,7 +143,7 @@ find_snapshot() {
   size=${found##* } snapshot=${found#* } && snapshot=${snapshot% *}
 }
 
-# Room for the files and for the archive made of them.
+# Whether there is room for the files and for the archive made from the files.
 has_room_for() {
   [ "$1" != - ] || return 0
   free=$(df -B1 --output=avail -- "$data/tmp" | tail -n 1)
@@ -156,7 +157,7 @@ run_fetch() {
   hubctl restic pack "$fetched/snapshot" "$fetched/made" && mv -- "$fetched/snapshot/hub.db" "$fetched/made/"
 }
 
-# From here on: only when this file is run, not sourced.
+# The rest runs only when this file is executed, not when it is sourced.
 
 restic_backups() {
   set -eu

@@ -6,10 +6,10 @@
 # Replaces the hub's data with a backup. BACKUP is a backup's folder, an encrypted copy (backup.tar.gz.age, or its
 # folder) or a copy on an rclone remote, such as box:hub/20260131-031500. KEY is the file with the secret key of an
 # encrypted copy. NAME is a backup in the restic repository. The backup is verified and staged before the hub is
-# stopped. If the hub does not become healthy on its data, the previous data is rolled back automatically.
+# stopped. If the hub does not become healthy on the new data, the previous data is rolled back automatically.
 # --list shows the backups here and off-site. --recover completes or rolls back an interrupted restore, and says which.
-# Stops and starts the hub of npm start or the systemd units, or uses HUB_STOP_COMMAND and HUB_START_COMMAND. Run it as
-# root or as the account that owns the data.
+# Stops and starts the hub of npm start or the systemd units, or uses HUB_STOP_COMMAND and HUB_START_COMMAND. Run this
+# script as root or as the account that owns the data.
 # Exit 0: restored or recovered. 1: failed, the data is as it was before. 75: busy, try again. 129, 130, 143: stopped by
 # a signal before the hub was stopped; nothing was changed.
 
@@ -21,7 +21,7 @@ export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 say() {
   echo "restore: $*" >&2
 }
-# Only before the hub is stopped.
+# Ends the script; only for use before the hub is stopped.
 give_up() {
   say "$*" 2>&1 | hide_secrets >&2
   exit 1
@@ -37,7 +37,7 @@ step() {
   as_owner $apart sh "$root/scripts/hubctl" restore "$@" 9>&-
 }
 
-# Swaps the staged data in and starts the hub on it. Rolls back on any failure.
+# Swaps the staged data in and starts the hub on the new data. Rolls back on any failure.
 carry_through() {
   if await_release && step swap && step open && restore_id && try_hub; then
     finish
@@ -58,7 +58,7 @@ $data/pre-restore-${id:-*}"
   tell_who_starts
 }
 
-# Rolls back, unless the hub has ended the trial: since then people may have written to it.
+# Rolls back, unless the hub has ended the trial: since then people may have stored new data.
 fail_restore() {
   if ! step reject && ! is_open; then
     finish
@@ -67,7 +67,7 @@ fail_restore() {
   if kept_something; then
     say 'the restore failed; rolling back to the previous data'
   else
-    say 'the restore failed; taking back what it had done'
+    say 'the restore failed; undoing its steps'
   fi
   bring_back || :
   return 1
@@ -77,7 +77,7 @@ fail_restore() {
 bring_back() {
   stop_hub || :
   if ! step undo; then
-    where="The previous data, if there was any, is in $data." # on a new machine there was none
+    where="The previous data, if there was any, is in $data." # a new machine had no data
     ! kept_something ||
       where="The previous data is not lost: it is in $data/pre-restore-$id, except for what is already back in $data."
     say "ROLLBACK FAILED. $where The hub stays down."
@@ -111,12 +111,12 @@ is_under_way() {
   [ -e "$data/run/restore-state.json" ]
 }
 
-# The same, or during the trial.
+# Whether a restore is under way, was interrupted, or is on trial.
 is_open() {
   is_under_way || [ -e "$data/run/restore-probation.json" ]
 }
 
-# Stops staging and undoes it, once the step that staged has let go of its lock (75 until then).
+# Stops and undoes the staging of a backup, once the staging step has released its lock (exit code 75 until then).
 # shellcheck disable=SC2317 # called by the trap
 take_back() {
   go_to_the_end
@@ -130,8 +130,8 @@ take_back() {
     [ "$ended" -eq 75 ] || break
     sleep 1 || :
   done
-  step undo || : # the state says whether it did
-  ! is_under_way || say 'what was laid ready could not be taken back: run restore.sh --recover'
+  step undo || : # the state file shows whether the undo succeeded
+  ! is_under_way || say 'the staged data could not be removed: run restore.sh --recover'
 }
 
 # restore WHAT: until the hub is stopped, any failure or signal leaves everything as it was.
@@ -210,7 +210,7 @@ read_arguments() {
   esac
 }
 
-# upgrade.sh uses the same state files: an interrupted upgrade is left to it.
+# upgrade.sh uses the same state files: leaves an interrupted upgrade to upgrade.sh.
 leave_to_upgrade() {
   grep -qs '"upgrade"' "$data/run/restore-state.json" "$data/run/restore-probation.json" || return 0
   [ "$act" != recover ] || exec sh "$root/scripts/upgrade.sh" --recover 9>&-
@@ -220,7 +220,7 @@ leave_to_upgrade() {
 main() {
   read_arguments "$@"
   if [ "$act" = restore ] && [ "${CONFIRM_RESTORE-}" != YES ]; then
-    say "this replaces the hub's data: set CONFIRM_RESTORE=YES to confirm"
+    say "a restore replaces the hub's data: set CONFIRM_RESTORE=YES to confirm"
     exit 2
   fi
   if [ "$act" = list ]; then

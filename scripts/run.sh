@@ -1,9 +1,9 @@
 #!/bin/sh
 # Usage: run.sh start | dev | test [ARGUMENT...] | test:all | test:slow | test:mutations [WORD...] | bench [NAME...] |
 # screenshots [WORD...]
-# Runs npm start, npm test and the other npm scripts, after installing what is missing. test:slow has the tests with
-# kills, full disks, browsers and booted systems; test:all runs both kinds. The program replaces this shell, so that it
-# receives the signals.
+# Runs npm start, npm test and the other npm scripts, after installing missing packages. test:slow runs the tests with
+# kills, full disks, browsers and booted systems; test:all runs quick and slow tests. The program replaces this shell,
+# so that the program receives the signals.
 
 set -eu
 usage() {
@@ -45,8 +45,7 @@ if [ "$task" = test:all ]; then
   sh scripts/run.sh test
   task=test:slow
 fi
-# The hubs of the quick tests are in memory, so that thousands of commits wait for no disk. Those of slow tests are on
-# disks.
+# Quick tests keep their hubs in memory, so that thousands of commits wait for no disk. Slow tests keep hubs on disks.
 if [ "$task" = test ] && [ -z "${TMPDIR-}" ] && is_roomy /dev/shm; then export TMPDIR=/dev/shm; fi
 named=no
 for argument in "$@"; do

@@ -14,20 +14,21 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 . scripts/find-node.sh
 
-# install_packages leaves a copy of the lock file in node_modules: it says what is installed.
+# install_packages leaves a copy of the lock file in node_modules: the copy shows which packages are installed.
 is_installed() {
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
-# Without a network npm is silent for more than a minute. This asks the registry once and says within five seconds if it
-# does not answer. It stops nothing, so slow networks still work. `timeout`: npm's limit does not cover name lookups.
+# Without a network npm is silent for more than a minute. So this function asks the registry once, and says within five
+# seconds if the registry does not answer. It stops nothing: slow networks still work. npm's limit does not cover name
+# lookups, `timeout` does.
 tell_if_offline() {
   sleep 1 >/dev/null 2>&1
   set -- npm ping --fetch-retries=0 --fetch-timeout=2000 --loglevel=error
   if command -v timeout >/dev/null; then set -- timeout 3 "$@"; fi
   reason=$("$@" 2>&1) && return 0
   code=$(printf '%s\n' "$reason" | sed -n 's/^npm \(error\|ERR!\) code //p' | head -n 1)
-  case $code in E[45][0-9][0-9]) return 0 ;; esac # it answers, although it has no ping
+  case $code in E[45][0-9][0-9]) return 0 ;; esac # the registry answers, although it has no ping
   echo "set-up: the npm registry does not answer (${code:-no answer}): is this machine online? \
 npm tries on for a minute or two" >&2
 }
@@ -44,7 +45,7 @@ install_packages() {
 extra=${1-.}
 if [ -n "$node" ] && is_installed . && is_installed "$extra"; then exit 0; fi
 
-# One set-up at a time: a second one waits, then finds everything done. Without flock there is no lock.
+# One set-up at a time: a second set-up waits, then finds everything done. Without flock there is no lock.
 mkdir -p .runtime
 exec 9>.runtime/set-up.lock
 if command -v flock >/dev/null; then

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. $upgrade_dir/state has the phase.
-# While $data/run/restore-state.json exists, nothing starts: units, npm start and backups check for it, as in a restore.
-# While the new version is on trial, there is restore-probation.json instead.
+# While $data/run/restore-state.json exists, nothing starts: units, npm start and backups check for that file, as in a
+# restore. While the new version is on trial, restore-probation.json exists instead.
 
 GUARD='"phase":"upgrade"'
 
@@ -23,7 +23,7 @@ begin_state() {
   note_phase begun && guard
 }
 
-# note_phase PHASE: written and synced before the phase begins.
+# note_phase PHASE: writes and syncs the phase before it begins.
 note_phase() {
   # shellcheck disable=SC2016 # expanded by that shell
   printf '%s\n' "phase=$1" "old=$old" "new=$new" "ref=$ref" "branch=$branch" "id=$id" "backup=$backup" "units=$units" \
@@ -32,7 +32,7 @@ note_phase() {
       sh "$upgrade_dir/state"
 }
 
-# Reads what note_phase wrote. Everything is empty unless an upgrade was interrupted.
+# Reads the state that note_phase wrote. All variables are empty unless an upgrade was interrupted.
 read_state() {
   phase=$(noted phase) old=$(noted old) new=$(noted new) branch=$(noted branch) id=$(noted id) backup=$(noted backup)
   units=$(noted units) user=$(noted user) touched=$(noted touched)
@@ -46,7 +46,7 @@ noted() {
 # Lets the hub be started again.
 lift_guard() {
   for file in "$data/run/restore-probation.json" "$data/run/restore-state.json"; do
-    ! grep -qsF "$GUARD" "$file" || as_owner rm -f -- "$file" # never those of a restore
+    ! grep -qsF "$GUARD" "$file" || as_owner rm -f -- "$file" # never the files of a restore
   done
 }
 
@@ -55,7 +55,7 @@ forget_state() {
   drop_new
 }
 
-# From here on nothing may start.
+# Keeps the hub from starting from here on.
 guard() {
   # shellcheck disable=SC2016 # expanded by that shell
   as_owner sh -c 'echo "$2" >"$1.partial" && sync "$1.partial" && mv -- "$1.partial" "$1" && sync "$(dirname "$1")"' \
@@ -63,8 +63,8 @@ guard() {
 }
 
 # Starts the trial: the new version may run, and has to write after the mtime of this file. A single rename, so that a
-# kill leaves either a hub that does not start, or one on trial, which ends the trial by itself. Fails if neither file
-# is there: the hub has ended the trial, and no second one may begin.
+# kill leaves either a hub that does not start, or a hub on trial, which ends the trial by itself. Fails if neither file
+# exists: the hub has ended the trial, and no second trial may begin.
 open_trial() {
   note_phase trial || return
   if [ -e "$data/run/restore-state.json" ]; then
@@ -74,14 +74,14 @@ open_trial() {
   [ -e "$data/run/restore-probation.json" ] && as_owner sync "$data/run"
 }
 
-# Ends the trial so that nothing starts. Fails if the hub has ended it first: only one of the two can move the file.
+# Ends the trial so that no hub starts. Fails if the hub has ended the trial first: only one of both can move the file.
 reject_trial() {
   as_owner mv -fT -- "$data/run/restore-probation.json" "$data/run/restore-state.json" 2>/dev/null ||
     [ -e "$data/run/restore-state.json" ] || return
   as_owner sync "$data/run"
 }
 
-# Copies the database, with the log that a killed process may have left.
+# Copies the database, with the write-ahead log that a killed process may have left.
 keep_data() {
   as_owner mkdir -p -m 0700 -- "$kept" || return
   for file in hub.db hub.db-wal hub.db-journal; do
@@ -90,8 +90,8 @@ keep_data() {
   as_owner sync "$kept"/* "$kept"
 }
 
-# Puts the kept database back. The log of one database must never be beside the other one, so the log is removed first.
-# Can be interrupted at any moment and repeated.
+# Puts the kept database back. The log of one database must never be beside the other database, so the log is removed
+# first. Can be interrupted at any moment and repeated.
 bring_data_back() {
   if [ "$touched" = yes ]; then
     if as_owner test -e "$kept/hub.db"; then
@@ -127,13 +127,13 @@ switch_code_back() {
   [ -z "$branch" ] || as_coder git symbolic-ref HEAD "refs/heads/$branch"
 }
 
-# Removes the locks of a killed git: only this script works here.
+# Removes the locks of a killed git: only this script uses git here.
 unlock_git() {
   as_coder rm -f -- .git/index.lock .git/HEAD.lock
 }
 
-# A kill during a switch may leave a mixture of both versions. In phase switching nothing runs. In phase undoing the new
-# version may still run: its files are completed, so that it can be stopped as usual.
+# Mends a mixture of both versions, which a kill during a switch may leave. In phase switching no hub runs. In phase
+# undoing the new version may still run: its files are completed, so that the new version can be stopped as usual.
 mend_code() {
   case $phase in
     switching) switch_code_back ;;
@@ -148,11 +148,11 @@ mend_code() {
 follow_branch() {
   [ -n "$branch" ] && [ -z "$ref" ] || return 0
   [ "$(as_coder git rev-parse "refs/heads/$branch")" = "$new" ] ||
-    as_coder git update-ref "refs/heads/$branch" "$new" "$old" || return 0 # it was moved meanwhile
+    as_coder git update-ref "refs/heads/$branch" "$new" "$old" || return 0 # the branch was moved meanwhile
   as_coder git symbolic-ref HEAD "refs/heads/$branch"
 }
 
-# Applies the migrations of the new version, without a time limit: nothing waits for them.
+# Applies the migrations of the new version, without a time limit: no process waits for them.
 migrate_data() {
   touched=yes
   note_phase migrating || return
@@ -167,7 +167,7 @@ remember_units() {
   same_units || units=changed
 }
 
-# Whether the units in place are those that the version in place would install.
+# Whether the installed units equal the units that the version in place would install.
 same_units() {
   image=$(mktemp -d) && mkdir "$image/etc" || return
   status=0

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by install-systemd.sh: fills in the placeholders of the units in scripts/systemd.
 
-# Each timer before its service, or it could start the service again while the units are being removed.
+# Each timer comes before its service, or the timer could start the service again while the units are being removed.
 ALL_UNITS='content-hub-web.service
 content-hub-worker.service
 content-hub-clamd-bridge.service
@@ -19,7 +19,7 @@ read_values() {
   if [ -z "$node" ] || [ ! -d "$root/node_modules/better-sqlite3" ]; then
     die "the hub is not set up yet: run $root/scripts/set-up.sh once"
   fi
-  # From .env only, as the units read them. Not through scripts/hubctl, which would create DATA_DIR as root.
+  # Reads settings from .env only, as the units do. scripts/hubctl would create DATA_DIR as root.
   values=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR PORT BACKUP_DIR BACKUP_OFFSITE_DIR \
     BACKUP_RESTIC_REPOSITORY) || exit
   {
@@ -51,8 +51,8 @@ VALUES
   esac
 }
 
-# protection_of_homes PATH...: prints ProtectHome= of a unit that uses these paths: home folders are hidden (yes) unless
-# one of the paths, or a file that .env names, is in one (read-only).
+# protection_of_homes PATH...: prints ProtectHome= of a unit that uses these paths: read-only if one of the paths, or a
+# file that .env names, is in a home folder; otherwise yes, which hides home folders.
 protection_of_homes() {
   for path in "$@"; do [ -z "$path" ] || readlink -m -- "$path"; done |
     cat - "$root/.env" 2>/dev/null | grep -qE '/(home|root|run/user)(/|$)' && echo read-only || echo yes

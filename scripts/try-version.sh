@@ -1,8 +1,9 @@
 #!/bin/sh
 # Usage: try-version.sh PROJECT DATA_DIR [--allow-unsafe]
-# Internal step of upgrade.sh; run that instead. Checks that the version in the folder PROJECT accepts its .env,
-# migrates the copied database in DATA_DIR, that web answers there on a free local port, and that the worker runs. Both
-# are on trial, so nothing is fetched, sent or stored. With --allow-unsafe, migrations that may lose data are not tried.
+# Internal step of upgrade.sh, not for operators. Checks that the version in the folder PROJECT accepts its .env and
+# migrates the copied database in DATA_DIR, that web answers there on a free local port, and that the worker runs. Web
+# and worker are on trial: they fetch, send and store nothing. With --allow-unsafe, migrations that may lose data are
+# not tried.
 
 set -eu
 umask 077

@@ -5,12 +5,12 @@
 # UPGRADE_VERIFY=signed only to a tag that a key in UPGRADE_SIGNERS has signed.
 # While the hub still runs, the new version is fetched, set up beside the old one and tried on the database of a
 # verified backup. Then the hub is stopped, its database is copied, and the new version is started on trial: it has to
-# read and write within a minute, in which the hub stores nothing for anybody. If it does not, the old version and the
-# copied database come back automatically.
+# read and write within a minute, in which the hub stores nothing for anybody. If the new version fails, the old version
+# and the copied database come back automatically.
 # --allow-unsafe also applies migrations that may lose data. --recover rolls back an interrupted upgrade, or completes
 # it if the new version already runs. Stops and starts the hub of npm start or the systemd units (then run it as root),
 # or uses HUB_STOP_COMMAND and HUB_START_COMMAND.
-# Exit 0: upgraded or recovered, or there is nothing newer. 1: failed, version and data are those of before. 75: busy.
+# Exit 0: upgraded or recovered, or there is nothing newer. 1: failed, the old version and data are in place. 75: busy.
 
 # Everything is in functions: the shell has read this file before the upgrade replaces it.
 set -eu
@@ -21,7 +21,7 @@ export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 say() {
   echo "upgrade: $*" >&2
 }
-# Only before the hub is stopped.
+# Ends the script; only for use before the hub is stopped.
 give_up() {
   say "$*; nothing was changed"
   exit 1
@@ -30,7 +30,7 @@ give_up() {
 . "$root/scripts/drive-hub.sh"
 . "$root/scripts/new-version.sh"
 . "$root/scripts/switch-version.sh"
-root=${root%/.runtime/upgrade/new} # this script may be run from there when an upgrade was interrupted
+root=${root%/.runtime/upgrade/new} # after an interrupted upgrade this script may run from that folder
 
 # Sets $act, $ref and $unsafe.
 read_arguments() {
@@ -71,7 +71,7 @@ back_up() {
   line=$(printf '%s\n' "$line" | tail -n 1)
   case $line in
     'result=verified off-site=failed '* | 'result=degraded '*)
-      say "the backup is not all it should be, see above, but holds the whole database: going on" ;;
+      say "the backup has a problem, see above, but holds the whole database: going on" ;;
     'result=verified '*) ;;
     'result=busy'*) say 'BUSY: another backup or restore is running; nothing was changed' && exit 75 ;;
     *) give_up 'no backup could be made' ;;
@@ -79,7 +79,7 @@ back_up() {
   backup=${line#* dir=}
 }
 
-# Swaps the versions. On any failure the old one comes back.
+# Swaps the versions. On any failure the old version comes back.
 carry_out() {
   say "stopping the hub; if this is interrupted, run $root/scripts/upgrade.sh --recover"
   if stop_hub 8>&- && await_release && keep_data && switch_code && migrate_data && switch_units; then
@@ -106,7 +106,7 @@ take_back() {
   return 1
 }
 
-# The hub has ended the trial because this script was late. Since then people may have written, so it stays.
+# The hub has ended the trial because this script was late. People may have written since then: the new version stays.
 keep_accepted() {
   say "the hub has ended the trial by itself: $(name_of "$new") stays"
   finish
@@ -114,19 +114,19 @@ keep_accepted() {
 
 # Brings back the old version and data, and starts the hub if it ran before. Can be repeated.
 go_back() {
-  # The disk may be full. The scripts of the new version are still needed.
+  # Frees space, because the disk may be full. The scripts of the new version are still needed.
   as_coder rm -rf -- "$beside/node_modules" "$beside/.runtime" "$beside/src" || :
   note_phase undoing || :
   { guard && as_owner rm -f -- "$data/run/restore-probation.json"; } || :
   stop_hub 8>&- || :
   if ! await_release || ! switch_code_back || ! bring_data_back; then
-    say "GOING BACK FAILED. Nothing is lost: the database of before is in $kept, or in its place in $data."
+    say "GOING BACK FAILED. Nothing is lost: the old database is in $kept, or in its place in $data."
     say 'The hub stays down. Fix the cause of the error above, then run: upgrade.sh --recover'
     exit 1
   fi
   switch_units_back
   lift_guard
-  say "version and data are those of before: $(name_of "$old")"
+  say "the old version and data are in place again: $(name_of "$old")"
   tell_who_starts
   started=yes
   [ "$driver" = nobody ] || { start_hub 8>&- && await_hub 8>&-; } || started=no
@@ -140,7 +140,7 @@ finish() {
   lift_guard
   as_owner rm -rf -- "$kept"
   forget_state
-  echo "UPGRADED from $(name_of "$old") to $(name_of "$new"); the backup of before is $backup"
+  echo "UPGRADED from $(name_of "$old") to $(name_of "$new"); the backup made before is $backup"
   tell_who_starts
 }
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Usage: verify-backup.sh [--rehearse] BACKUP_DIR
 #        verify-backup.sh [--rehearse] --identity KEY BACKUP_DIR | FILE.age
-# Checks every byte of a backup and prints a report; the last line is the verdict. It only reads the backup, and needs
-# no running hub. --rehearse also restores it into a temporary folder, starts a hub there and requests a page and a
-# file.
+# Checks every byte of a backup and prints a report; the last line is the verdict. The script only reads the backup, and
+# needs no running hub. --rehearse also restores it into a temporary folder, starts a hub there and requests a page and
+# a file.
 # --identity first decrypts an off-site copy into a temporary folder in TMPDIR.
 # Exit 0: verified. 1: damaged, degraded or unreadable. 129, 130, 143: stopped by a signal.
 
@@ -25,11 +25,11 @@ clean_up() {
   stop_child
   # shellcheck disable=SC2086 # a process id or none
   end_processes $web
-  # Twice: a descendant that was told to end may still be writing there.
+  # Removes the folder twice: a descendant that was told to end may still be writing there.
   [ -z "$scratch" ] || rm -rf -- "$scratch" 2>/dev/null || { sleep 1 && rm -rf -- "$scratch"; }
 }
 
-# make_scratch FOLDER: creates a private temporary folder there; clean_up removes it.
+# make_scratch FOLDER: creates a private temporary folder in FOLDER; clean_up removes it.
 make_scratch() {
   [ -z "$scratch" ] || return 0
   scratch=$(mktemp -d -- "$1/hub-scratch.XXXXXXXXXX") || give_up "cannot create a folder in $1"

@@ -9,25 +9,25 @@ import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
 } from './api-schemas.ts';
 
-/** A body by its media types. */
+/** The schema of a body for each media type. */
 export type Content = Readonly<Record<string, Schema>>;
 
-/** An operation of the API, beside its route; `refusals` are those that do not follow from the other members. */
+/** An API operation without its route. `refusals`: error statuses that do not follow from its other members. */
 export type ApiOperation = {
   query?: Record<string, Schema>;
   body?: Content;
-  /** Successful responses by status; null without a body. */
+  /** The body of each successful response by status code; null: no body. */
   answers: Record<number, Content | null>;
   refusals?: number[];
-  /** The authentication required instead of session or token. */
+  /** The authentication that the operation requires instead of a session or token. */
   proof?: 'none' | 'session' | 'metrics' | 'signature';
 };
 
 const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
 const PAGE = { limit: SHORT, cursor: { ...text, description: 'The `next` of the previous page' } };
 
-const SEARCH_SYNTAX = 'All words must occur; "quoted words" as a phrase; a -word must not occur. A word of at least ' +
-  'three letters that ends in a star, or is the last one, also matches longer words';
+const SEARCH_SYNTAX = 'A post must contain all words, "quoted words" as a phrase, and no -word. A word of at least ' +
+  'three letters that ends in a star, or is the last word, also matches longer words';
 
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);
@@ -42,7 +42,7 @@ const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
 /** A list for administrators; all matching rows can be downloaded. */
 function adminList(name: string, query: Record<string, Schema> = {}, others: Content = {}): ApiOperation {
   const formats = ['json', 'jsonl', ...Object.keys(others).map((type) => type.replace('text/', ''))];
-  const description = 'json: one page. Other formats download all matching rows; jsonl has one JSON object per line';
+  const description = 'json returns one page, other formats all matching rows; jsonl has one JSON object per line';
   return {
     query: { ...PAGE, ...query, format: { ...choice(formats), default: 'json', description } },
     answers: { 200: { ...json(listOf(name)), ...as('application/x-ndjson'), ...others } },
@@ -69,9 +69,9 @@ const POST = {
   url: orNull(text), publishedAt: time,
 };
 const TITLED = { title: text, visibility };
-/** User name and password of a feed, which makes it private; null removes them. */
+/** Credentials for a feed's server, which make the source private; null removes the credentials. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
-/** A new owner, or an offer. */
+/** Replies to a transfer: 200 with the source if its owner has changed, 202 with the offer otherwise. */
 const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
@@ -156,9 +156,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'POST /api/reading/mark-read': {
     body: json(object({}, {
       all: { ...flag, const: true }, folder: text, source: id, posts: array(id), before: time,
-      upTo: { ...integer, description: 'The newest post that was shown; later ones stay unread' },
-      below: { ...id, description: 'A post: mark those below it in the list' },
-      above: { ...id, description: 'A post: mark those above it in the list' },
+      upTo: { ...integer, description: 'The newest post that was shown; later posts stay unread' },
+      below: { ...id, description: 'A post: mark the posts below it in the list' },
+      above: { ...id, description: 'A post: mark the posts above it in the list' },
     })),
     answers: done('Marked'), refusals: [404],
   },
@@ -217,9 +217,10 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/admin/alerts': adminList('AlertDelivery', { state: choice(DELIVERY_STATES) }),
   'GET /api/admin/audit': adminList('AuditRecord', {
     act: choice(Object.keys(AUDIT_EVENTS)),
-    actor: { ...text, description: 'Name of the actor' }, target: { ...text, description: 'Kind, or kind:id' },
-    from: { ...text, description: 'Day or time' },
-    to: { ...text, description: 'Day (inclusive) or time' },
+    actor: { ...text, description: 'Name of the actor' },
+    target: { ...text, description: 'Kind of the target, or kind:id' },
+    from: { ...text, description: 'Only events from this day or time on' },
+    to: { ...text, description: 'Only events until this day (inclusive) or time' },
   }, as('text/csv')),
   'GET /api/admin/errors': adminList('ErrorEvent'),
   'GET /api/admin/jobs': adminList('Job', { state: choice(JOB_STATES) }),

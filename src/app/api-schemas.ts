@@ -23,7 +23,7 @@ export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
 
-/** The same schema, or null. */
+/** A value of this schema, or null. */
 export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
@@ -56,7 +56,7 @@ const age = { ageSeconds: integer };
 const counted = { ...integer, maximum: 1_000, description: 'Counted up to 1,000' };
 const party = object({ id, displayName: text });
 const sentOffer = {
-  id, source: titled, to: { ...orNull(party), description: 'Null if the hub chose a follower' }, expiresAt: time,
+  id, source: titled, to: { ...orNull(party), description: 'Null if the hub chose a follower itself' }, expiresAt: time,
 };
 const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
@@ -66,7 +66,7 @@ export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
     errors: array(object({ pointer: text, detail: text })),
     sources: { ...array(titled), description: 'Sources that prevent deleting an account' },
-    sourceId: { ...id, description: 'Your source of the same feed' },
+    sourceId: { ...id, description: 'Your existing source of this feed' },
     bytesLeft: { ...integer, description: 'Bytes left in the quota' },
     bytesMissing: { ...integer, description: 'Bytes by which your quota is too small for an offered source' },
   }),
@@ -80,7 +80,7 @@ export const SCHEMAS: Record<string, Schema> = {
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
   Notification: object({
     id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
-    count: { ...integer, description: 'How many equal ones this one stands for; createdAt is that of the latest' },
+    count: { ...integer, description: 'Number of equal notifications, which are shown as one; createdAt: the latest' },
     urgent: { ...flag, description: 'True for security and failures, false for news' },
   }),
   Source: object({
@@ -88,9 +88,9 @@ export const SCHEMAS: Record<string, Schema> = {
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
-    siteUrl: orNull(text), description: orNull(text), // feeds only
-    followed: flag, // if signed in
-    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time), // owner only
+    siteUrl: orNull(text), description: orNull(text), // only of feeds
+    followed: flag, // only if the client is signed in
+    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time), // only for the owner
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),
@@ -99,9 +99,9 @@ export const SCHEMAS: Record<string, Schema> = {
   Offer: object(offer),
   WebhookAccess: object({ webhook: object({ url: text, secret: text }) }),
   WebhookEvent: object({
-    type: { ...text, description: 'post.published, post.updated, post.deleted; others change no post' },
+    type: { ...text, description: 'post.published, post.updated, post.deleted; other events change no post' },
     timestamp: time,
-    data: { ...anything, description: 'An item of JSON Feed 1.1; for post.deleted only its id' },
+    data: { ...anything, description: 'An item of JSON Feed 1.1; for post.deleted only the item’s id' },
   }),
   Imported: object({
     added: integer, alreadyFollowed: integer, leftOut: integer, refused: array(object({ url: text, reason: text })),
@@ -132,8 +132,8 @@ export const SCHEMAS: Record<string, Schema> = {
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
-    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // and its fields
-    offers: array(object({ ...offer, endedAt: { ...orNull(time), description: 'When it was declined or expired' } })),
+    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // and the form's fields
+    offers: array(object({ ...offer, endedAt: { ...orNull(time), description: 'When the offer was closed' } })),
     imports: array(object({
       visibility, madeAt: time, doneAt: orNull(time),
       lines: array(object({

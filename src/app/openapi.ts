@@ -9,7 +9,7 @@ import { SCHEMAS } from './api-schemas.ts';
 /** The settings that the API description depends on. */
 export type Info = Pick<Config, 'version' | 'baseUrl' | 'metricsToken'>;
 
-/** Operations by route, and the schemas that they refer to. */
+/** The API's operations by route, and the schemas that the operations refer to. */
 type Contents = { operations: Readonly<Record<string, ApiOperation>>; schemas: object };
 
 type Requirement = Record<string, string[]>;
@@ -65,7 +65,7 @@ function operationId(method: string, path: string): string {
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('');
 }
 
-/** Accepted ways to authenticate; an empty one if anybody may call. */
+/** The ways to authenticate that a route accepts; only `{}` if anybody may call the route. */
 function securityOf({ method, access }: Route, { proof }: ApiOperation, { metricsToken }: Info): Requirement[] {
   if (proof === 'none') return [{}];
   if (proof === 'metrics') return metricsToken === null ? [{}] : [{ metrics: [] }];
@@ -80,14 +80,14 @@ function securitySchemes(secure: boolean) {
   const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description });
   return {
     session: { type: 'apiKey', in: 'cookie', name: cookieName(SESSION_COOKIE, secure) },
-    token: { type: 'http', scheme: 'bearer', description: 'An API token, hub_…, of this scope or a wider one' },
+    token: { type: 'http', scheme: 'bearer', description: 'An API token (hub_…) of this scope or a wider scope' },
     metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN' },
-    signature: header('webhook-signature', 'Standard Webhooks 1.0, with webhook-id and webhook-timestamp'),
-    githubSignature: header('X-Hub-Signature-256', 'A GitHub signature, with X-GitHub-Delivery'),
+    signature: header('webhook-signature', 'Standard Webhooks 1.0; sent with webhook-id and webhook-timestamp'),
+    githubSignature: header('X-Hub-Signature-256', 'A GitHub signature; sent with X-GitHub-Delivery'),
   };
 }
 
-/** The responses of an operation: its successes, and refusals specific to it. */
+/** The responses of an operation: its successes, and the errors specific to the operation. */
 function answersOf(of: Route, operation: ApiOperation, info: Info): Record<string, object> {
   const done = Object.entries(operation.answers).map(([status, body]) =>
     [status, { description: statusTitle(Number(status)), ...(body && { content: contentOf(body) }) }]);
@@ -96,7 +96,7 @@ function answersOf(of: Route, operation: ApiOperation, info: Info): Record<strin
   return Object.fromEntries([...done, ...refused]);
 }
 
-/** Refusals that follow from the route, query or body, and those listed in the operation. */
+/** Error statuses that follow from the route, query or body, and the `refusals` of the operation. */
 function refusalsOf(
   { method, path, access, checksBearer }: Route, operation: ApiOperation, { metricsToken }: Info,
 ): number[] {
@@ -108,7 +108,7 @@ function refusalsOf(
   return [
     ...(query || hasMembers ? [400] : []),
     ...(!checksBearer || isForMetrics ? [401] : []), // an unknown API token, on public routes too
-    ...(!isRead || access === 'admin' ? [403] : []), // sent from another site, or without permission
+    ...(!isRead || access === 'admin' ? [403] : []), // a request from another site, or without permission
     ...(path.includes(':') ? [404] : []),
     ...(isRead && isJson ? [406] : []),
     ...(body ? [413, 415] : []),

@@ -51,7 +51,7 @@ const REPAIRS = { usesReserve: true };
 
 /** All routes of the hub: method and path, required access, summary and handler. */
 const ROUTES: ((hub: Hub) => Route)[] = [
-  // Must come before the pages, because `/sources/:id` matches these paths too.
+  // Feeds come before pages, because `/sources/:id` also matches the paths of feeds.
   at('GET /posts.atom', 'public', 'Newest posts as Atom', feeds.showAtomFeed, { cached: [] }),
   at('GET /posts.json', 'public', 'Newest posts as JSON Feed', feeds.showJsonFeed, { cached: [] }),
   at('GET /sources/:id.atom', 'public', 'Posts of a source as Atom', feeds.showAtomFeed, { cached: [] }),
@@ -80,7 +80,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /settings', 'member', 'Page: account settings', accountPages.showSettings),
   at('POST /settings/name', 'member', 'Form: change the display name', accountPages.submitName),
   at('POST /settings/preferences', 'member', 'Form: change preferences', accountPages.submitPreferences),
-  at('POST /settings/time-zone', 'member', 'Form: the time zone of the browser', accountPages.submitZone),
+  at('POST /settings/time-zone', 'member', 'Form: store the time zone of the browser', accountPages.submitZone),
   at('POST /settings/next-steps', 'member', 'Form: hide the getting-started list', accountPages.submitStepsAway),
   at('POST /settings/password', 'member', 'Form: change the password', accountPages.submitPassword),
   at('GET /api/sessions', 'member', 'Your sessions: made, last used, address', accounts.listSessions),
@@ -88,7 +88,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /api/sessions/:id', 'member', 'One of your sessions', accounts.showSession),
   at('DELETE /api/sessions/:id', 'member', 'End one of your sessions', accounts.deleteSessionById),
   at(
-    'POST /settings/sessions', 'member', 'Form: end a session, or all others', accountPages.submitEndSessions, REPAIRS,
+    'POST /settings/sessions', 'member', 'Form: end one or all other sessions', accountPages.submitEndSessions, REPAIRS,
   ),
   at('POST /settings/tokens', 'member', 'Form: create an API token', accountPages.submitToken),
   at(
@@ -111,7 +111,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
 
   at(
-    'GET /api/notifications', 'member', 'Notifications, newest first; unread=1: unread ones',
+    'GET /api/notifications', 'member', 'Notifications, newest first; unread=1: only unread notifications',
     notifications.listNotifications,
   ),
   at('POST /api/notifications/read', 'member', 'Mark notifications as read', notifications.markNotificationsRead),
@@ -126,9 +126,9 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /api/sources.opml', 'member', 'Your feeds as OPML 2.0', sources.downloadOpml),
   at('POST /api/sources/import', 'member', 'Add the feeds of an OPML document', sources.importOpmlJson),
   at('GET /api/sources/:id', 'public', 'One source; its owner also sees its state', sources.showSourceJson),
-  at('PATCH /api/sources/:id', 'member', 'Change title, visibility or paused', sources.changeSourceJson),
+  at('PATCH /api/sources/:id', 'member', 'Change or pause a source', sources.changeSourceJson),
   at('DELETE /api/sources/:id', 'member', 'Delete a source with its posts', sources.deleteSourceJson),
-  at('POST /api/sources/:id/sync', 'member', 'Synchronise now', sources.syncSourceJson),
+  at('POST /api/sources/:id/sync', 'member', 'Synchronise a source now', sources.syncSourceJson),
   at(
     'POST /api/sources/:id/transfer', 'member',
     'Transfer a source: to an administrator at once, to a member as an offer', sources.transferSourceJson,
@@ -145,10 +145,10 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('PUT /api/sources/:id/icon', 'member', 'Look for the icon of a feed again', icons.findIconAgain),
   at('DELETE /api/sources/:id/icon', 'member', 'Remove the icon of a source for good', icons.deleteIcon),
   at('GET /icons/:key', 'public', 'File: the icon of a source', icons.showIcon),
-  at('GET /sources', 'public', 'Page: sources, to find some and change several at once', manySources.showSources),
+  at('GET /sources', 'public', 'Page: find sources, and change several at once', manySources.showSources),
   at('POST /sources', 'member', 'Form: add a source', adding.submitSource),
   at('GET /sources/add', 'member', 'Page: add a source', adding.showAddSource),
-  at('POST /sources/add', 'member', 'Form: look at a feed before it is added', adding.submitLook),
+  at('POST /sources/add', 'member', 'Form: preview a feed before adding it', adding.submitLook),
   at('POST /sources/several', 'member', 'Form: change several sources at once', manySources.submitSeveral, REPAIRS),
   at('POST /sources/folders', 'member', 'Form: rename or delete a folder', manySources.submitFolder),
   at('GET /sources/import', 'member', 'Page: import an OPML document', importing.showImportForm),
@@ -156,12 +156,12 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /sources/imports/:id', 'member', 'Page: progress of an import, line by line', importing.showImport),
   at('GET /sources/:id', 'public', 'Page: one source with its posts', sourcePages.showSource),
   at('GET /sources/:id/settings', 'member', 'Page: settings of a source', sourcePages.showSettings),
-  at('POST /sources/:id', 'member', 'Form: change title, visibility and password', sourcePages.submitSourceChange),
-  at('POST /sources/:id/pause', 'member', 'Form: pause', sourcePages.pauseSource),
-  at('POST /sources/:id/resume', 'member', 'Form: resume', sourcePages.resumeSource),
-  at('POST /sources/:id/sync', 'member', 'Form: synchronise now', sourcePages.submitSync),
-  at('POST /sources/:id/icon/find', 'member', 'Form: look for its icon', sourcePages.submitFindIcon),
-  at('POST /sources/:id/icon/clear', 'member', 'Form: remove its icon', sourcePages.submitClearIcon, REPAIRS),
+  at('POST /sources/:id', 'member', 'Form: change a source', sourcePages.submitSourceChange),
+  at('POST /sources/:id/pause', 'member', 'Form: pause a source', sourcePages.pauseSource),
+  at('POST /sources/:id/resume', 'member', 'Form: resume a source', sourcePages.resumeSource),
+  at('POST /sources/:id/sync', 'member', 'Form: synchronise a source now', sourcePages.submitSync),
+  at('POST /sources/:id/icon/find', 'member', 'Form: find the icon of a source', sourcePages.submitFindIcon),
+  at('POST /sources/:id/icon/clear', 'member', 'Form: remove a source’s icon', sourcePages.submitClearIcon, REPAIRS),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
   at('POST /sources/:id/delete', 'member', 'Form: delete a source', sourcePages.submitDelete, REPAIRS),
   at('POST /sources/:id/hand-over', 'member', 'Form: transfer a source to a follower', sourcePages.submitHandOver),
@@ -184,8 +184,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'Mark posts as read: {all}, {folder}, {source} or {posts}, and before, upTo, below, above', reading.markReadJson,
   ),
   at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within a minute', reading.undoJson),
-  at('GET /reading/now', 'member', 'For the script: state of posts, and counts', reading.showNow),
-  at('GET /reading/fresh', 'member', 'For the script: how many posts have arrived', reading.showFresh),
+  at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
+  at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
   at('PUT /api/posts/:id/star', 'member', 'Star a post, which keeps it', posts.star),
@@ -209,7 +209,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', showManifest, {
     cached: [],
   }),
-  at('GET /public', 'public', 'Page: the public posts, and searching them', publicPages.showPublic, {
+  at('GET /public', 'public', 'Page: read and search the public posts', publicPages.showPublic, {
     cached: ['q', 'cursor', 'limit'],
   }),
   ...['all', 'starred', 'folders/:name'].map((list) =>
@@ -255,8 +255,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /api/webhooks/:id', 'public', 'A signed event (Standard Webhooks 1.0, or GitHub’s form)',
     webhooks.receiveWebhookEvent, { checksBearer: true }, // only the signature proves the sender
   ),
-  at('POST /api/sources/:id/webhook/rotate', 'member', 'A new webhook secret', webhooks.rotateWebhookSecret),
-  at('POST /sources/:id/webhook/rotate', 'member', 'Form: a new webhook secret', webhookPages.submitRotateSecret),
+  at('POST /api/sources/:id/webhook/rotate', 'member', 'Make a new webhook secret', webhooks.rotateWebhookSecret),
+  at('POST /sources/:id/webhook/rotate', 'member', 'Form: make a new webhook secret', webhookPages.submitRotateSecret),
 
   at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
   at(
@@ -287,7 +287,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...ADMIN_LISTS.flatMap(listRoutes),
 ];
 
-/** The routes of a hub. The first that matches wins. */
+/** The routes of a hub. The first route that matches a request answers it. */
 export function hubRoutes(hub: Hub): Route[] {
   return withOpenApi([...ROUTES.map((bind) => bind(hub)), ...assets(hub).routes], hub.config);
 }
@@ -296,12 +296,12 @@ export function hubRoutes(hub: Hub): Route[] {
 export function withOpenApi(routes: Route[], info: Info): Route[] {
   let reply: Reply | undefined;
   const describe = (): Reply => (reply ??= describeApi(all, info));
-  const own = route('GET /api/openapi.json', 'public', 'This description, as OpenAPI 3.1', describe, { cached: [] });
+  const own = route('GET /api/openapi.json', 'public', 'This API as OpenAPI 3.1', describe, { cached: [] });
   const all = [...routes, own];
   return all;
 }
 
-/** One route of the list; `hubRoutes` passes the hub to its handler. */
+/** One route of ROUTES; `hubRoutes` passes the hub to its handler. */
 function at<A extends Access>(
   pattern: Parameters<typeof route>[0], access: A, summary: string, handler: Handler<A>,
   { signedOut, ...options }: Options = {},

@@ -37,12 +37,12 @@ const TRIAL_BEAT = 'heartbeat on trial';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
-/** Recurring work that may run twice without harm. `stopping` asks it to leave the rest for the next run. */
+/** Recurring work that may run twice without harm. `stopping` asks the task to leave its rest for the next run. */
 type ScheduledTask = {
   name: string;
   everyMs: number;
   run(hub: Hub, stopping: AbortSignal): void | Promise<void>;
-  /** The part that a worker on trial runs, in a transaction that is undone: only SQL. */
+  /** The SQL of the task, which a worker on trial runs in a transaction that is rolled back. */
   rehearse?(hub: Hub): void;
 };
 
@@ -51,7 +51,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   trialBeat(),
   sqlTask('heartbeat', 5 * SECOND, beatOfWorker),
   sqlTask('note changed settings', MINUTE, noteChangedSettings),
-  sqlTask('bring back strayed times', MINUTE, bringBackTimes),
+  sqlTask('repair times in the future', MINUTE, bringBackTimes),
   { name: 'plan due syncs', everyMs: SECOND, run: planDueSyncs, rehearse: (hub) => void planSomeSyncs(hub, 1) },
   sqlTask('plan due icons', 10 * SECOND, planDueIcons),
 
@@ -64,7 +64,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('remove expired invitations', MINUTE, (hub, limit) => invitations(hub).removeExpired(limit)),
   throttledTask('end expired offers', MINUTE, endExpiredOffers),
   throttledTask('forget ended offers', HOUR, (hub, limit) => offers(hub).forgetEnded(limit)),
-  throttledTask('forget what is too late to undo', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
+  throttledTask('remove expired undo records', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
   { name: 'raise marks of follows', everyMs: 6 * HOUR, run: raiseMarks },
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 
@@ -124,8 +124,8 @@ function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
 }
 
 /**
- * For a worker on trial, before its first heartbeat: runs the SQL of the schedule, claims a job of each kind, and
- * undoes all of it. Throws if any of it fails.
+ * Makes a worker on trial, before its first heartbeat, run the SQL of its schedule and claim a job of each kind. Rolls
+ * all changes back. Throws if a statement fails.
  */
 export function rehearseWorker(hub: Hub): void {
   rehearse(hub, () => {
@@ -135,8 +135,8 @@ export function rehearseWorker(hub: Hub): void {
 }
 
 /**
- * Runs the task once a day, however often the worker starts: the time of its last run stands in the database. After a
- * run that failed or was stopped, it tries again at its interval.
+ * Runs the task once a day, however often the worker starts: the database holds the time of the task's last run. A task
+ * that failed or was stopped runs again after its interval.
  */
 function onceADay(task: ScheduledTask): ScheduledTask {
   const name = `task: ${task.name}`;
@@ -150,7 +150,7 @@ function onceADay(task: ScheduledTask): ScheduledTask {
   };
 }
 
-/** The only task that runs on trial, and only then: it shows that the process is alive and can write. */
+/** Runs during a trial, when no other task runs: shows that the process is alive and can write. */
 function trialBeat(): ScheduledTask {
   return { name: TRIAL_BEAT, everyMs: 2 * SECOND, run: beatOnTrial };
 }
@@ -160,8 +160,8 @@ function sqlTask(name: string, everyMs: number, run: (hub: Hub) => void): Schedu
 }
 
 /**
- * A task made of short transactions, between which others can write. `some` handles up to `limit` rows and returns how
- * many. The log says how many rows there were.
+ * A task made of short transactions, between which other processes can write. `some` handles up to `limit` rows and
+ * returns their number. The log states the number of all rows.
  */
 function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
   return {

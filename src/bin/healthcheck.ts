@@ -1,7 +1,7 @@
 /**
  * node src/bin/healthcheck.ts [--worker]
- * Exit 0 when web's readiness answers 200 with ok: true within 5 s, 1 with the reason otherwise. With --worker
- * it judges the worker, by the time at which web last saw it; 75 when web is not ready.
+ * Exits with 0 if GET /api/health answers 200 with ok: true within 5 s; otherwise prints the reason and exits with 1.
+ * With --worker, judges the worker by its last heartbeat, and exits with 75 if web is not ready.
  */
 import { readOwnCheckSecret } from '../features/health/own-check.ts';
 import { loadConfigOrExit, localAddress } from '../features/hub/read-config.ts';

@@ -1,6 +1,6 @@
 /**
  * node src/bin/launch.ts <web|worker|hubctl|clamd-bridge> [argument…]
- * Becomes that program, confined by Node's permission model: same process id, signals and standard streams.
+ * Replaces this process by that program, confined by Node's permission model. The process id and open files stay.
  */
 import {
   bridgeCommand, confinedCommand, folderToRead, makeDataFolderOrExit, needsDataFolder, nodeFacts, verifyingCommand,

@@ -22,7 +22,7 @@ const node = nodeFacts(process, PROJECT_ROOT);
 const commands = configOrExit(() => ['web', 'worker'].map((name) =>
   watch ? watchedCommand(config, name, node) : confinedCommand(config, name, [], node)));
 // tsx does not pass on web's messages, so the port would stay unknown.
-if (watch && config.port === 0) endWith(2, 'PORT must not be 0 while developing: every change would move web');
+if (watch && config.port === 0) endWith(2, 'PORT must not be 0 with --watch: every restart would change the port');
 makeDataFolderOrExit(config.dataDir);
 
 let setUpLink: string | null = null;
@@ -41,7 +41,7 @@ process.once('message', (message) => void announce(message as Listening));
 process.send?.({ dataDir: config.dataDir, commands, failure } satisfies Prepared);
 if (watch) void announce({ listening: config });
 
-/** Prints the public address. With PORT=0 and no BASE_URL it is only known now. */
+/** Prints the public address. With PORT=0 and no BASE_URL, the address was unknown before. */
 async function announce({ listening: { host, port } }: Listening): Promise<void> {
   const address = localAddress(host, port);
   await waitForHealth(address);

@@ -1,8 +1,8 @@
 /**
  * node src/bin/start.ts [--watch]
- * The whole hub in the foreground: has prepare.ts check and prepare everything, then runs web and worker. Ctrl-C or
- * SIGTERM stops both. --watch restarts them when a source file changes. This process lasts as long as the hub, so it
- * loads little: it needs 35 MiB instead of 78.
+ * Runs the whole hub in the foreground: prepare.ts checks and prepares everything, then web and worker run. Ctrl-C or
+ * SIGTERM stops web and worker. --watch restarts web and worker when a source file changes. This process lasts as long
+ * as the hub, so it loads little: it needs 35 MiB instead of 78.
  */
 import { join } from 'node:path';
 import { listenForPause, noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
@@ -13,7 +13,7 @@ const PROJECT_ROOT = join(import.meta.dirname, '../..');
 
 const args = process.argv.slice(2);
 
-const isPaused = listenForPause(); // also while the data is prepared, which may take long after an upgrade
+const isPaused = listenForPause(); // before the data is prepared, which may take long after an upgrade
 process.umask(0o077);
 process.chdir(PROJECT_ROOT);
 const preparation = await startPreparation(args);
@@ -24,10 +24,10 @@ const problem = await runAroundRestores(dataDir, run, beginAnew);
 if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
-/** Becomes the version that is installed now: same process id, terminal and arguments, perhaps another Node. */
+/** Replaces this process by the version that is installed now, perhaps with another Node. The process id stays. */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-  // The signal of the next restore must not end the shell.
+  // SIGUSR2, the signal of the next restore, must not end the shell.
   const script = `trap '' USR2; root=$1 && . scripts/find-node.sh && shift && exec "$node" "$@"`;
   const again = ['src/bin/start.ts', AGAIN, ...args.filter((arg) => arg !== AGAIN)];
   return process.execve('/bin/sh', ['sh', '-c', script, 'sh', PROJECT_ROOT, ...again]);

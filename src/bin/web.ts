@@ -1,6 +1,6 @@
 /**
  * node src/bin/web.ts
- * The web process: pages, API, feeds, health and metrics. SIGTERM finishes the requests in hand, for up to 8 s.
+ * The web process: pages, API, feeds, health and metrics. After SIGTERM, running requests have 8 s to finish.
  */
 import type { AddressInfo } from 'node:net';
 import { listenProblem, type WebMessage } from '../app/processes/readiness.ts';
@@ -17,7 +17,7 @@ import { createScheduler } from '../platform/jobs/scheduler.ts';
 
 const GRACE = 8 * SECOND;
 
-/** Connections that may wait to be accepted. Beyond that, the client's TCP tries again after 1 s, then after 3 s. */
+/** Connections that may wait to be accepted. The TCP of further clients tries again after 1 s, then after 3 s. */
 const BACKLOG = 4096;
 
 const { hub, keepRunning } = startProcess('web', process);
@@ -49,7 +49,7 @@ keepRunning(async () => {
   release();
 });
 
-/** Tells the parent process, if it listens. */
+/** Sends a message to the parent process, if there is a channel. */
 function tell(message: WebMessage, done: () => void = () => {}): void {
   if (process.send) process.send(message, done);
   else done();

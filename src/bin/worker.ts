@@ -1,7 +1,7 @@
 /**
  * node src/bin/worker.ts
- * The background worker: synchronises sources and does all other work that can wait. SIGTERM finishes the jobs in
- * hand; those that do not end within 8 s are given back.
+ * The background worker: synchronises sources and does all other work that can wait. After SIGTERM, running jobs have
+ * 8 s to finish; unfinished jobs return to the queue.
  */
 import { JOB_KINDS } from '../app/job-kinds.ts';
 import { startProcess } from '../app/processes/start-process.ts';

@@ -72,7 +72,7 @@ async function listAccounts(json: unknown, { out, lookAtHub }: CommandContext): 
   return 0;
 }
 
-/** Sends a test alert to the operator's receiver, or lists the alerts that were sent to it. */
+/** Sends a test alert to the operator's receiver, or lists the alerts that were sent to the receiver. */
 export const alertsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 1,
@@ -101,7 +101,7 @@ export const inviteCommand: Command = {
   },
 };
 
-/** Lists jobs, by default those that failed, and retries or discards one. */
+/** Lists jobs (by default failed jobs), retries a job or discards a job. */
 export const jobsCommand: Command = {
   options: { state: { type: 'string' }, json: { type: 'boolean' } },
   operands: 2,
@@ -134,7 +134,7 @@ const OUTCOMES = {
   delivered: 'delivered', retry: 'not delivered, a later attempt may succeed', failed: 'not delivered',
 };
 
-/** Sends one alert immediately, without the queue. The address is a secret and never shown. */
+/** Sends one alert immediately, without the queue. The receiver's address is secret and never shown. */
 async function testReceiver({ out, err, lookAtHub, config }: CommandContext): Promise<ExitCode> {
   const { hub } = await lookAtHub();
   const receiver = receiverOf(hub);
@@ -172,7 +172,7 @@ async function listJobs({ state = 'failed', json }: Values, context: CommandCont
   return tellNewest(found, json, json ? jobRowJson : jobLine, known ? `no ${state} jobs` : 'no jobs', context);
 }
 
-/** The job as the API shows it, and its payload, which only the operator may see. */
+/** A job with the members that the API shows, and its payload, which only the operator may see. */
 function jobRowJson({ runAt, leaseExpiresAt, createdAt, finishedAt, ...job }: JobRow) {
   return {
     ...job,
@@ -207,7 +207,7 @@ function expiredLine({ kind, before, rows }: ExpiredRows): string {
   return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
 }
 
-/** The maximum number of entries that are printed; one more is read, to tell whether there are more. */
+/** The maximum number of entries to print. One more entry is read, to tell whether there are more entries. */
 const LISTED = 100;
 
 /** Prints the newest entries of a list as lines, or with `json` as an array; prints `none` if the list is empty. */

@@ -14,8 +14,8 @@ import { absentLines, backupBytes, noteLocalRun, runOf } from './verify.ts';
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
 /**
- * Makes and verifies a nightly or an interim backup. Its last line on standard output is for scripts. With an operand,
- * reads backups.
+ * Makes and verifies a nightly or an interim backup. The last line on standard output is for scripts. With arguments,
+ * reads a backup.
  */
 export const backupCommand: Command = {
   options: { json: { type: 'boolean' }, interim: { type: 'boolean' }, every: { type: 'string' } },
@@ -57,7 +57,7 @@ function printSkipped(values: Values, { out, err }: CommandContext): ExitCode {
   return 0;
 }
 
-/** The reason of an abort: which signal asked for it. */
+/** The reason of an abort: a signal has stopped the backup. */
 class Stopped extends Error {
   readonly signal: NodeJS.Signals;
 
@@ -77,7 +77,7 @@ function optionsOf(config: Config) {
   };
 }
 
-/** Records the run for the hub's health. A failure to record it does not change the result. */
+/** Records the run for the hub's health. A failure to record the run does not change its result. */
 async function note({ config, err }: CommandContext, { interim, every }: Values, run: RunResult): Promise<void> {
   try {
     if (!interim) return await noteLocalRun(config, 'backup', run);
@@ -85,7 +85,7 @@ async function note({ config, err }: CommandContext, { interim, every }: Values,
     const everyHours = every === undefined ? known : Number(every);
     await noteLocalRun(config, 'interim', { ...run, everyHours });
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return; // there is no hub at all
+    if (codeOf(error) === 'ENOENT') return; // DATA_DIR holds no hub
     err(`backup: the result could not be recorded in DATA_DIR/run: ${messageOf(error)}\n`);
   }
 }

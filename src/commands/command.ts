@@ -13,19 +13,19 @@ export type Terminal = {
   isTerminal?: boolean; // whether `err` is a terminal, where a line of progress can be overwritten
 };
 
-/** 0 done, 1 failed, 2 wrong usage, 75 busy: try again; 128 + n stopped by signal n. */
+/** 0: done. 1: failed. 2: wrong usage. 75: busy, try again. 128 + n: stopped by signal n. */
 export type ExitCode = 0 | 1 | 2 | 75 | 129 | 130 | 143;
 
-/** What a command of hubctl does. Its usage and summary stand in the list of commands. */
+/** A command of hubctl. Its usage and summary stand in run-hubctl.ts. */
 export type Command = {
   options: NonNullable<ParseArgsConfig['options']>;
-  operands?: number; // maximum number of arguments; absent if the command checks them itself
+  operands?: number; // maximum number of arguments; absent: the command checks its arguments itself
   run(args: string[], values: Values, context: CommandContext): ExitCode | Promise<ExitCode>;
 };
 
 export type Values = Record<string, string | boolean | undefined>;
 
-/** A hub that cannot be changed, and the migrations that its database lacks. */
+/** A hub that is opened read-only, and the migrations that its database lacks. */
 export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
 /** Hubs are closed when the command ends. Opening never creates a hub, for example in a mistyped DATA_DIR. */
@@ -33,24 +33,24 @@ export type CommandContext = Terminal & {
   readonly config: Config; // read on first use
   /** Opens the hub and writes nothing at all, whether or not migrations are pending. */
   lookAtHub(): Promise<HubToLookAt>;
-  /** Opens the hub to change its content; refused while migrations are pending. */
+  /** Opens the hub to change its content. Throws SchemaError while migrations are pending. */
   openHub(): Promise<Hub>;
 };
 
-/** Thrown for invalid arguments: prints the usage and exits with 2. */
+/** Thrown for invalid arguments: hubctl prints the usage and exits with 2. */
 export class UsageError extends Error {}
 
-/** How often the bar is redrawn, and a line is written without a terminal. */
+/** Intervals: between two drawings of the progress bar on a terminal, and between two lines of progress elsewhere. */
 const DRAWN_MS = 200;
 const TOLD_MS = 15 * SECOND;
 
 const WIDTH = 20;
 const CLEAR = '\r\x1b[K';
 
-/** Reports a long command's progress. `end` clears the line; call it before other output. */
+/** Reports a long command's progress. `end` clears the line; call `end` before other output. */
 type Progress = { onStep(what: string): void; onProgress(done: number, total: number): void; end(): void };
 
-/** Without a terminal: `steps` writes a line per step, `all` also lines during a step, `nothing` none. */
+/** Progress without a terminal: `steps` writes a line per step, `all` also lines during a step, `nothing` no line. */
 type Elsewhere = 'all' | 'steps' | 'nothing';
 
 /** Shows a command's progress on standard error, on a terminal as a bar. */
@@ -83,7 +83,7 @@ function bar(share: number): string {
   return `[${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}]`;
 }
 
-/** The time left at the pace so far, once that can be estimated. */
+/** The time left at the pace so far; empty while too little is done for an estimate. */
 function timeLeft(took: number, share: number): string {
   if (took < 3 * SECOND || share < 0.02) return '';
   return `, ${duration((took / share) * (1 - share))} left`;

@@ -8,7 +8,7 @@ import { codeOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
 import { type Command, type ExitCode, UsageError } from './command.ts';
 
-const MAX_SUMS = 1_000_000; // bytes; longer files, full of lost uploads, are not parsed for one number
+const MAX_SUMS = 1_000_000; // bytes; a longer SHA256SUMS, which lists many lost uploads, is not parsed
 
 /**
  * Lists the nightly backups on this machine, or with `interim` the interim ones, for restore.sh --list: their folder,

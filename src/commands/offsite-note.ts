@@ -9,7 +9,7 @@ import { readingOf } from './restic-hub.ts';
 
 const LONGEST_PROBLEM = 500; // characters
 
-/** Records the result of sending copies to a destination. Reads the problem from standard input. */
+/** Records the result of sending backups to an off-site destination. Reads the problem from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
     unsent: { type: 'string' }, owed: { type: 'string' }, interim: { type: 'boolean' } },
@@ -39,7 +39,7 @@ function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'
   return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };
 }
 
-/** Needs restic: scripts/hubctl hands it to scripts/off-site.sh. */
+/** `hubctl offsite` needs restic, so scripts/hubctl runs scripts/off-site.sh instead. */
 export const offsiteCommand: Command = {
   options: {},
 

@@ -65,7 +65,7 @@ function fileLine({ sha256, bytes, filename, postId }: SavedFile): string {
   return `${sha256}  ${byteSize(bytes, 1)}  ${inLine(filename)}  (post ${postId})`;
 }
 
-/** On one line, without terminal control characters. */
+/** The text on one line, without terminal control characters. */
 function inLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
 }
@@ -84,13 +84,13 @@ async function extract(backup: OpenBackup, [kind, which = '']: string[], context
   if (sha256 === undefined) throw new BackupError(`there is no upload ${JSON.stringify(which)} in this backup`);
   if (others.length > 0) {
     for (const file of files) context.err(`${fileLine(file)}\n`);
-    throw new BackupError('several files have that name: give the hash of one of them');
+    throw new BackupError('several files have that name: give the SHA-256 of one file');
   }
   await extractUpload(backup, sha256, (chunk) => context.out(Buffer.from(chunk)));
   return 0;
 }
 
-/** Prints the backups to verify tonight: the newest, and the one whose last verification is oldest. */
+/** Prints the backups to verify tonight: the newest backup, and the backup that was verified longest ago. */
 function tellDue({ config, out }: CommandContext): ExitCode {
   const { newest, byVerification } = readBackupStatus({ config, clock: Date.now });
   const longest = byVerification.find(({ name }) => name !== newest?.name);

@@ -15,7 +15,7 @@ import { openDatabase } from '../platform/db/open-database.ts';
 import { plural } from '../platform/in-words.ts';
 import { type CommandContext, UsageError } from './command.ts';
 
-/** This hub's id in the restic repository. A new id is made if DATA_DIR has come from another place. */
+/** This hub's id in the restic repository. A new id is made if DATA_DIR was copied from elsewhere. */
 export function settleHub({ dataDir }: Config, machineId: string, fileSystem: string): Promise<OffsiteHub> {
   return settleOffsiteHub(dataDir, locateHub(dataDir, machineId, fileSystem));
 }
@@ -44,13 +44,13 @@ export async function lookForOlder({ config, err }: CommandContext): Promise<voi
   const looked = withOlder(requireIdentity(config), destinationKey(config, 'restic') ?? '', found);
   await writeOffsiteHub(config.dataDir, looked);
   for (const older of looked.older) {
-    err(`off-site: note: the restic repository has ${describeHub(older)}, from whose data this hub comes. They are ` +
-      'not removed. If this hub replaces that one, run ./scripts/hubctl offsite adopt; if not, run ' +
-      './scripts/hubctl offsite adopt --no\n');
+    err(`off-site: note: the restic repository has ${describeHub(older)}, from whose data this hub comes. This ` +
+      `hub does not remove them. If this hub replaces hub ${older.id}, run ./scripts/hubctl offsite adopt; if not, ` +
+      'run ./scripts/hubctl offsite adopt --no\n');
   }
 }
 
-/** Reads the hub's own database, which may be in use. */
+/** Reads this hub's origin from its own database, which may be in use. */
 function readOrigin(databasePath: string): string {
   const db = openDatabase(databasePath, { readonly: true });
   try {
@@ -67,7 +67,7 @@ function describeHub({ id, backups, newest }: OlderHub): string {
   return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
 
-/** Stores the operator's answer, `adopt` or `leave`, about one older hub; an empty id means all undecided ones. */
+/** Stores the operator's answer, `adopt` or `leave`, about one older hub; an empty id means all undecided hubs. */
 export async function answerAdoption({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
   const hub = requireIdentity(config);
@@ -91,7 +91,7 @@ function requireIdentity({ dataDir }: Config): OffsiteHub {
   return hub;
 }
 
-/** A backup in a repository. Null: not in restic's tags. */
+/** A backup in a restic repository. A member is null if restic's tags lack its value. */
 export type Snapshot = {
   id: string;
   hub: string;
@@ -99,10 +99,10 @@ export type Snapshot = {
   bytes: string | null;
   schema: string | null;
   verified: string | null; // when it was verified on its hub's machine, as in a backup's name
-  origin: string | null; // the same for all hubs that came from one backup; null before version 1.0.1
+  origin: string | null; // equal in all hubs that came from one backup; null before version 1.0.1
 };
 
-/** Parses one snapshot from restic's JSON. Empty if it is not a backup of a hub. */
+/** Parses a snapshot from restic's JSON. Returns no element if the snapshot is not a backup of a hub. */
 export function toSnapshot(value: unknown): Snapshot[] {
   const { id, tree, tags } = (value ?? {}) as { id?: unknown; tree?: unknown; tags?: unknown };
   const isWhole = typeof id === 'string' && /^[0-9a-f]{64}$/.test(id) && typeof tree === 'string';
@@ -127,8 +127,8 @@ export function readJsonList(from: string | 0): unknown[] {
 }
 
 /**
- * Updates the reading from two files: restic's snapshots (JSON) and its pack ids. `added`: bytes just sent. Prints the
- * part to read next, or a hyphen; and `prune` if space is to be freed, else `keep`.
+ * Updates the repository's stored state from two files: restic's snapshots (JSON) and its pack ids. `added`: bytes just
+ * sent. Prints the part to read next, or a hyphen; then `prune` if `restic prune` is due, else `keep`.
  */
 export async function planPart(context: CommandContext, snapshots: string, packs: string, added: string) {
   const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
@@ -139,7 +139,7 @@ export async function planPart(context: CommandContext, snapshots: string, packs
   });
 }
 
-/** Records a part that was read without damage, with restic's byte count, if any. Prints the part to read next. */
+/** Records that a part was read and is not damaged, with restic's byte count, if any. Prints the part to read next. */
 export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
   await change(context, (reading, now) => {
     notePartRead(reading, part, bytes === '' ? null : Number(bytes), now);
@@ -148,22 +148,22 @@ export async function noteGood(context: CommandContext, part: string, bytes: str
   });
 }
 
-/** Records a damaged part. */
+/** Records that a part of the repository is damaged. */
 export async function noteDamaged(context: CommandContext, part: string): Promise<void> {
   await change(context, (reading, now) => noteDamage(reading, part, now));
 }
 
-/** Records that space was freed (`restic prune`). */
+/** Records that `restic prune` has freed space. */
 export async function notePruned(context: CommandContext): Promise<void> {
   await change(context, (reading, now) => void (reading.prunedAt = now));
 }
 
-/** The stored state of the restic repository in the settings. */
+/** The stored state of the configured restic repository. */
 export function readingOf(config: Config, now = Date.now()): RepositoryReading {
   return loadReading(config.dataDir, destinationKey(config, 'restic') ?? '', now);
 }
 
-/** Changes and stores that. */
+/** Lets `work` change the stored state of the configured restic repository. */
 async function change(
   { config }: CommandContext, work: (reading: RepositoryReading, now: number) => void,
 ): Promise<void> {

@@ -45,8 +45,8 @@ export const resticCommand: Command = {
 };
 
 /**
- * Describes the staged folder for the script: the lines of `printHub`, one line of tags, then one upload path per line.
- * `name`: of the backup.
+ * Describes a staged backup for off-site-restic.sh: the lines of `printHub`, one line of tags, then one upload path per
+ * line. `name`: the backup's name.
  */
 async function describeStaged(
   context: CommandContext, folder: string, name: string, machineId: string, fileSystem: string,
@@ -123,7 +123,7 @@ async function compareSnapshot({ out }: CommandContext, ...operands: string[]): 
   out(`${snapshot.id}\n`);
 }
 
-/** The staged files: bytes of each upload by its hash, and of the other files by their names. */
+/** The sizes of the staged files in bytes: uploads by their hashes, other files by their names. */
 async function stagedFiles(folder: string): Promise<Map<string, number>> {
   const { facts } = parseManifest(readFileSync(join(folder, SUMS), 'utf8'));
   const { uploads } = await readSnapshot(join(folder, DATABASE));
@@ -133,7 +133,7 @@ async function stagedFiles(folder: string): Promise<Map<string, number>> {
   return expected;
 }
 
-/** Checks entries of the listing against `expected` and removes those that match. */
+/** Compares entries of a listing with `expected`, and removes the matching entries from `expected`. */
 function compareEntries(lines: string[], expected: Map<string, number>): void {
   for (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
@@ -150,9 +150,9 @@ function compareEntries(lines: string[], expected: Map<string, number>): void {
 
 /**
  * Prints the snapshots to forget, from restic's plan (`forget --dry-run --json`), after this hub sent the backup
- * `name`. Covers only this hub's snapshots and those of adopted hubs. Always keeps the newest backup that was verified
- * when sent, and the newest that was read back. Prints nothing if this backup was not verified. Throws BackupError if a
- * clock looks wrong or the repository is damaged.
+ * `name`. Covers only the snapshots of this hub and of adopted hubs. Always keeps the newest backup that was verified
+ * when sent, and the newest backup that was read back. Prints nothing if this backup was not verified. Throws
+ * BackupError if a clock looks wrong or the repository is damaged.
  */
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,
@@ -183,9 +183,9 @@ function backupNames(snapshots: Snapshot[]): string[] {
   return [...new Set(snapshots.map(({ name }) => name))].sort();
 }
 
-/** Makes a backup folder from what restic restored. The script moves hub.db itself. */
+/** Makes a backup folder from the files that restic restored. restic-backups.sh moves hub.db itself. */
 async function packFolder(_context: CommandContext, from: string, into: string): Promise<void> {
-  const { packFetched } = await import('../features/backups/make-backup.ts'); // only this step needs it
+  const { packFetched } = await import('../features/backups/make-backup.ts'); // only this step needs the module
   await packFetched(from, into);
 }
 

@@ -35,7 +35,7 @@ const STEPS = new Map<string, RestoreStep>([
 /** These steps free reserved space first, so that they work on a full disk. */
 const ENDING = ['finish', 'reject', 'undo'];
 
-/** The steps of scripts/restore.sh, which stops and starts the hub between them. Each can be repeated. */
+/** The steps of scripts/restore.sh, which stops and starts the hub between steps. Each step can be repeated. */
 export const restoreCommand: Command = {
   options: {},
 
@@ -113,8 +113,8 @@ async function finish({ config, out }: CommandContext): Promise<void> {
     out(`the previous data is in ${writtenPath(kept)}; remove that folder when you no longer need it\n`);
   }
   if (config.backupResticRepository === null) return;
-  out('this hub now has a new id in the restic repository and removes no older backups there: if it replaces the hub ' +
-    'that sent them, run ./scripts/hubctl offsite adopt; if not, the same with --no\n');
+  out('this hub now has a new id in the restic repository and removes no older backups there. If it replaces the hub ' +
+    'that sent these backups, run ./scripts/hubctl offsite adopt; if not, ./scripts/hubctl offsite adopt --no\n');
 }
 
 async function undo({ config, out }: CommandContext): Promise<void> {
@@ -123,7 +123,7 @@ async function undo({ config, out }: CommandContext): Promise<void> {
   out(`ROLLED BACK: ${phase === 'staged' ? 'nothing had been changed' : previous}\n`);
 }
 
-/** Prints the phase of the restore, or "none"; in that case, removes what interrupted stagings left. */
+/** Prints the phase of the restore. Without a restore, prints "none" and removes what interrupted restores left. */
 async function state(context: CommandContext): Promise<void> {
   const { dataDir } = context.config;
   if (readRestoreState(dataDir)) {
@@ -137,8 +137,8 @@ async function state(context: CommandContext): Promise<void> {
 }
 
 /**
- * Throws BackupBusy while a step of a killed restore.sh is still running. Creating the lock file may fail on a full
- * disk; that is ignored, since the next step frees reserved space and takes the lock itself.
+ * Throws BackupBusy while a step of a killed restore.sh is still running. If a full disk has no room for the lock file,
+ * does nothing: the next step frees reserved space and takes the lock itself.
  */
 function requireNoStepInHand(dataDir: string): void {
   try {
@@ -150,8 +150,8 @@ function requireNoStepInHand(dataDir: string): void {
   }
 }
 
-const PATIENCE = 60 * SECOND; // for one answer
-const FILES_TO_TRY = 1_000; // of a hub that had lost some
+const PATIENCE = 60 * SECOND; // for one reply of the hub
+const FILES_TO_TRY = 1_000; // because a hub may have lost some of its files
 
 /** Checks a hub that runs on a restored DATA_DIR: its health, a page and an uploaded file. */
 export const rehearseCommand: Command = {
@@ -194,7 +194,7 @@ async function ask(url: string, headers: Record<string, string>): Promise<{ stat
   return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** The largest file present, and a new token of its owner: the database is a temporary copy. */
+/** Returns the largest file present and a new API token of its owner. The database is a temporary copy. */
 function pickFile({ databasePath, dataDir }: Config) {
   const db: Db = openDatabase(databasePath);
   try {

@@ -12,7 +12,7 @@ import {
 
 type ListedCommand = { name: string; usage: string; summary: string; load(): Promise<Command> };
 
-/** Every command of hubctl. Each is loaded only when it is run. */
+/** Every command of hubctl. A command is loaded only when it is run. */
 export const COMMANDS: ListedCommand[] = [
   {
     name: 'account',
@@ -29,22 +29,22 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'await-writes', usage: 'await-writes [--seconds N] <unix_ms> web|worker…',
-    summary: 'Internal step of scripts/upgrade.sh; run that instead.',
+    summary: 'Internal step of scripts/upgrade.sh; not for operators.',
     load: async () => (await import('./upgrade.ts')).awaitWritesCommand,
   },
   {
     name: 'backup', usage: 'backup [--interim [--every HOURS]] [--json] | backup show <backup> [text] | ' +
       'backup extract <backup> post <id> | backup extract <backup> upload <sha256|filename> | backup due',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
-      'or read one (a name of a backup here, or a folder). --interim: make an interim backup in BACKUP_DIR/interim, ' +
-      'then remove all but the newest 24; the hub calls these late after three times --every. ' +
-      'show: its content, and the names that contain the text. ' +
+      'or read a backup (a name of a backup here, or a folder). --interim: make an interim backup in ' +
+      'BACKUP_DIR/interim, then remove all but the newest 24 interim backups; the hub calls interim backups late ' +
+      'after three times --every. show: its content, and the names that contain the text. ' +
       'extract: a post as JSON, or an uploaded file. due: the backups that the nightly run verifies.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
     name: 'backups', usage: 'backups [interim]',
-    summary: 'Internal step of scripts/restore.sh --list; run that instead.',
+    summary: 'Internal step of scripts/restore.sh --list; not for operators.',
     load: async () => (await import('./list-backups.ts')).backupsCommand,
   },
   {
@@ -55,12 +55,12 @@ export const COMMANDS: ListedCommand[] = [
   {
     name: 'doctor', usage: 'doctor [--hashes] [--json]',
     summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then print ' +
-      'what needs attention and what to do about it. Exits with 1 if anything does.',
+      'what needs attention and what to do. Exits with 1 if anything needs attention.',
     load: async () => (await import('./status.ts')).doctorCommand,
   },
   {
     name: 'heartbeat', usage: 'heartbeat',
-    summary: 'Call HEARTBEAT_URL, as the nightly run does after a good night, and print the result.',
+    summary: 'Call HEARTBEAT_URL, as the nightly backup does if nothing has failed, and print the result.',
     load: async () => (await import('./heartbeat.ts')).heartbeatCommand,
   },
   {
@@ -70,25 +70,25 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'jobs', usage: 'jobs list [--state STATE] [--json] | jobs retry <id> | jobs discard <id>',
-    summary: 'List jobs (failed ones by default; --state failed|retrying|queued|running|done|discarded|all), ' +
-      'or retry or discard one.',
+    summary: 'List jobs (by default failed jobs; --state failed|retrying|queued|running|done|discarded|all), ' +
+      'retry a job, or discard a job.',
     load: async () => (await import('./administer.ts')).jobsCommand,
   },
   {
     name: 'migrate', usage: 'migrate [--allow-unsafe]',
-    summary: 'Apply pending migrations. --allow-unsafe includes those that may lose data; it requires a fresh ' +
+    summary: 'Apply pending migrations. --allow-unsafe includes migrations that may lose data; it requires a fresh ' +
       'verified backup.',
     load: async () => (await import('./upgrade.ts')).migrateCommand,
   },
   {
     name: 'offsite', usage: 'offsite adopt [--no] [<hub>]',
-    summary: 'Take over the backups that older hubs of the same origin, or that one, have in the restic repository: ' +
-      'they are then removed as BACKUP_RESTIC_KEEP says. --no leaves them alone.',
+    summary: 'Take over the backups of older hubs of the same origin, or of the named hub, in the restic repository: ' +
+      'this hub then removes such backups as BACKUP_RESTIC_KEEP says. --no leaves such backups alone.',
     load: async () => (await import('./offsite-note.ts')).offsiteCommand,
   },
   {
     name: 'offsite-note', usage: 'offsite-note <destination> ok|failed',
-    summary: 'Internal step of scripts/off-site.sh; run that instead.',
+    summary: 'Internal step of scripts/off-site.sh; not for operators.',
     load: async () => (await import('./offsite-note.ts')).offsiteNoteCommand,
   },
   {
@@ -99,17 +99,17 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'rehearse', usage: 'rehearse <address>',
-    summary: 'Internal step of scripts/verify-backup.sh --rehearse; run that instead.',
+    summary: 'Internal step of scripts/verify-backup.sh --rehearse; not for operators.',
     load: async () => (await import('./restore.ts')).rehearseCommand,
   },
   {
     name: 'restic', usage: 'restic hub|staged|compare|part|…',
-    summary: 'Internal steps of scripts/off-site.sh and scripts/restic-backups.sh; run those instead.',
+    summary: 'Internal steps of scripts/off-site.sh and scripts/restic-backups.sh; not for operators.',
     load: async () => (await import('./restic.ts')).resticCommand,
   },
   {
     name: 'restore', usage: 'restore begin <backup_dir> [<name>] | swap | open | finish | reject | undo | state',
-    summary: 'Internal steps of scripts/restore.sh; run that instead.',
+    summary: 'Internal steps of scripts/restore.sh; not for operators.',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
   {
@@ -209,7 +209,7 @@ async function explainLack(error: unknown, pending: readonly Migration[]): Promi
   const { describePending } = await import('../platform/db/migrate.ts');
   const { SchemaError } = await import('../platform/db/migration-files.ts');
   const { which, whatToDo } = describePending(pending);
-  return new SchemaError(`this needs ${which}, which the database lacks. ${whatToDo}`, { cause: error });
+  return new SchemaError(`this command needs ${which}, which the database lacks. ${whatToDo}`, { cause: error });
 }
 
 function parse(argv: string[], { options }: Command): { values: Values; positionals: string[] } {
@@ -222,7 +222,7 @@ function parse(argv: string[], { options }: Command): { values: Values; position
   }
 }
 
-/** Prints an error that the operator can act on and returns its exit code; rethrows any other, which is a bug. */
+/** Prints an error that the operator can act on and returns its exit code; rethrows any other error, which is a bug. */
 async function explain(error: unknown, usage: string, { err }: Terminal): Promise<ExitCode> {
   if (error instanceof UsageError) return say(err, `hubctl: ${error.message}\nusage: hubctl ${usage}\n`, 2);
   if (error instanceof ConfigError) return say(err, `${error.message}\n`, 2);

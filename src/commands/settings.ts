@@ -34,7 +34,7 @@ function settingText(name: string, config: Config): string {
   throw new UsageError(`${name} is not a setting that can be printed`);
 }
 
-/** Settings that are the path of a file, which a restored hub needs too. */
+/** Settings whose value is the path of a file that a restored hub needs too. */
 const NAMED_FILES: (keyof typeof SETTINGS)[] = ['backupResticPasswordFile', 'backupAgeRecipient'];
 
 /**

@@ -34,7 +34,7 @@ function overallVerdict(all: readonly Finding[]): string {
   return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
 }
 
-/** One line for the finding; a second with the problem, since when, and what to do. Control characters are removed. */
+/** A finding as a line; a second line says the problem, since when, and what to do. Removes control characters. */
 function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
@@ -53,7 +53,7 @@ function jsonOf(all: readonly Finding[]): string {
 
 const NAMED = 10;
 
-const FROM_BACKUP = 'Get them from a backup: ./scripts/hubctl backup extract <backup> upload <sha256>.';
+const FROM_BACKUP = 'Get the files from a backup: ./scripts/hubctl backup extract <backup> upload <sha256>.';
 
 /** Checks the database and the uploads, then prints the findings of the overview, each with what to do. */
 export const doctorCommand: Command = {
@@ -83,7 +83,7 @@ function databaseFinding({ db }: Hub): Finding {
 function checkSettings({ config }: Hub): Finding[] {
   return config.doubtfulNames.map((problem) => finding({
     subject: 'Settings', level: 'warn', state: 'check the names', problem,
-    whatToDo: 'Correct or remove it in .env or the environment, then restart the hub.',
+    whatToDo: 'Correct or remove the name in .env or the environment, then restart the hub.',
   }));
 }
 
@@ -93,7 +93,7 @@ async function checkUploads(hub: Hub, withHashes: boolean, context: CommandConte
   return [
     about('Uploads', missing, 'missing or of the wrong size', FROM_BACKUP),
     ...(withHashes ? [about('Contents of uploads', changed, 'changed on disk or unreadable', FROM_BACKUP)] : []),
-    about('Strays', strays, 'not named by the database', 'Nothing: the worker removes them within a day.'),
+    about('Strays', strays, 'not named by the database', 'Do nothing: the worker removes such files within a day.'),
   ];
 }
 
@@ -114,7 +114,7 @@ async function listChanged(hub: Hub, missing: Set<string>, context: CommandConte
   return changed;
 }
 
-/** Whether a file's content differs from its hash or cannot be read; a file that was swept meanwhile is fine. */
+/** Whether a file's content differs from its hash or cannot be read; a file that the worker has removed is fine. */
 async function isChanged(hub: Hub, sha256: string): Promise<boolean> {
   const found = await hashFile(uploadFiles(hub).pathOf(sha256)).catch(() => undefined);
   return found?.sha256 !== sha256 && uploads(hub).scanOf(sha256) !== undefined;

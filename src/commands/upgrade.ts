@@ -11,7 +11,7 @@ import { type Command, UsageError } from './command.ts';
 
 const FRESH = HOUR;
 
-/** Applies pending migrations; unsafe ones only with --allow-unsafe and a fresh verified backup. */
+/** Applies pending migrations; unsafe migrations only with --allow-unsafe and a fresh verified backup. */
 export const migrateCommand: Command = {
   options: { 'allow-unsafe': { type: 'boolean' } },
   operands: 0,
@@ -48,8 +48,8 @@ const PATIENCE_SECONDS = '30';
 const POLL = SECOND / 4;
 
 /**
- * Waits until the named programs have written their heartbeats since a time (unix ms). Fails early when npm start
- * reports that one of them has ended.
+ * Waits until each named program has written a heartbeat after a time (unix ms). Fails early when npm start reports
+ * that a program has ended.
  */
 export const awaitWritesCommand: Command = {
   options: { seconds: { type: 'string', default: PATIENCE_SECONDS } },

@@ -30,7 +30,7 @@ export const verifyCommand: Command = {
     const progress = showProgress(context, 'verify', 'nothing');
     const verification = await verifyBackup(folder, { migrations, clock: Date.now, ...progress });
     progress.end();
-    // The retention may have removed the backup before the lock was taken; that is not a failed verification.
+    // If retention removed the backup before this process took the lock, the verification has not failed.
     if (dataDir !== null && existsSync(folder)) {
       await noteVerification(context.config, runOf(verification)).catch(() => {});
     }
@@ -40,7 +40,7 @@ export const verifyCommand: Command = {
   },
 };
 
-/** Records a run for the hub's health. */
+/** Records the result of a backup or verification for the hub's health. */
 export async function noteLocalRun(
   config: Config, kind: 'backup' | 'interim' | 'verification', run: RunResult | InterimRun,
 ): Promise<void> {
@@ -66,10 +66,10 @@ export function backupBytes({ databaseBytes, archiveBytes }: Verification): numb
   return databaseBytes === null || archiveBytes === null ? null : databaseBytes + archiveBytes;
 }
 
-/** Lost files that health and alerts name at most. */
+/** Health and alerts name at most this many lost files. */
 const NAMED = 2;
 
-/** What is wrong, in one line for health and alerts; null for nothing. */
+/** The defects of a backup in one line, for health and alerts; null: no defects. */
 function whatIsWrong({ absent, defects }: Verification): string | null {
   const named = absent.slice(0, NAMED).map(({ sha256 }) => uploadPath(sha256)).join(', ');
   const more = absent.length > NAMED ? ', …' : '';
@@ -78,8 +78,8 @@ function whatIsWrong({ absent, defects }: Verification): string | null {
 }
 
 /**
- * DATA_DIR if the folder is one of its backups, so that the verification is recorded there; else null. Null for another
- * account too: the hub could not read a file that root wrote.
+ * DATA_DIR if the folder is one of the hub's backups, so that the verification is recorded there; else null. Also null
+ * for another account: the hub could not read a record that root wrote.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
@@ -104,7 +104,7 @@ export function absentLines(absent: AbsentUpload[]): string[] {
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
 }
 
-/** The report of a verification, as plain text. Its last line is the verdict. */
+/** The report of a verification as plain text. The last line is the verdict. */
 function formatReport(verification: Verification): string {
   const { folder, name, defects, absent, notes, isInterim } = verification;
   const lines = [

@@ -1,7 +1,7 @@
-/** Unix milliseconds. Passed in wherever time matters, so that tests can move it. */
+/** Returns the time in unix ms. Code that needs the time takes a clock as a parameter, so that tests can move time. */
 export type Clock = () => number;
 
-/** A number in [0, 1). Passed in wherever chance matters. */
+/** Returns a random number in [0, 1). Code that needs chance takes this function as a parameter. */
 export type Random = () => number;
 
 export const SECOND = 1_000;
@@ -10,14 +10,14 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 /**
- * Whether a duration has passed since a time (unix ms). True too for a time in the future: the clock was ahead when it
- * was stored, and nothing may wait for that time to come.
+ * Whether a duration has passed since a time (unix ms). Also true for a future time: the clock was ahead when the hub
+ * stored that time, and nothing may wait for that time to come.
  */
 export function hasPassed(since: number, duration: number, now: number): boolean {
   return now - since >= duration || since > now;
 }
 
-/** Whole seconds, never negative: a clock may have been set back. */
+/** Converts ms to whole seconds, never negative, because the clock may have been set back. */
 export function wholeSeconds(ms: number): number {
   return Math.max(0, Math.floor(ms / SECOND));
 }
@@ -32,15 +32,15 @@ export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
-/** Unix ms of an RFC 3339 date-time, from 1900 on; null for anything else, such as 31 February. */
+/** Unix ms of an RFC 3339 date-time, from 1900 on; null for any other text, such as 31 February. */
 export function parseIsoTime(text: string): number | null {
   const parts = RFC_3339.exec(text);
   if (parts === null) return null;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number);
   const [fraction = '', sign, ...offset] = parts.slice(7);
   const [offsetHours = 0, offsetMinutes = 0] = offset.map((digits) => Number(digits ?? 0));
-  const utc = new Date(Date.UTC(year, month - 1, day, hour, minute, Math.min(second, 59))); // 60 is a leap second
-  const isDay = year >= MIN_YEAR && utc.getUTCMonth() === month - 1; // a day too many falls into the next month
+  const utc = new Date(Date.UTC(year, month - 1, day, hour, minute, Math.min(second, 59))); // 60: leap second
+  const isDay = year >= MIN_YEAR && utc.getUTCMonth() === month - 1; // Date.UTC turns 31 February into a day of March
   const isTime = hour < 24 && minute < 60 && second <= 60 && offsetHours < 24 && offsetMinutes < 60;
   if (!isDay || !isTime) return null;
   const east = (offsetHours * 60 + offsetMinutes) * 60 * SECOND * (sign === '-' ? -1 : 1);

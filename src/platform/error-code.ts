@@ -1,4 +1,4 @@
-/** The code of an error of the system, Node or SQLite, such as ENOENT; undefined if it has none. */
+/** The code of a system, Node or SQLite error, such as ENOENT; undefined if the error has no code. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
@@ -8,12 +8,12 @@ export function isDiskFull(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 }
 
-/** The message of whatever was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whatever was thrown, as an Error. */
+/** Converts any thrown value to an Error. */
 export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }

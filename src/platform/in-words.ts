@@ -2,9 +2,9 @@ import { DAY, HOUR, isoTime, MINUTE, SECOND } from './clock.ts';
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** 1536 → "1.5 KiB". By default one decimal below 10, in the unit that suits the size. */
+/** Formats bytes: 1536 → "1.5 KiB". By default in the largest fitting unit, with one decimal below 10. */
 export function byteSize(bytes: number, decimals?: number, unit?: (typeof UNITS)[number]): string {
-  // 1023.5 rounds to 1024, the next unit.
+  // 1023.5 rounds to 1024, so the value takes the next unit.
   const fitting = Math.min(Math.floor(Math.log2(Math.max(bytes * 1.0005, 1)) / 10), UNITS.length - 1);
   const power = unit === undefined ? fitting : UNITS.indexOf(unit);
   const value = bytes / 1024 ** power;
@@ -18,7 +18,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** Milliseconds, rounded down, in the largest unit that fits: "3 s", "12 min", "47 h"; days from two on. */
+/** Formats ms, rounded down, in the largest fitting unit: "3 s", "12 min", "47 h"; in days from 48 h on. */
 export function duration(ms: number): string {
   if (ms < MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))} s`;
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
@@ -28,20 +28,20 @@ export function duration(ms: number): string {
 const SCALES: [name: string, ms: number][] = [['h', HOUR], ['min', MINUTE], ['s', SECOND], ['ms', 1]];
 const ONE_DECIMAL = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
 
-/** Milliseconds that were measured, with one decimal: "13.5 ms", "1.2 s", "2 h". */
+/** Formats a measured time in ms with up to one decimal: "13.5 ms", "1.2 s", "2 h". */
 export function measuredTime(ms: number): string {
   const [name, size] = SCALES.find(([, least]) => ms >= least) ?? ['ms', 1];
   return `${ONE_DECIMAL.format(ms / size)} ${name}`;
 }
 
-/** The length of a recording, from seconds: "1:02:03" or "4:05". */
+/** Formats the seconds of a recording: "1:02:03" or "4:05". */
 export function playingTime(seconds: number): string {
   const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
   const shown = parts[0] === 0 ? parts.slice(1) : parts;
   return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':');
 }
 
-/** Unix ms to the minute: "2026-11-22 13:05 UTC". */
+/** Formats unix ms to the minute: "2026-11-22 13:05 UTC". */
 export function utcTime(at: number): string {
   return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -1,8 +1,8 @@
 type Slots = <T>(work: () => Promise<T>, who?: string | number) => Promise<T>;
 
 /**
- * A semaphore: runs at most `atOnce` works at a time, queues up to `waiting` more, and refuses others with `busy()`.
- * One `who` may fill at most half of the queue.
+ * A semaphore: runs at most `atOnce` calls at a time, queues up to `waiting` calls, and refuses further calls with
+ * `busy()`. One client (`who`) may fill at most half of the queue.
  */
 export function createSlots(atOnce: number, waiting: number, busy: () => Error): Slots {
   let taken = 0;
@@ -22,21 +22,21 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
       return await work();
     } finally {
       const next = queue.shift();
-      if (next) next.start(); // it takes over the slot, which nobody else may get in between
+      if (next) next.start(); // the next call takes over the slot, so that no new call gets in between
       else taken--;
     }
   };
 }
 
-/** Runs work under a key, such as a host, once the key has a free place. */
+/** Runs work under a key, such as a host, once the key has a free slot. */
 type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Runs at most `atOnce` pieces of work per key at a time, in the order of the calls. Throws the signal's reason
- * if it is aborted before the work begins. Web and worker each have lanes of their own.
+ * Runs at most `atOnce` calls per key at a time, in their order. Throws the signal's reason if the signal is aborted
+ * before the work begins. The web and the worker process do not share lanes.
  */
 export function createLanes(atOnce = 1): Lanes {
-  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // who waits, in order
+  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // `waiting`: calls, in order
 
   return async (key, signal, work) => {
     await turn(key, signal);
@@ -62,7 +62,7 @@ export function createLanes(atOnce = 1): Lanes {
     await promise.finally(() => signal.removeEventListener('abort', onAbort));
   }
 
-  /** Hands the place to the next in the queue. */
+  /** Hands the slot to the next waiting call. */
   function leave(key: string | number): void {
     const lane = lanes.get(key);
     const [next] = lane?.waiting ?? [];

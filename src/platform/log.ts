@@ -9,13 +9,13 @@ export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> 
 /** Every log line carries the id of its request or job. */
 type LogContext = { requestId: string } | { jobId: number };
 
-/** Characters buffered at most. V8 would promote a longer buffer, which costs more than writing it. */
+/** The most characters that the log buffers. V8 would move a longer buffer to its old generation, at a higher cost. */
 const MOST_WAITING = 16 * 1024;
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const context = new AsyncLocalStorage<LogContext>();
 
-/** Runs `work` so that every log line it causes carries the id. */
+/** Runs `work` so that every log line written by `work` carries the id. */
 export function withLogContext<T>(ids: LogContext, work: () => T): T {
   return context.run(ids, work);
 }
@@ -27,7 +27,7 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
-  let [last, time] = [NaN, '']; // a busy server writes many lines in one millisecond
+  let [last, time] = [NaN, '']; // cached: a busy server writes many lines in one millisecond
 
   function flush(): void {
     clearTimeout(timer);
@@ -50,13 +50,13 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
 }
 
-/** The fields as JSON members with a comma in front, to be appended to others. */
+/** The fields as JSON members with a leading comma, to be appended to earlier members. */
 function members(more: LogFields = {}): string {
   const text = JSON.stringify(more).slice(1, -1);
   return text && `,${text}`;
 }
 
-/** An error as fields of a log line: the message, and the stack to find its place. */
+/** An error as fields of a log line: message, stack and the message of its cause. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: String(error) };
   const cause = error.cause instanceof Error ? error.cause.message : undefined;

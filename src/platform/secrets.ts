@@ -2,17 +2,17 @@ import {
   createCipheriv, createDecipheriv, createHash, createHmac, createSecretKey, hkdfSync, randomBytes, type KeyObject,
 } from 'node:crypto';
 
-/** A new secret for a link, cookie or token: 256 random bits. Only its hash is stored. */
+/** A new secret for a link, cookie or token: 256 random bits. Only the hash of the secret is stored. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** SHA-256 in hex. Random secrets need no slow hash. */
+/** SHA-256 of a secret, in hex. Random secrets need no slow hash. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** HMAC-SHA-256 of a text: proves that the hub wrote it, as long as `seed` stays secret. */
+/** HMAC-SHA-256 of a text: proves that the hub wrote the text, as long as `seed` stays secret. */
 export function signText(text: string, seed: string): string {
   return createHmac('sha256', seed).update(text).digest('base64url');
 }
@@ -43,8 +43,9 @@ export function deriveSealingKey(fileBytes: Buffer): KeyObject {
 }
 
 /**
- * The stored form of a secret: `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag, or without a key `plain:`
- * and the secret itself. `context` names its owner and is authenticated: the stored form opens for no other owner.
+ * Encrypts a secret for storage, as `aes-256-gcm-v1:` and base64url of nonce, ciphertext and tag. Without a key,
+ * returns `plain:` and the secret. `context` names the secret's owner and is authenticated: decryption for another
+ * owner fails.
  */
 export function sealSecret(secret: string, key: KeyObject | null, context: string): string {
   if (key === null) return PLAIN + secret;
@@ -55,13 +56,13 @@ export function sealSecret(secret: string, key: KeyObject | null, context: strin
   return SEALED + sealed.toString('base64url');
 }
 
-/** Reads a stored secret, sealed or plain. Throws SealedSecretError. */
+/** Returns the secret of a stored form, encrypted or plain. Throws SealedSecretError. */
 export function openSecret(stored: string, key: KeyObject | null, context: string): string {
   if (stored.startsWith(PLAIN)) return stored.slice(PLAIN.length);
   if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored secret has an unknown format');
   if (key === null) {
     throw new SealedSecretError('secrets are stored encrypted, and there is no key to decrypt them: '
-      + 'set HUB_SECRET_KEY_FILE to the file they were encrypted with');
+      + 'set HUB_SECRET_KEY_FILE to the file that the secrets were encrypted with');
   }
   return decrypt(sealedBytes(stored.slice(SEALED.length)), key, context);
 }
@@ -70,7 +71,7 @@ function isSealed(stored: string): boolean {
   return stored.startsWith(SEALED);
 }
 
-/** Seals and opens the stored secrets of one kind of owner. A secret opens only for the owner it was sealed for. */
+/** Encrypts and decrypts the stored secrets of feeds or of webhooks. A secret decrypts only for its own owner's id. */
 export function sealedSecrets(kind: 'feed' | 'webhook') {
   const contextOf = (id: number): string => `${kind} ${id}`;
   const seal = ({ hubSecretKey }: SealingKey, id: number, secret: string): string =>
@@ -80,7 +81,7 @@ export function sealedSecrets(kind: 'feed' | 'webhook') {
   return {
     seal,
     open,
-    /** Encrypts a secret that was stored before there was a key. */
+    /** Encrypts a secret that was stored before the operator set a key. */
     sealAnew: (key: SealingKey, id: number, stored: string): string =>
       isSealed(stored) ? stored : seal(key, id, open(key, id, stored)),
   };
@@ -98,8 +99,8 @@ function decrypt(sealed: Buffer, key: KeyObject, context: string): string {
   try {
     decipher.final();
   } catch (cause) {
-    throw new SealedSecretError('a stored secret cannot be decrypted: HUB_SECRET_KEY_FILE holds another key than the '
-      + 'one it was encrypted with, or the stored text was changed', { cause });
+    throw new SealedSecretError('a stored secret cannot be decrypted: '
+      + 'HUB_SECRET_KEY_FILE holds a different key, or the stored secret was changed', { cause });
   }
   return opened.toString('utf8');
 }

@@ -3,48 +3,47 @@ import { setImmediate as round } from 'node:timers/promises';
 import { hasPassed, SECOND } from './clock.ts';
 
 /*
- * The rule. The main thread does one thing at a time, so all requests wait here for a turn. The next turn goes to the
- * client that has used the main thread least lately: every second, the time that each client has used is halved.
- * Clients are compared in groups. First all members are compared with all networks, so each of the two gets half while
- * both have requests waiting. Then accounts are compared with each other, and networks with each other: IPv4 addresses
- * and IPv6 /48s, and within a /48 its /56s. A client that has waited for two seconds goes first. Requests of one client
- * begin in the order in which they came, and one that has begun goes on before another begins.
+ * Fair queuing of requests. The main thread does one thing at a time, so each request waits for its turn. The next turn
+ * goes to the client that has lately used the main thread least: each client's used time is halved every second.
+ * Clients are compared in groups. First all signed-in accounts (members) are compared with all networks, so that each
+ * side gets half of the time while both sides have waiting requests. Then accounts are compared with accounts, and
+ * networks (IPv4 addresses, IPv6 /48s, the /56s within a /48) with networks. A client that has waited for two
+ * seconds goes first. Requests of one client begin in order of arrival; a begun request goes on before another begins.
  *
- * A client is charged the time of its turns. A turn lasts from one immediate of the event loop to the next. Only its
- * request runs meanwhile: its code and all its promises that need no waiting. A request that has waited for anything
- * else (a body, a password's hash, a file, another server) calls `ownTurn` before it works on. In the middle of long
- * work it calls `nextTurn`. Work that several requests wait for runs at once, and `charged` measures it. Not charged
- * are waiting, threads other than the main one, and the work of Node itself: reading heads and bodies from sockets, and
- * writing.
+ * A client is charged the time of its turns. A turn lasts from one `setImmediate` callback to the next. During a turn
+ * only one request runs: its code, and its promises that resolve without waiting. A request that has waited for I/O (a
+ * body, a password hash, a file, another server) calls `ownTurn` before it continues. In the middle of long work, a
+ * request calls `nextTurn`. Work that several requests wait for runs at once, and `charged` measures that work. Clients
+ * are not charged for waiting, for other threads, or for Node's own reading and writing of sockets.
  */
 
-/** The interval at which used time is halved. */
+/** The interval at which each client's used time is halved. */
 const HALF_LIFE = SECOND;
 
 /** A client that has waited this long goes first. */
 const PATIENCE = 2 * SECOND;
 
-/** Maximum of waiting requests: of one client, and of one client while OF_KIND of all members or networks wait. */
+/** A client may have OF_ONE requests waiting; OF_ONE_OF_MANY while OF_KIND requests of members (or networks) wait. */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
-/** Short turns share a round of the event loop: so many, and none begins after so many ms of it. */
+/** Short turns share a round of the event loop, TURNS_OF_ROUND turns at most, all begun within ROUND ms. */
 const [TURNS_OF_ROUND, ROUND] = [8, 1];
 
-/** Time in ms that cached answers may take without a turn, all together, in one round of the event loop. */
+/** Milliseconds per event-loop round that all cached responses together may take without a turn. */
 const AHEAD = 5;
 
-/** A client that has used less time than this (ms) is forgotten. */
+/** A client whose used time has fallen below this (ms) is removed from memory. */
 const NEXT_TO_NOTHING = 0.1;
 
 export type ClientKind = 'member' | 'network';
 
-/** The client and the groups that it belongs to, the widest first. */
+/** The groups that a client belongs to, widest first; the last group is the client itself. */
 export type ClientGroups = readonly [ClientKind, ...string[]];
 
-/** One request's place in the queues. */
+/** A request's place in the queues. */
 export type Ticket = {
   enter(): Promise<void>; // resolves when the first turn begins, rejects with `full()` if the queue is full
-  again(): Promise<void>; // resolves when another turn begins
+  again(): Promise<void>; // resolves when the request's next turn begins
   isRunning(): boolean; // whether the turn that runs now belongs to this request
   othersWait(): boolean; // whether any request waits for a turn
   charge(ms: number): void;
@@ -59,7 +58,7 @@ type Turns = {
 
 type TurnsOptions = {
   full(): Error; // the refusal when a queue is full
-  now?(): number; // a steady clock in ms
+  now?(): number; // a monotonic clock in ms
   defer?(act: () => void): unknown; // setImmediate
 };
 
@@ -69,17 +68,17 @@ type Waiter = { ticket: Ticket; start(): void };
 type Group = {
   parent: Group | null;
   groups: Map<string, Group>;
-  busy: Set<Group>; // those of its groups that have waiting requests
+  busy: Set<Group>; // inner groups that have waiting requests
   begun: Waiter[]; // requests that have had a turn
-  queue: Waiter[]; // the others
-  waiting: number; // requests, including those of its groups
-  used: number; // ms, including its groups
-  since: number; // the time of its last turn, or when it began to wait
+  queue: Waiter[]; // requests that have had no turn yet
+  waiting: number; // number of waiting requests, inner groups included
+  used: number; // ms, inner groups included
+  since: number; // time of the group's last turn, or when the group began to wait
 };
 
 const tickets = new AsyncLocalStorage<Ticket>();
 
-/** The queues of all clients. See the rule above. */
+/** Creates the queues that share the main thread fairly among all clients. */
 export function createTurns({ full, now = () => performance.now(), defer = setImmediate }: TurnsOptions): Turns {
   const root = createGroup(null);
   let running: Ticket | null = null;
@@ -117,7 +116,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (let one = own; one.parent; one = one.parent) if (--one.waiting === 0) one.parent.busy.delete(one);
   }
 
-  /** No input is read between the turns of one round of the event loop. */
+  /** Schedules turns in one round of the event loop, so that Node reads no input between these turns. */
   function schedule(turns: number): void {
     turnsLeft = turns;
     roundStartedAt = 0;
@@ -174,7 +173,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       othersWait: () => root.busy.size > 0,
       charge(ms) {
         charge(client, ms);
-        if (running !== ticket) startedAt += ms; // else the running request would pay for this work as well
+        if (running !== ticket) startedAt += ms; // otherwise the running request would be charged for this work as well
       },
       now,
     };
@@ -216,26 +215,26 @@ export function withTicket<T>(ticket: Ticket, work: () => T): T {
   return tickets.run(ticket, work);
 }
 
-/** Lets other requests have a turn, in the middle of long work. Outside of requests: one round of the event loop. */
+/** Lets other requests have a turn in the middle of long work. Outside of requests, waits one event-loop round. */
 export function nextTurn(): Promise<void> {
   return tickets.getStore()?.again() ?? nextRound();
 }
 
-/** In the middle of work that others wait for, as in a slot: lets the event loop go round once, in no queue. */
+/** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
 
-/** For use after any waiting: resolves in a turn of this request. Returns undefined if such a turn runs already. */
+/** Waits after any I/O for a turn of the current request. Returns undefined if its turn is running already. */
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;
 }
 
-/** Whether any request waits for a turn, which may have more of the same work. Asked within a request. */
+/** Whether any request waits for a turn. Always false outside of requests. */
 export function othersWait(): boolean {
   return tickets.getStore()?.othersWait() ?? false;
 }
 
-/** Returns a function that does the work later, outside of turns, at the charge of the request that asks now. */
+/** Wraps `work` for a later call outside of turns; its time is charged to the request that calls `charged`. */
 export function charged<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {
   const ticket = tickets.getStore();
   if (!ticket) return work;

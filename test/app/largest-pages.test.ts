@@ -38,7 +38,7 @@ function measuring(t: TestContext) {
 /** Pages that show nothing of what is stored, or lead elsewhere. */
 const ELSEWHERE = ['/join/:token', '/new-password/:token', '/sign-in'];
 
-test('every page of a hub full of the longest texts fits', async (t) => {
+test('every page of a hub full of the longest texts fits into the size limit', async (t) => {
   const { hub, ada } = await hubWithWorstRows(t);
   const pages = hubRoutes(hub.handle).filter(({ method, summary }) => method === 'GET' && summary.startsWith('Page:'));
   assert.ok(pages.length > 30);
@@ -57,7 +57,7 @@ test('every page of a hub full of the longest texts fits', async (t) => {
   assert.match(await page('/write?source=1999'), /value="1999" required checked/, 'what is chosen is there');
   assert.match(await page('/'), /All 2000 folders/);
   assert.equal((await page('/settings')).match(/>Revoke</g)?.length, 100);
-  assert.match(await page('/settings/delete'), /1900 more are in the/);
+  assert.match(await page('/settings/delete'), /1900 more sources are in the/);
 });
 
 /** Sends a form for a post; the page that comes back. */

@@ -77,7 +77,7 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   await submit(browser, { url: `${origin.url}/blog` }, `${adding} button`, adding);
   assert.match(await browser.text('main'), /Owls & more[^]*Barn owls hunt at night/, 'it is shown before it is saved');
   await follow(browser, 'form[action="/sources"] button');
-  assert.match(await browser.text('[role=status]'), /Added/);
+  assert.match(await browser.text('[role=status]'), /source was added to your list/);
   assert.match(await browser.text('h1'), /^Owls & more/);
   await follow(browser, '.rows h3 a');
   assert.equal(await browser.text('h1'), 'Barn owls hunt at night');
@@ -269,7 +269,7 @@ test('one long word in what was found at an address makes the page no wider', as
   await browser.click('main [name=visibility][value=private]');
   await browser.click('main .actions button');
   await waitUntil('what was found is shown',
-    async () => /Is this it\?/.test(await browser.run<string>('return document.body.innerText')));
+    async () => /Is this the right feed\?/.test(await browser.run<string>('return document.body.innerText')));
   assert.equal(await browser.run('return document.documentElement.scrollWidth'), 390);
 });
 

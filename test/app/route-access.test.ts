@@ -27,7 +27,7 @@ function sample({ path }: Route): string {
   return path.replace(/:[a-z]+/g, '1');
 }
 
-test('anybody may call only what is for anybody, and administrators alone what administers', async (t) => {
+test('visitors may call only public routes, and only administrators may call routes that administer', async (t) => {
   const { handle } = await startHub(t);
   const wanted = ({ method, path }: Route): string =>
     PUBLIC.includes(`${method} ${path}`) || ASSET.test(path) ? 'public' : ADMINISTRATION.test(path) ? 'admin' : 'member';

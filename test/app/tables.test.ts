@@ -213,7 +213,9 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
   },
   async notifications({ hub, id }) {
     hub.db.write('tell much', () => {
-      for (let n = 0; n < 1_010; n++) notifications(hub.handle).add({ accountId: id, kind: 'x', title: String(n), path: '/' });
+      const add = (kind: string, n: number) =>
+        notifications(hub.handle).add({ accountId: id, kind, title: String(n), path: '/' });
+      for (let n = 0; n < 1_010; n++) ['news', 'account'].forEach((kind) => add(kind, n));
     });
   },
   sources: ({ hub, client }) => untilRefused(hub, 3, [422, 'sources-max'], () => client.post('/api/sources', { kind: 'native', title: 'x' })),

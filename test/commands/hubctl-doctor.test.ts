@@ -23,6 +23,7 @@ type Report = { ok: boolean; findings: Finding[] };
 /** A hub with three files and a backup, of which web and worker were just seen, and the doctor for it. */
 async function hubToExamine(t: TestContext) {
   const hub = await startHub(t);
+  hub.passTime(Date.now() - hub.now()); // hubctl has the system's clock
   await writePost(hub, await writer(hub, 'ada'), ['a', 'b', 'c'].map((data) => ({ filename: `${data}.txt`, data })));
   for (const program of ['web', 'worker'] as const) createHeartbeats(hub.db, Date.now).beat(program);
   const name = backupName(Date.now());
@@ -102,7 +103,7 @@ test('a missing and a shortened file are found, and named: 1', async (t) => {
   assert.match(bad[0]?.state ?? '', /^2 missing/);
   assert.match(bad[0]?.whatToDo ?? '', /backup extract/);
   const { stdout } = await doctor();
-  assert.match(stdout, new RegExp(`^BAD  Uploads: 2 missing.*\\n {5}[0-9a-f ]+\\. Get them from a backup`, 'm'));
+  assert.match(stdout, new RegExp(`^BAD  Uploads: 2 missing.*\\n {5}[0-9a-f ]+\\. Get the files from a backup`, 'm'));
 });
 
 test('one flipped byte is found when every file is read, and only then', async (t) => {

@@ -57,7 +57,7 @@ async function lookAll(dataDir: string, said: string): Promise<void> {
   for (const command of LOOKING) {
     const { stderr, status } = await hubctl(dataDir, ...command.split(' '));
     assert.ok(status === 0 || status === 1, `${said}: ${command}`);
-    assert.ok(!stderr.includes('hubctl: ') || stderr.startsWith('hubctl: this needs migration '), `${said}: ${command}: ${stderr}`);
+    assert.ok(!stderr.includes('hubctl: ') || stderr.startsWith('hubctl: this command needs migration '), `${said}: ${command}: ${stderr}`);
     assert.deepEqual(filesOf(dataDir), before, `${said}: ${command}`);
   }
   for (const command of ['status', 'doctor']) {
@@ -144,7 +144,7 @@ test('a database without any table, and one of a later version, are told in word
   assert.equal(status, 1);
   assert.match(stdout, new RegExp(`The database lacks migrations 1 \\(platform\\) to ${MIGRATIONS.length} \\(`));
   assert.match((await hubctl(dataDir, 'jobs', 'list')).stderr,
-    /^hubctl: this needs migrations 1 \(platform\) to .*, which the database lacks\. Make a backup .*\n$/);
+    /^hubctl: this command needs migrations 1 \(platform\) to .*, which the database lacks\. Make a backup .*\n$/);
   assert.equal(statSync(join(dataDir, 'hub.db')).size, 0);
 
   const newer = makeHub(t, 0);
@@ -161,7 +161,7 @@ const CHANGING = [
   'jobs retry 1', 'jobs discard 1', 'retention',
 ];
 
-test('what changes a hub refuses while a migration is pending and changes nothing; after migrate it works', async (t) => {
+test('commands that change a hub refuse to run while a migration is pending, and work after hubctl migrate', async (t) => {
   const { dataDir, db } = makeHub(t, 1);
   db.close();
   const before = filesOf(dataDir);
@@ -187,7 +187,7 @@ test('while a hub runs on an older schema, what would change it is refused with 
   for (const command of CHANGING) {
     const { status, stderr } = await hubctl(dataDir, ...command.split(' '));
     assert.equal(status, 75, command);
-    assert.match(stderr, /migrations are pending while a hub runs on .*: stop it first; nothing was changed/, command);
+    assert.match(stderr, /migrations are pending while a hub runs on .*: stop that hub; nothing was changed/, command);
   }
   lock?.release();
 });

@@ -282,7 +282,7 @@ test('a hub made by 0.1.0 is not started, and one sentence says what to do', asy
     const path = join(PROJECT_ROOT, 'src/bin', program ?? '');
     const { status, stdout, stderr } = await runProgram(process.execPath, [path, ...args], { env });
     assert.deepEqual([status, stdout], [1, ''], program);
-    assert.match(stderr, /was made by version 0\.1\.0, which this program cannot upgrade: keep that version, or export /);
+    assert.match(stderr, /was made by version 0\.1\.0, which this program cannot upgrade: keep version 0\.1\.0, or export /);
     assert.equal(stderr.split('\n').length, 2, 'one line');
   }
 });
@@ -319,11 +319,11 @@ test('whatever would migrate is refused with 75 while a hub runs on the data, an
       const [file = '', ...args] = command;
       const { status, stdout, stderr } = await run(file, ...args);
       assert.deepEqual([status, stdout], [75, ''], command.join(' '));
-      assert.match(stderr, /migrations are pending while a hub runs on \/.*: stop it first; nothing was changed/);
+      assert.match(stderr, /migrations are pending while a hub runs on \/.*: stop that hub; nothing was changed/);
     }
     const second = await run('start.ts');
     assert.deepEqual([second.status, second.stdout], [75, '']);
-    assert.match(second.stderr, /^another hub runs on \/.*: stop that one, or give this one a DATA_DIR of its own\n$/);
+    assert.match(second.stderr, /^another hub runs on \/.*: stop that hub, or give this hub another DATA_DIR\n$/);
     lock?.release();
   }
 

@@ -74,7 +74,7 @@ function printFigures(): void {
 
 /** A comment's sentences, without its marks. */
 function commentsIn(text: string): string[] {
-  const found = [...text.matchAll(/\/\*\*?([^]*?)\*\/|((?:^[ \t]*\/\/.*\n)+)|[;{,)] \/\/ (.*)/gm)];
+  const found = [...text.matchAll(/(?<!\w)\/\*\*?([^]*?)\*\/|((?:^[ \t]*\/\/.*\n)+)|[;{,)] \/\/ (.*)/gm)];
   return found.flatMap(([, block, lines, end]) => sentencesIn((block ?? lines ?? end ?? '').replace(/^\s*(?:\*|\/\/) ?/gm, '')));
 }
 

@@ -51,7 +51,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'batch.subarray(0, filled));\n  await sync(handle);',
     to: 'batch.subarray(0, filled));',
     test: 'test/features/attachments/upload-durability.test.ts',
-    name: 'a file is on the disk before it has its name, its name before the row, the row before the answer',
+    name: 'a file is on the disk before it gets its name, is named before its row is written, and has its row before the answer',
   },
   {
     promise: 'the name of an uploaded file is synced before a row names it',
@@ -59,7 +59,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'await syncPath(folder);',
     to: '',
     test: 'test/features/attachments/upload-durability.test.ts',
-    name: 'a file is on the disk before it has its name, its name before the row, the row before the answer',
+    name: 'a file is on the disk before it gets its name, is named before its row is written, and has its row before the answer',
   },
   {
     promise: 'a write transaction has the lock before it reads',
@@ -91,7 +91,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (!emptyLog(hub.db)) throw',
     to: 'if (!emptyLog(hub.db) && signal.aborted) throw',
     test: 'test/features/leaving/leaving.test.ts',
-    name: 'the job has ended only when the name is in no byte of the files, while the hub runs and others read',
+    name: 'the job that removes an account ends only when no byte of the files has the name, while the hub runs and others read',
   },
 
   // Database and attachments never disagree.
@@ -117,7 +117,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (!lock) return undefined;',
     to: 'if (!lock) return work();',
     test: 'test/features/attachments/sweep-uploads.test.ts',
-    name: 'nothing is removed while a backup is made; the hour after it is',
+    name: 'no file is removed while a backup is made; unnamed files are removed in the hour after the backup',
   },
   {
     promise: 'a row never lacks its parent',
@@ -159,7 +159,7 @@ export const MUTATIONS: Mutation[] = [
     from: "db.transaction('complete job', completeInTransaction)",
     to: 'completeInTransaction',
     test: 'test/platform/jobs/job-completion.test.ts',
-    name: 'completing a job and its effects are both done or neither',
+    name: 'a job’s completion and its effects are stored together or not at all',
   },
   {
     promise: 'the ends of many jobs do not share one long transaction',
@@ -313,7 +313,7 @@ export const MUTATIONS: Mutation[] = [
     from: "at('POST /admin/jobs/:id/retry', 'admin'",
     to: "at('POST /admin/jobs/:id/retry', 'member'",
     test: 'test/app/route-access.test.ts',
-    name: 'anybody may call only what is for anybody, and administrators alone what administers',
+    name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },
   {
     promise: 'withdrawing an invitation is for administrators',
@@ -321,7 +321,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'POST /admin/invitations/:id/withdraw', 'admin'",
     to: "'POST /admin/invitations/:id/withdraw', 'member'",
     test: 'test/app/route-access.test.ts',
-    name: 'anybody may call only what is for anybody, and administrators alone what administers',
+    name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },
   {
     promise: 'a reading history is for who is signed in',
@@ -329,7 +329,7 @@ export const MUTATIONS: Mutation[] = [
     from: "at('GET /api/history', 'member'",
     to: "at('GET /api/history', 'public'",
     test: 'test/app/route-access.test.ts',
-    name: 'anybody may call only what is for anybody, and administrators alone what administers',
+    name: 'visitors may call only public routes, and only administrators may call routes that administer',
   },
   {
     promise: 'posts of private sources are in nobody else’s lists',
@@ -377,7 +377,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'recheck?.();',
     to: '',
     test: 'test/features/accounts/rights-lost.test.ts',
-    name: 'a session that is ended from elsewhere while a body is still coming does nothing more',
+    name: 'a request whose session is ended from elsewhere while its body is still arriving changes nothing',
   },
   {
     promise: 'a form of another site of the same domain cannot act with a cookie',
@@ -401,7 +401,7 @@ export const MUTATIONS: Mutation[] = [
     from: "return createHash('sha256').update(secret).digest('hex');",
     to: 'return secret;',
     test: 'test/features/accounts/accounts.test.ts',
-    name: 'no secret stands in the database, in none of its files, nor in the log',
+    name: 'no secret stands in the database, in its files or in the log',
   },
   {
     promise: 'a session ends after its time',
@@ -481,7 +481,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (sessionId !== undefined) return',
     to: 'if (sessionId === 0) return',
     test: 'test/features/accounts/sign-in-limits.test.ts',
-    name: '100 wrong passwords from ten addresses keep the owner out neither of a session nor of the usual place',
+    name: '100 wrong passwords from ten addresses neither end the owner’s session nor keep the owner from signing in at the usual place',
   },
   {
     promise: 'signing in as oneself opens nothing at others’ accounts',
@@ -920,7 +920,7 @@ export const MUTATIONS: Mutation[] = [
     from: '    if (size > maxBytes) throw tooLargeError(hop);\n',
     to: '',
     test: 'test/platform/net/outbound-limits.test.ts',
-    name: 'each packing is unpacked, and limited both packed and unpacked',
+    name: 'each content encoding is decoded, and the size of an answer is limited both encoded and decoded',
   },
   {
     promise: 'certificates are checked whatever the environment says',
@@ -970,7 +970,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'matches += Number(equal(digest, signature));',
     to: 'if (equal(digest, signature)) return true;',
     test: 'test/features/webhooks/webhook-signature.test.ts',
-    name: 'every pair of signatures is compared, wherever the right one stands',
+    name: 'every pair of signatures is compared, wherever the right signature stands',
   },
   {
     promise: 'an event is taken within 300 seconds of its time',
@@ -1060,7 +1060,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (actual !== recorded)',
     to: 'if (actual.length !== recorded.length)',
     test: 'test/features/backups/verify-backup.test.ts',
-    name: 'case 43: of 100 flipped bits in hub.db each one is found',
+    name: 'case 43: each of 100 flipped bits in hub.db is found',
   },
   {
     promise: 'the schema of a backup is compared with what its migrations make',
@@ -1084,7 +1084,7 @@ export const MUTATIONS: Mutation[] = [
     from: "if (hash.digest('hex') !== sha256) throw",
     to: "if (hash.digest('hex') === '') throw",
     test: 'test/features/backups/verify-backup.test.ts',
-    name: 'case 46, 49, 50: with hashes that fit, the archive must have each file of the rows and nothing else',
+    name: 'case 46, 49, 50: even if all hashes match, the archive must have each file that a row names and no other file',
   },
   {
     promise: 'a file that is damaged on the disk is not archived as good',
@@ -1316,7 +1316,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'same_three_files "$1" && hash=$(hash_of "$1/$file")',
     to: 'hash=$(hash_of "$1/$file")',
     test: 'test/scripts/off-site-folder.slow.test.ts',
-    name: 'a copy that changes a byte is not called done and leaves nothing behind',
+    name: 'an off-site copy with a changed byte is not called done and leaves nothing behind',
   },
   {
     promise: 'a disk that vanishes between two copies does not have the next one written below its mount point',
@@ -1391,7 +1391,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'return readAt >= time ? readAt : null;',
     to: 'return readAt > 0 ? readAt : null;',
     test: 'test/features/backups/restic-reading.test.ts',
-    name: 'over a year of sending, pruning and missed days, verified is said of all in turn, and of none before its time',
+    name: 'over a year of sending, pruning and missed days, each snapshot is called verified in turn, and no snapshot too early',
   },
   {
     promise: 'what pruning moves in a restic repository is read again before a snapshot is verified',
@@ -1415,7 +1415,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'kept.run === place.run && agree',
     to: 'agree',
     test: 'test/scripts/off-site-restic-hubs.slow.test.ts',
-    name: 'a copy of a hub with its settings lists and restores the backups of the first, and removes none of them',
+    name: 'a copy of a hub with the same settings lists and restores the backups of the first hub, and removes no backup',
   },
   {
     promise: 'a restored hub is another one in the restic repository',
@@ -1474,7 +1474,7 @@ export const MUTATIONS: Mutation[] = [
     from: '  else\n    start_hub && await_hub && prove ||',
     to: '  else\n    start_hub && await_hub ||',
     test: 'test/scripts/upgrade-kill.slow.test.ts',
-    name: 'killed before each of those, the way back from a version that is no good leaves the old version or the new one, on its own data',
+    name: 'a rollback from a faulty version killed before each of its changes leaves the old or the new version, each on its own data',
   },
   {
     promise: 'with the old version its database comes back',
@@ -1482,7 +1482,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'as_owner mv -- "$kept/hub.db" "$data/hub.db"',
     to: 'as_owner true',
     test: 'test/scripts/upgrade-kill.slow.test.ts',
-    name: 'killed before each of those, the way back from a version that is no good leaves the old version or the new one, on its own data',
+    name: 'a rollback from a faulty version killed before each of its changes leaves the old or the new version, each on its own data',
   },
 
   // A restore is all or nothing.
@@ -1516,7 +1516,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'time() - service_backup_last_success_timestamp_seconds > 93600',
     to: 'time() - service_backup_last_verified_timestamp_seconds > 93600',
     test: 'test/scripts/alert-rules.slow.test.ts',
-    name: 'each rule fires when it should, not at first sight, and not otherwise',
+    name: 'each alert rule fires after its waiting time, and only when it should',
   },
   {
     promise: 'a copy that is stopped leaves no rclone behind that goes on sending',
@@ -1636,7 +1636,7 @@ export const MUTATIONS: Mutation[] = [
     from: "if (verdict === 'failed') throw",
     to: "if (problem === '') throw",
     test: 'test/features/backups/restore-steps.test.ts',
-    name: 'case 58: whatever is wrong with a backup, nothing is touched',
+    name: 'case 58: a restore from a faulty backup changes nothing',
   },
   {
     promise: 'what is laid ready is synced before the restore is noted as begun',
@@ -1657,8 +1657,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nothing is moved while a process has the database open',
     file: 'src/features/backups/restore-steps.ts',
-    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // Not earlier",
-    to: '// Not earlier',
+    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // Only now",
+    to: '// Only now',
     test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 60: while a process has the database open nothing is moved, and afterwards it can be done',
   },
@@ -1774,7 +1774,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'carryIds(db, migration, given);',
     to: '',
     test: 'test/platform/db/migrate.test.ts',
-    name: 'a table that is rebuilt gives no id again that it gave before',
+    name: 'a rebuilt table never gives an id again',
   },
   {
     promise: 'a deleted post does not come back under another id',
@@ -1798,7 +1798,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'found?.urlKey === urlKey ?',
     to: 'found?.urlKey.length === urlKey.length ?',
     test: 'test/features/attachments/serve-attachments.test.ts',
-    name: 'an address without the random part of its file, or with another, is 404: nobody can make one up',
+    name: 'a file’s address without its random part, or with a wrong random part, is 404: nobody can make up an address',
   },
   {
     promise: 'ids in feeds hold no address of the hub',
@@ -1816,7 +1816,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (known.checksum !== row.checksum)',
     to: 'if (known.version !== row.version)',
     test: 'test/platform/db/migrate.test.ts',
-    name: 'an applied migration whose file was edited stops the start, be it by one space',
+    name: 'an applied migration whose file was edited, even by one space, stops the start',
   },
   {
     promise: 'an unsafe migration does not run by itself',
@@ -1824,7 +1824,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (unsafe && !allowUnsafe)',
     to: 'if (unsafe && unsafe.safe)',
     test: 'test/platform/db/migrate.test.ts',
-    name: 'one that is not safe stops everything with the command to run, and is applied when that is allowed',
+    name: 'an unsafe migration stops the start with the command to run, and is applied when the operator allows it',
   },
   {
     promise: 'a migration that is called safe only adds',
@@ -1897,7 +1897,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (pending.length === 0) return db;',
     to: 'migrate(db, migrations, Date.now);\n  if (pending.length >= 0) return db;',
     test: 'test/commands/hubctl-looking.test.ts',
-    name: 'what changes a hub refuses while a migration is pending and changes nothing; after migrate it works',
+    name: 'commands that change a hub refuse to run while a migration is pending, and work after hubctl migrate',
   },
 
   // Uploads.
@@ -1907,7 +1907,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (expected.begins?.test(head) === false) throw mismatch(expected, head);',
     to: '',
     test: 'test/features/attachments/recognise-file.test.ts',
-    name: 'content of another type than the name says is refused in the first piece, and the person told what it is',
+    name: 'content of another type than the name says is refused in its first piece, and the message names the real type',
   },
   {
     promise: 'the contents of one account’s sources stop growing at the quota',
@@ -2044,7 +2044,7 @@ export const MUTATIONS: Mutation[] = [
     from: "if (account.role !== 'admin') {",
     to: 'if (account.id < 0) {',
     test: 'test/features/manage-sources/offers.test.ts',
-    name: 'sources sent to a member who did not ask use up nothing of hers, however many come',
+    name: 'sources offered to a member who did not ask use up none of her limits, however many are offered',
   },
   {
     promise: 'an offer ends by itself',
@@ -2099,8 +2099,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'who goes on sending after a refusal is cut off',
     file: 'src/platform/http/discard-rest.ts',
-    from: 'if (left < 0) req.destroy();',
-    to: '',
+    from: '() => void req.destroy()',
+    to: '() => {}',
     test: 'test/platform/http/server.test.ts',
     name: 'a client that goes on sending after it was answered is cut off at once',
   },
@@ -2131,7 +2131,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a thousand refused bodies a few are read at a time',
     file: 'src/platform/http/discard-rest.ts',
-    from: "  req.on('readable', leaveUnread);\n",
+    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added it\n",
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
@@ -2303,7 +2303,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the answer to a fault says nothing of it',
     file: 'src/platform/http/answer-request.ts',
-    from: "return new HttpError(500, 'An internal error occurred. It has been recorded.');",
+    from: "return new HttpError(500, 'An internal error occurred. The hub has logged the error.');",
     to: 'return new HttpError(500, String(error));',
     test: 'test/platform/http/server.test.ts',
     name: 'a fault of the hub is noted once with its place, and the answer says nothing of it',
@@ -2746,7 +2746,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'return headers.cookie === undefined && headers.authorization === undefined;',
     to: 'return headers.authorization === undefined;',
     test: 'test/platform/http/response-cache.test.ts',
-    name: 'nothing that a signed-in person sees is ever given to anybody else',
+    name: 'a page that a signed-in person sees is never given to anybody else',
   },
   {
     promise: 'a private page is kept by no cache on the way',
@@ -2844,7 +2844,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'service_worker_last_seen_timestamp_seconds > 300',
     to: 'service_worker_last_seen_timestamp_seconds > 3000',
     test: 'test/scripts/alert-rules.slow.test.ts',
-    name: 'each rule fires when it should, not at first sight, and not otherwise',
+    name: 'each alert rule fires after its waiting time, and only when it should',
   },
   {
     promise: 'rules and dashboard ask for what the hub has',
@@ -3112,12 +3112,12 @@ export const MUTATIONS: Mutation[] = [
     from: 'ofAll + bytes > MEMORY_OF_ALL ||',
     to: '',
     test: 'test/platform/http/server.test.ts',
-    name: 'bodies that wait in memory share one budget: one address fills its own part, and gets it back',
+    name: 'bodies that wait in memory share one budget: an address can fill only its own part, and gets this part back',
   },
   {
     promise: 'one address cannot take all connections',
     file: 'src/platform/http/connections.ts',
-    from: 'const isTooMany = !cidrContains(exempt, address)',
+    from: 'const isTooMany = !isExempt',
     to: 'const isTooMany = false',
     test: 'test/platform/http/server.test.ts',
     name: 'an address may have a hundred connections, and one more when one of them ends; a proxy as many as come',
@@ -3160,7 +3160,7 @@ export const MUTATIONS: Mutation[] = [
     from: '(rank(other) < rank(one) ? other : one)',
     to: 'one',
     test: 'test/platform/turns.test.ts',
-    name: 'one client’s flood leaves another’s request the next turn',
+    name: 'a flood of requests from one client leaves the next turn to another client’s request',
   },
   {
     promise: 'what was used counts less with time',
@@ -3176,7 +3176,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'hasPassed(since, PATIENCE, now) ? since - 1e15 : used',
     to: 'used',
     test: 'test/platform/turns.test.ts',
-    name: 'a client that has used much waits for two seconds at most, though new ones come without end',
+    name: 'a client that has used much time waits two seconds at most, even if new clients come without end',
   },
   {
     promise: 'a queue has an end',
@@ -3200,7 +3200,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'const groups = account === undefined\n',
     to: 'const groups = isAnonymous(req)\n',
     test: 'test/platform/http/fair-turns.test.ts',
-    name: 'forged credentials count as their network, and a member has half beside them',
+    name: 'requests with forged credentials count for their network, and a member beside them gets half of the turns',
   },
   {
     promise: 'larger IPv6 networks have bounded shares of the connections',
@@ -3213,10 +3213,26 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'idle connections of the largest holder make room',
     file: 'src/platform/http/connections.ts',
-    from: 'if (ofNetwork > most && isIdle(socket))',
-    to: 'if (isIdle(socket))',
+    from: 'if (ofNetwork < most || (ofNetwork === most && mostIsIdle)) continue;',
+    to: 'if (mostIsIdle) continue;',
     test: 'test/platform/http/connections.test.ts',
-    name: 'if all places are taken, the oldest idle connection of the network that holds most goes',
+    name: 'if all connections are taken, the network that holds most connections loses its oldest idle connection',
+  },
+  {
+    promise: 'busy connections of the largest holder make room too',
+    file: 'src/platform/http/connections.ts',
+    from: 'const mayGo = isIdle || (',
+    to: 'const mayGo = isIdle && (',
+    test: 'test/platform/http/connections.test.ts',
+    name: 'if all are busy, the network that holds most gives a place to one that holds less, its oldest first',
+  },
+  {
+    promise: 'thousands of requests in one read are not begun',
+    file: 'src/platform/http/connections.ts',
+    from: 'if (answers.length > UNANSWERED) cut(socket);',
+    to: '',
+    test: 'test/platform/http/connections.test.ts',
+    name: 'a connection with more than twenty unanswered requests is cut, and counts as ten for a minute',
   },
   {
     promise: 'the hub’s own check of its health is always answered',
@@ -3240,7 +3256,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (isGone(exchange.req)) return await letGo(made);',
     to: '',
     test: 'test/platform/http/gone-requests.test.ts',
-    name: 'a page whose reader goes while its handler works is not made, and its stream or file is let go',
+    name: 'if a reader disconnects while a handler works, the page is not made, and its stream or file is closed',
   },
   {
     promise: 'a client that does not read its answers waits for the next one',
@@ -3248,7 +3264,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'return (ofOne.get(who) ?? 0) >= OF_ONE;',
     to: 'return (ofOne.get(who) ?? 0) >= OF_ALL;',
     test: 'test/platform/http/untaken-answers.test.ts',
-    name: 'what waits begins one after the other, writes too, each when the answer before it was read',
+    name: 'waiting requests, also writes, begin one after another, each when the client has read the answer before',
   },
   {
     promise: 'answers that nobody reads have a budget in all',
@@ -3280,7 +3296,7 @@ export const MUTATIONS: Mutation[] = [
     from: '/\\s#.*$/',
     to: '/\\s+#.*$/',
     test: 'test/house/linear-regex.slow.test.ts',
-    name: 'every regular expression that stands in src is linear',
+    name: 'every regular expression in src takes linear time',
   },
   {
     promise: 'a long text is sanitised in steps, between which others are answered',
@@ -3400,7 +3416,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'work, accountOf())',
     to: 'work)',
     test: 'test/features/posts/long-posts.test.ts',
-    name: 'one account waits with twenty long posts, and others wait beside it',
+    name: 'twenty waiting long posts of one account leave room for posts of other accounts',
   },
   {
     promise: 'one account keeps nobody from adding feeds',
@@ -3829,7 +3845,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (isSilent !== since > 0) counts(hub)',
     to: 'if (since > 0) counts(hub)',
     test: 'test/features/admin/scanner-told.test.ts',
-    name: 'uploads that a required scanner keeps from being taken are told at once, on the overview and by hubctl',
+    name: 'the overview and hubctl tell at once that the hub refuses uploads because a required scanner is down',
   },
   {
     promise: 'a scanner that is away is asked whether it is back',
@@ -3845,7 +3861,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'const place = newer ?? destinationKey(config, name);',
     to: 'const place = destinationKey(config, name) ?? newer ?? null;',
     test: 'test/features/backups/offsite-shown.test.ts',
-    name: 'a run to a place that was set after the hub started is judged by its record, until the hub is started again',
+    name: 'a copy run to a destination that was set after the hub’s start is judged by its record until the next start',
   },
   {
     promise: 'no restart is asked for on account of a setting that the environment gives',
@@ -3877,7 +3893,7 @@ export const MUTATIONS: Mutation[] = [
     from: "...all.filter(({ level }) => level === 'warn')",
     to: '',
     test: 'test/features/admin/findings.test.ts',
-    name: 'each thing is told once, in the order of the overview; what is wrong comes with a sentence and an advice',
+    name: 'each finding is told once, in the order of the overview; each fault comes with a sentence and an advice',
   },
   {
     promise: 'an alert that was sent is no step done before it has arrived',

@@ -62,7 +62,7 @@ const CASES = {
     at: '15m', says: 'The worker of X was last seen 15m 0s ago.',
   },
   ContentHubErrors: {
-    fires: { [ERRORS]: '4 5x30' }, quiet: { [ERRORS]: '5x30' }, at: '30m', says: 'worker of X: 1 within an hour.',
+    fires: { [ERRORS]: '4 5x30' }, quiet: { [ERRORS]: '5x30' }, at: '30m', says: 'worker of X: 1 errors an hour.',
     labels: { process: 'worker' },
   },
   ContentHubErrorBurst: {
@@ -71,10 +71,10 @@ const CASES = {
   ContentHubServerErrors: {
     fires: { [`${REQUESTS}{method="GET",route="/",code="200"}`]: '0+90x30', [`${REQUESTS}{code="500"}`]: '0+10x30' },
     quiet: { [`${REQUESTS}{route="/",code="200"}`]: '0+98x30', [`${REQUESTS}{route="/",code="500"}`]: '0+2x30' },
-    says: '10% of the answers of X.',
+    says: '10% of the answers of X are errors.',
   },
-  ContentHubSlow: { fires: answers(100, 10), quiet: answers(100, 4), says: 'Of X one in twenty takes 1.75s or more.' },
-  ContentHubEventLoopBlocked: { fires: { [LAG]: '0.15x30' }, quiet: { [LAG]: '0.05x30' }, says: 'What X is to do waits 150ms (99th percentile).' },
+  ContentHubSlow: { fires: answers(100, 10), quiet: answers(100, 4), says: 'One in twenty pages of X takes 1.75s or more.' },
+  ContentHubEventLoopBlocked: { fires: { [LAG]: '0.15x30' }, quiet: { [LAG]: '0.05x30' }, says: 'Work in web of X waits 150ms (99th percentile).' },
   ContentHubMemoryHigh: {
     fires: { process_resident_memory_bytes: `${0.9 * GIB}x30` }, quiet: { process_resident_memory_bytes: `${GIB / 2}x30` },
     says: 'X takes 921.6MiB.',
@@ -82,16 +82,16 @@ const CASES = {
   ContentHubFilesOpen: {
     fires: { process_open_fds: '900x30', process_max_fds: '1000x30' },
     quiet: { process_open_fds: '700x30', process_max_fds: '1000x30' },
-    says: 'X has 90% of them open.',
+    says: 'X has 90% of its file descriptors open.',
   },
   ContentHubSyncDelayed: {
     fires: { service_sync_oldest_due_seconds: '3900x30' }, quiet: { service_sync_oldest_due_seconds: '3600x30' },
-    says: 'At X one has waited for 1h 5m 0s.',
+    says: 'A synchronisation of X has waited for 1h 5m 0s.',
   },
   ContentHubSyncsFail: {
     fires: { [RUNS('error')]: '0+8x30', [RUNS('changed')]: '0+2x30' },
     quiet: { [RUNS('error')]: '0+4x30', [RUNS('unchanged')]: '0+4x30', [RUNS('changed')]: '0+2x30' },
-    at: '2h', says: '80% of those of X failed within an hour.',
+    at: '2h', says: '80% of the synchronisations of X failed within an hour.',
   },
   ContentHubSourceFailed: {
     fires: { 'service_sync_jobs{state="failed"}': '2x30' }, quiet: { 'service_sync_jobs{state="retrying"}': '2x30' },
@@ -99,7 +99,7 @@ const CASES = {
   },
   ContentHubSourceBehind: {
     fires: { service_sync_oldest_success_seconds: '691200x30' }, quiet: { service_sync_oldest_success_seconds: '518400x30' },
-    says: 'At X the last success of one is 8d 0h 0m 0s old.',
+    says: 'A source of X last succeeded 8d 0h 0m 0s ago.',
   },
   ContentHubWebhookSilent: {
     fires: { 'service_webhooks{state="silent"}': '1x30' }, quiet: { 'service_webhooks{state="disabled"}': '1x30' },
@@ -107,7 +107,7 @@ const CASES = {
   },
   ContentHubBackupFailed: {
     fires: { [FAILED('backup')]: '1x30' }, quiet: { [FAILED('backup')]: '0x30' }, labels: { run: 'backup' },
-    says: 'The last backup of X was not made, or lacks something.',
+    says: 'The last backup of X was not made, or lacks data.',
   },
   ContentHubInterimFailed: {
     fires: { service_backup_interim_last_run_failed: '1x30' }, quiet: { [FAILED('backup')]: '0x30', service_backup_interim_last_run_failed: '0x30' },
@@ -115,25 +115,25 @@ const CASES = {
   },
   ContentHubBackupDamaged: {
     fires: { [FAILED('verify')]: '1x30' }, quiet: { [FAILED('verify')]: '0x30' }, labels: { run: 'verify' },
-    says: 'A backup of X failed its verification and is still there.',
+    says: 'A backup of X failed its verification and still exists.',
   },
   ContentHubBackupStale: {
     fires: { [MADE]: '-93600x30', [VERIFIED]: '-1000x30' }, quiet: { [MADE]: '-80000x30' },
-    says: 'At X the last one was made 1d 3h 40m 0s ago.',
+    says: 'The last good backup of X was made 1d 3h 40m 0s ago.',
   },
   ContentHubNoBackup: {
-    fires: { [MADE]: '0x300' }, quiet: { [MADE]: '0x200 1x100' }, at: '24h30m', says: 'X has run for a day without one.',
+    fires: { [MADE]: '0x300' }, quiet: { [MADE]: '0x200 1x100' }, at: '24h30m', says: 'X has run for a day without a good backup.',
   },
   ContentHubOffsiteFailed: {
     fires: { [FAILED('offsite-restic')]: '1x30' }, quiet: { [FAILED('offsite-restic')]: '0x30' },
-    labels: { run: 'offsite-restic' }, says: 'The last run of X left offsite-restic without a backup.',
+    labels: { run: 'offsite-restic' }, says: 'The last off-site run of X left offsite-restic without a backup.',
   },
   ContentHubOffsiteStale: {
     fires: { [SENT]: '-93600x30' }, quiet: { [SENT]: '-80000x30', [SENT.replace('dir', 'restic')]: '0x30' },
-    labels: { destination: 'dir' }, says: 'dir last got everything from X 1d 3h 40m 0s ago.',
+    labels: { destination: 'dir' }, says: 'dir last got all backups of X 1d 3h 40m 0s ago.',
   },
   ContentHubResticUnchecked: {
-    fires: { [CHECKED]: '-604800x30' }, quiet: { [CHECKED]: '-500000x30' }, says: 'A part of that of X was last found good 7d 1h 40m 0s ago.',
+    fires: { [CHECKED]: '-604800x30' }, quiet: { [CHECKED]: '-500000x30' }, says: 'restic data of X was last found good 7d 1h 40m 0s ago.',
   },
   ContentHubSpaceLow: {
     fires: { service_data_free_bytes: `${GIB / 2}x30` }, quiet: { service_data_free_bytes: `${2 * GIB}x30` },
@@ -141,16 +141,16 @@ const CASES = {
   },
   ContentHubSpaceShrinking: {
     fires: { service_data_free_bytes: `${100 * GIB}-${GIB}x30` },
-    quiet: { service_data_free_bytes: `${100 * GIB}-${GIB / 20}x30` }, says: 'The last six hours of X say so.',
+    quiet: { service_data_free_bytes: `${100 * GIB}-${GIB / 20}x30` }, says: 'The free space of X has shrunk over the last six hours.',
   },
   ContentHubLogLarge: {
     fires: { service_database_wal_bytes: `${GIB}x30` }, quiet: { service_database_wal_bytes: `${GIB / 4}x30` },
-    says: 'That of X has 1GiB.',
+    says: 'The write-ahead log of X has 1GiB.',
   },
   ContentHubAlertsUndelivered: {
     fires: { 'service_alert_deliveries{state="failed"}': '0x10 1x20' },
     quiet: { 'service_alert_deliveries{state="failed"}': '2x10 1x20' },
-    labels: { state: 'failed' }, says: 'Deliveries of X are out of attempts since at most six hours ago.',
+    labels: { state: 'failed' }, says: 'Deliveries of X ran out of attempts within the last six hours.',
   },
   ContentHubScannerUnavailable: {
     fires: { [SCANS('unavailable')]: '0+1x30' }, quiet: { [SCANS('unavailable')]: '9x30', [SCANS('clean')]: '0+1x30' },
@@ -158,15 +158,15 @@ const CASES = {
   },
   ContentHubOverloaded: {
     fires: { [REFUSED('bodies')]: '0+10x30' }, quiet: { [REFUSED('bodies')]: '0+1x30', [REFUSED('sync-now')]: '0+9x30' },
-    labels: { limit: 'bodies' }, says: 'X refused 30 within a quarter of an hour (bodies).',
+    labels: { limit: 'bodies' }, says: 'X refused 30 requests in 15 minutes (bodies).',
   },
   ContentHubGuessing: {
     fires: { [REFUSED('sign-in')]: '0+6x30', [REFUSED('sign-in-name')]: '0+6x30' },
-    quiet: { [REFUSED('sign-in')]: '0+3x30' }, says: 'X refused 144 more attempts within an hour.',
+    quiet: { [REFUSED('sign-in')]: '0+3x30' }, says: 'X refused 144 sign-in attempts within an hour.',
   },
 } satisfies Record<string, Case>;
 
-test('each rule fires when it should, not at first sight, and not otherwise', (t) => {
+test('each alert rule fires after its waiting time, and only when it should', (t) => {
   if (!requireTool(t, 'promtool')) return;
   const { ContentHubNoBackup, ...others } = CASES;
   const groups = [others, { ContentHubNoBackup }].map((cases) => ({

@@ -181,7 +181,7 @@ function kill(pid: number): void {
   }
 }
 
-test('case 16: killed at a hundred random moments, it leaves whole backups or none, and the next run works', async (t) => {
+test('case 16: a backup killed at a hundred random moments leaves whole backups or no backup, and the next run works', async (t) => {
   const hub = smallHub(t);
   await killAtRandom(t, 100, hub, () => startBackup(t, hub), [join(hub.dataDir, 'backups')]);
 

@@ -108,7 +108,7 @@ test('the newest backup that lacks nothing is kept, however old, and where none 
   const names = madeBefore(0, 1, 2, 30, 40, 50, 60);
   const [complete = ''] = madeBefore(40);
   assert.deepEqual(plan(names, 7, NOW, complete), { remove: madeBefore(60, 50, 30), refusal: null });
-  assert.deepEqual(plan(names, 7, NOW, null), { remove: [], refusal: 'none is known to be complete' });
+  assert.deepEqual(plan(names, 7, NOW, null), { remove: [], refusal: 'no backup is known to be complete' });
   assert.deepEqual(plan(madeBefore(0, 1, 2, 3), 7, NOW, null), { remove: [], refusal: null }, 'nothing is due');
 });
 
@@ -128,7 +128,7 @@ test('a lost upload does not end retention: it is named, older backups go, and t
   const backup = (at: number) => hub.backup({ clock: () => at, retentionDays: 7 });
   const unknown = await backup(NOW);
   assert.deepEqual(unknown.verification.absent, [{ sha256: upload.sha256, why: 'missing' }]);
-  assert.deepEqual(unknown.retention, { removed: [], problems: ['no old backup was removed: none is known to be complete'] });
+  assert.deepEqual(unknown.retention, { removed: [], problems: ['no old backup was removed: no backup is known to be complete'] });
 
   const [complete = '', damaged = ''] = madeBefore(50, 40);
   for (const [name, verdict] of [[complete, 'verified'], [damaged, 'failed']] as const) {

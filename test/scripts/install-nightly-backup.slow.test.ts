@@ -49,7 +49,7 @@ test('a good night is silent, and its report is in the log: backup, then verific
   const utc = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
   assert.match(place.log(), new RegExp(
     `^== ${utc} backup\nmade\n== ${utc} verify\nverified 20260102-031500\nverified 20251231-235959\n== ${utc} sign of life\n` +
-    String.raw`no sign of life: HEARTBEAT_URL is not set\n== ${utc} ended with exit code 0\n$`));
+    String.raw`no sign of life sent: HEARTBEAT_URL is not set\n== ${utc} ended with exit code 0\n$`));
   assert.equal(statSync(join(place.backups, 'nightly.log')).mode & 0o777, 0o600);
 });
 

@@ -59,7 +59,7 @@ test('the ledger of arrivals is in the form of sha256sum, and fits', async (t) =
 });
 
 for (const [title, program, script] of [
-  ['a copy that changes a byte', 'cp', 'REAL "$@" && for last do :; done && printf x | dd of="$last/hub.db" seek=9 bs=1 conv=notrunc'],
+  ['an off-site copy with a changed byte', 'cp', 'REAL "$@" && for last do :; done && printf x | dd of="$last/hub.db" seek=9 bs=1 conv=notrunc'],
   ['a copy that leaves a file out', 'cp', 'for last do :; done; REAL -- "$2" "$4" "$last"'],
   ['a copy that fails half-way', 'cp', 'for last do :; done; head -c 5000 "$2" >"$last/hub.db"; exit 1'],
   ['a disk that cannot sync', 'sync', 'exit 1'],

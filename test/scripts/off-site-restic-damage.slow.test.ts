@@ -45,7 +45,7 @@ function partOf(pack: string, parts: number): string {
   return `${parseInt(basename(pack).slice(0, 2), 16) % parts + 1}/${parts}`;
 }
 
-test('one bit flipped in every pack fails the next run, is told as an alert, and nothing in it is called verified', async (t) => {
+test('a bit flipped in every pack fails the next run and raises an alert, and no backup in the repository is called verified', async (t) => {
   const hub = resticHub(t);
   if (!hub) return;
   for (let n = 0; n < 3; n++) hub.upload(randomBytes(100_000));

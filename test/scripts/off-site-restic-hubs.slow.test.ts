@@ -61,7 +61,7 @@ async function production(t: TestContext) {
   return { hub, now, sent: [...older, name], backup: join(hub.dataDir, 'backups', name), id };
 }
 
-test('a copy of a hub with its settings lists and restores the backups of the first, and removes none of them', async (t) => {
+test('a copy of a hub with the same settings lists and restores the backups of the first hub, and removes no backup', async (t) => {
   const made = await production(t);
   if (!made) return;
   const { hub, now, sent, backup, id } = made;

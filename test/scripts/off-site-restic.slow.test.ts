@@ -229,7 +229,7 @@ test('a disk that is unplugged by the end does not have a copy, although restic 
   const outcome = await onSmallDisk(t, hub, 60, lines);
   if (!outcome) return;
 
-  assert.match(outcome.stdout, /^status 1\n.*"ok":false.*was unmounted meanwhile: remove what restic has written/s);
+  assert.match(outcome.stdout, /^status 1\n.*"ok":false.*was unmounted meanwhile: remove the files that restic has written/s);
   assert.ok(!existsSync(join(hub.dataDir, 'backups/off-site.sent')));
 });
 

@@ -166,7 +166,7 @@ test('case 63: on a disk that takes no more files it goes back as well', async (
   }
 });
 
-test('case 62, 63: cut off by a full disk, it is recovered when there is space again', async (t) => {
+test('case 62, 63: a restore cut off by a full disk is recovered when the disk has space again', async (t) => {
   const hub = await restorableHub(t);
   for (const room of [0, 44, 52]) {
     const after = await onOwnDisk(t, hub, `fill ${room}; try swap`);

@@ -41,7 +41,7 @@ async function joinFirst(url: string, link: string): Promise<Client> {
   return client;
 }
 
-test('case 77: known data, a backup, everything destroyed, a restore, and all of it is back', async (t) => {
+test('case 77: after a backup, the loss of everything and a restore, all known data is back', async (t) => {
   const dataDir = temporaryDataDir(t);
   const port = await freePort();
   const running = await startHub(t, dataDir, port);

@@ -23,7 +23,7 @@ test('npm start makes way for a restore and runs on the restored data, in the sa
 
   assert.equal(status, 0, stderr);
   assert.ok(isRunning(running.child.pid ?? 0));
-  assert.match(running.stderr(), /the hub makes way; waiting for the restore or the upgrade\n/);
+  assert.match(running.stderr(), /the hub pauses; waiting for the restore or the upgrade\n/);
   assert.ok(await isHealthy(running.url));
   assert.deepEqual(await postsOf(running.url), 1);
   assert.equal(await running.end('SIGTERM'), 0);
@@ -214,7 +214,7 @@ test('what Ctrl-C takes back may be in use for a moment; what cannot be taken ba
   writeFileSync(join(hub.dataDir, 'run/restore-state.json'), '{');
   damaged.signalGroup('SIGINT');
   assert.equal(await damaged.ended, 130, damaged.said());
-  const said = damaged.said().match(/^restore: what was laid ready could not be taken back: run restore\.sh --recover$/mg);
+  const said = damaged.said().match(/^restore: the staged data could not be removed: run restore\.sh --recover$/mg);
   assert.deepEqual([said?.length, worldIn(hub.dataDir, hub)], [1, 'old']);
 });
 

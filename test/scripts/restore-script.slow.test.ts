@@ -374,6 +374,6 @@ test('case 60: a hub that answers although it is not known what runs it is not r
 
   const { status, stderr } = await runRestore(hub.dataDir, port, [hub.backup]);
   assert.equal(status, 1);
-  assert.match(stderr, /a hub answers at HOST and PORT, but this script did not find what runs it/);
+  assert.match(stderr, /a hub answers at HOST and PORT, but this script did not find what runs the hub/);
   assert.equal(worldIn(hub.dataDir, hub), 'old');
 });

@@ -179,7 +179,7 @@ test('the restore of another clone on the same machine leaves the units alone', 
   assert.ok(await hub.isReady());
 });
 
-test('case 65: restored data on which web does not start gives way to the old, and the units run on that', async (t) => {
+test('case 65: if web does not start on restored data, the old data comes back and the units run on the old data', async (t) => {
   const hub = await restorable(t, harmUnseen);
   if (!hub) return;
 

@@ -84,8 +84,8 @@ test('what cannot be opened, fetched or found is said before anything is stopped
   await refused([`box:sealed/${hub.name}`], /is encrypted: add --identity KEY/);
   await refused([hub.sealed, '--identity', '/nowhere'], /\/nowhere is not a readable key file/);
   await refused([hub.sealed, '--identity', makeKey(hub.folder, 'other').path], /could not be fully decrypted: age: error: no identity/);
-  await refused([`box:plain/20000101-000000`], /is not a backup, or there is none of that name: restore\.sh --list/);
-  await refused(['box:plain'], /is not a backup, or there is none of that name/);
+  await refused([`box:plain/20000101-000000`], /is not a backup, or there is no backup of that name: restore\.sh --list/);
+  await refused(['box:plain'], /is not a backup, or there is no backup of that name/);
   await refused([`bax:plain/${hub.name}`], /rclone's configuration has no remote bax:, and there is no folder bax:/);
   hub.replace('df', `echo; echo "disk 1 1 60000 1% /"`);
   await refused([`box:plain/${hub.name}`], /not enough disk space in .*: this needs at least \d+ MiB, 58 MiB is free/);
@@ -223,7 +223,7 @@ test('on an empty DATA_DIR nothing is called previous data, also when the restor
   assert.equal(status, 1);
   assert.match(stdout, /^restored data in place\nROLLED BACK: there is no data, as before\n$/m);
   assert.doesNotMatch(stdout + stderr, /previous/);
-  assert.match(stderr, /restore: the restore failed; taking back what it had done/);
+  assert.match(stderr, /restore: the restore failed; undoing its steps/);
   assert.deepEqual(readdirSync(dataDir).filter((one) => /hub\.db|uploads|restore/.test(one)), []);
 });
 

@@ -25,8 +25,8 @@ async function assertWhole(hub: Killable, what: string, isFit: boolean): Promise
 }
 
 for (const isFit of [true, false]) {
-  const [what, begins] = isFit ? ['an upgrade', 'its changes'] : ['the way back from a version that is no good', 'those'];
-  test(`killed before each of ${begins}, ${what} leaves the old version or the new one, on its own data`, async (t) => {
+  const what = isFit ? 'an upgrade' : 'a rollback from a faulty version';
+  test(`${what} killed before each of its changes leaves the old or the new version, each on its own data`, async (t) => {
     if (!requireTool(t, 'git')) return;
     const hub = killableUpgrade(t, isFit);
     hub.begin();

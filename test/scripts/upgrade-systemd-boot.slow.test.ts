@@ -13,7 +13,7 @@ import { requireTool } from '../support/tools.ts';
 
 const WORKER_UNIT = 'scripts/systemd/content-hub-worker.service';
 
-test('root upgrades what the units run: a worker that ends is taken back, a killed upgrade recovered, a good version stays', async (t) => {
+test('root upgrades a hub under systemd: a version whose worker ends is rolled back, a killed upgrade recovers, a good version stays', async (t) => {
   if (!requireTool(t, 'git')) return;
   const world = await restorableHub(t);
   let repository = '';
@@ -71,7 +71,7 @@ test('root upgrades what the units run: a worker that ends is taken back, a kill
   const broken = await upgrade();
   assert.equal(broken.status, 1, broken.stderr);
   assert.match(broken.stderr, /worker did not write to the database within \d+ s\n.*going back/);
-  assert.match(broken.stderr, /version and data are those of before/);
+  assert.match(broken.stderr, /the old version and data are in place again/);
   await assertRuns(begun, 'taken back', 'Content Hub: worker');
   assert.equal(postsIn(data), 2);
 

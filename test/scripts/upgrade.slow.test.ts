@@ -13,7 +13,7 @@ import { upgradableHub } from '../support/upgradable-hub.ts';
 
 const VERSION = readVersion(PROJECT_ROOT).replaceAll('.', '\\.');
 
-test('npm start is upgraded from the version before the last, after versions that fail were taken back', async (t) => {
+test('a hub under npm start is upgraded from the version before the last, after failing versions were rolled back', async (t) => {
   for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
   const hub = await upgradableHub(t);
   const [begun, pid] = [hub.git('rev-parse HEAD'), readFileSync(join(hub.data, 'run/hub.pid'), 'utf8')];
@@ -29,7 +29,7 @@ test('npm start is upgraded from the version before the last, after versions tha
   const unusable = await hub.upgrade();
   assert.equal(unusable.status, 1);
   assert.match(unusable.stderr, /the new version did not start: .*of the test.*\nupgrade: 99\.1\.0 \(\w+\) does not work with this hub's settings and data, see above; nothing was changed\n$/);
-  assert.doesNotMatch(hub.hub.said().slice(said.length), /makes way/, 'the hub was not even stopped');
+  assert.doesNotMatch(hub.hub.said().slice(said.length), /the hub pauses/, 'the hub was not even stopped');
   await asBefore(['before']);
 
   await hub.write('then');
@@ -48,7 +48,7 @@ test('npm start is upgraded from the version before the last, after versions tha
   const broken = await hub.upgrade();
   assert.equal(broken.status, 1);
   assert.match(broken.stderr, new RegExp(`worker ended by itself \\(exit code 1\\).*\\n.*going back to ${VERSION}`));
-  assert.match(broken.stderr, new RegExp(`version and data are those of before: ${VERSION} \\(\\w+\\)\\n$`));
+  assert.match(broken.stderr, new RegExp(`the old version and data are in place again: ${VERSION} \\(\\w+\\)\\n$`));
   await asBefore(['then', 'before']);
 
   hub.releaseWith({
@@ -57,7 +57,7 @@ test('npm start is upgraded from the version before the last, after versions tha
   });
   const done = await hub.upgrade();
   assert.equal(done.status, 0, done.stderr);
-  assert.match(done.stdout, new RegExp(`^UPGRADED from ${VERSION} \\(\\w+\\) to 99\\.4\\.0 \\(\\w+\\); the backup of before is /.*\\n$`));
+  assert.match(done.stdout, new RegExp(`^UPGRADED from ${VERSION} \\(\\w+\\) to 99\\.4\\.0 \\(\\w+\\); the backup made before is /.*\\n$`));
   assert.equal(hub.git('rev-parse HEAD'), hub.git('rev-parse origin/main'));
   assert.deepEqual([hub.git('branch --show-current'), hub.git('status --short'), hub.leftovers()], ['main', '', []]);
   assert.deepEqual([await hub.posts(), await hub.schema()], [['then', 'before'], 4]);
@@ -80,7 +80,7 @@ test('what cannot work is refused while the hub runs on, and says what to do', a
     [`echo changed >src/version`, '', /these files of the project were changed:\n M src\/version\n/],
     [`echo mine >src/unfit`, '', /files that are in the way/],
     [`git commit -q --allow-empty -m own`, '', /this clone has commits that origin lacks: name the version with --to/],
-    [`git checkout -q origin/main`, '--to HEAD~1', /1\.0\.0 \(\w+\) is older than what runs/],
+    [`git checkout -q origin/main`, '--to HEAD~1', /1\.0\.0 \(\w+\) is older than the running version/],
     [`mv ../../remote.git ../away`, '', /git could not fetch from origin/],
     [`rm -rf .git`, '', /this is not a clone of the project/],
     [':', '--to nowhere', /there is no commit nowhere/],

@@ -35,8 +35,10 @@ const BEHIND_PROXY = { BASE_URL: 'https://hub.test', TRUSTED_PROXIES: '127.0.0.1
  * A hub of this process behind such a proxy, and the paths of the requests that have reached it, each as soon as its
  * head is there; undefined, and the test skipped, where that proxy is not installed.
  */
-export async function hubBehind(t: TestContext, kind: ProxyKind, edit?: (config: string) => string) {
-  const hub = await startHub(t, BEHIND_PROXY);
+export async function hubBehind(
+  t: TestContext, kind: ProxyKind, edit?: (config: string) => string, settings: Record<string, string> = {},
+) {
+  const hub = await startHub(t, { ...BEHIND_PROXY, ...settings });
   const proxy = await startProxy(t, kind, Number(new URL(hub.address).port), edit);
   const reached: string[] = [];
   for (const event of ['request', 'checkExpectation']) {

@@ -30,8 +30,8 @@ export const BRIDGE_ONLY: SettingList = Object.fromEntries(
 
 /** The settings of the hub and of the bridge, commented out, with their defaults. */
 export function envExample(): string {
-  const head = comment('Settings of Content Hub. Copy this file to .env, or set them in the environment, which wins. ' +
-    'It is parsed, not run: NAME=value, with quotation marks around a value that needs them.');
+  const head = comment('Settings of Content Hub. Copy this file to .env, or set the settings in the environment, which ' +
+    'overrides .env. The hub parses .env, and runs nothing in it: write NAME=value, with quotation marks where needed.');
   const bridge = comment('Settings of the bridge between uploads and ClamAV; see "scanning uploads" in scripts/README.md.');
   return `${head}\n${linesOf(SETTINGS)}\n${bridge}\n${linesOf(BRIDGE_ONLY)}`;
 }

@@ -10,9 +10,9 @@ type BridgeOptions = { clamd: ClamdClient; maxBytes: number; log: Log };
 type BridgeHandler = (req: IncomingMessage, signal: AbortSignal) => Promise<Reply>;
 
 /**
- * An HTTP server in front of clamd, for VIRUS_SCAN_URL; not yet listening. POST /scan with the bytes of a file answers
- * `{"clean":true}` or `{"clean":false,"signature":…}`, and 503 if the scan was incomplete. GET /health pings clamd. If
- * the client disconnects, its scan ends.
+ * Returns an HTTP server in front of clamd, for VIRUS_SCAN_URL; the caller makes it listen. POST /scan takes the bytes
+ * of a file and answers `{"clean":true}` or `{"clean":false,"signature":…}`, or 503 if the scan was incomplete. GET
+ * /health pings clamd. If the client disconnects, the bridge ends its scan.
  */
 export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Server {
   const routes: Record<string, { methods: string[]; handler: BridgeHandler }> = {
@@ -68,7 +68,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
   return http.createServer(limits, (req, res) => void respond(req, res));
 }
 
-/** Stops listening, and waits for running scans. Closes the connections that are left after `graceMs`. */
+/** Stops listening, and waits for running scans. Closes connections that are still open after `graceMs`. */
 export async function closeBridge(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
@@ -80,12 +80,12 @@ function pathOf(req: IncomingMessage): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }
 
-/** Whether the request broke off. Node also destroys requests that were read completely. */
+/** Whether the client broke off its request. Node also destroys requests that were read completely. */
 function wasCut(req: IncomingMessage): boolean {
   return req.destroyed && !req.complete;
 }
 
-/** Refuses forms and compressed bodies: their verdict would not be about the file in them. */
+/** Refuses forms and compressed bodies: clamd would judge their encoded bytes, not the file. */
 function requireBareBytes({ headers }: IncomingMessage): void {
   const mediaType = essenceOf(headers['content-type']);
   if (mediaType !== 'application/octet-stream' || headers['content-encoding'] !== undefined) {
@@ -93,7 +93,7 @@ function requireBareBytes({ headers }: IncomingMessage): void {
   }
 }
 
-/** Reads the rest of the body: a client whose connection is closed while it sends may never see the reply. */
+/** Reads the rest of a request body: a client whose connection is closed while it sends may never see the reply. */
 async function discardRest(req: IncomingMessage): Promise<void> {
   if (req.complete) return;
   await new Promise((resolve) => req.once('end', resolve).once('close', resolve).resume());
@@ -106,7 +106,7 @@ function send(req: IncomingMessage, res: ServerResponse, { status, headers, body
     'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    'connection': 'close', // so that stopping only waits for scans
+    'connection': 'close', // so that closeBridge waits only for scans
   });
   res.end(req.method === 'HEAD' ? undefined : bytes);
 }

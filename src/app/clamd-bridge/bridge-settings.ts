@@ -36,7 +36,7 @@ export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   return values;
 }
 
-/** For entrypoints: reads the environment and .env. On mistakes, prints each and exits with 2. */
+/** Reads the environment and .env for an entrypoint. If they contain mistakes, prints each mistake and exits with 2. */
 export function loadBridgeConfigOrExit(env: Record<string, string | undefined>): BridgeConfig {
   return configOrExit(() => readBridgeConfig(settingsSource(env)));
 }

@@ -11,7 +11,7 @@ const FOLDER = join(import.meta.dirname, 'assets');
 const FOR_NOW = { 'cache-control': 'public, max-age=0, must-revalidate' };
 const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 
-/** Files that are the same in every hub. */
+/** Images that are the same in every hub. */
 const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon-maskable.png'] as const;
 
 type FileName = (typeof FILES)[number];
@@ -43,7 +43,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     return made;
   }
 
-  /** An outdated address still works, for older pages, but without long caching. */
+  /** An outdated address still works for older pages, but browsers may not cache that reply. */
   const show = (asked: string): Reply => {
     const { css, path } = current();
     return text(css, 'text/css; charset=utf-8', asked === path ? FOR_EVER : FOR_NOW);
@@ -54,7 +54,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   };
 }
 
-/** `hash`: for `integrity` and the Content-Security-Policy. */
+/** `hash`: the file's hash for `integrity` and the Content-Security-Policy. */
 type Asset = { path: string; hash: string; route: Route };
 
 function readAsset(name: string, contentType: string): Asset {
@@ -89,12 +89,12 @@ export function showManifest(hub: Hub, _request: HubRequest): Reply {
   return text(JSON.stringify(manifest), 'application/manifest+json', caching);
 }
 
-/** The hub's mark: three lines that run into one dot, many sources and one place. */
+/** The hub's logo: three lines (the sources) that run into one dot (the hub). */
 export const MARK = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><g fill="none" stroke="currentColor"
   stroke-width="3" stroke-linecap="round"><path d="M3 6c11 0 9 10 19 10M3 16h17M3 26c11 0 9-10 19-10"/></g><circle
   cx="24.5" cy="16" r="5.5" fill="currentColor"/></svg>`;
 
-/** The same mark, whose lines come in from the edge of the screen. */
+/** A large logo for the sign-in page; its lines begin at the edge of the screen. */
 export const ARRIVALS = html`<svg class="arrivals" viewBox="0 0 448 128" preserveAspectRatio="xMaxYMid slice"
   aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="11" stroke-linecap="round"><path
   d="M-900 22H270c66 0 54 42 118 42M-900 64H376M-900 106H270c66 0 54-42 118-42"/></g><circle cx="406" cy="64" r="24"

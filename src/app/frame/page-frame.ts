@@ -12,7 +12,7 @@ import { ADMIN_LISTS } from './admin-lists.ts';
 import { ARRIVALS, assets, MARK } from './assets.ts';
 import { rail } from './rail.ts';
 
-/** The navigation between pages for administrators; `section` as the pages declare it. */
+/** The navigation between pages for administrators. `section`: the `section` of the linked page. */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
@@ -44,7 +44,7 @@ ${content.main}`;
   return { ...content, main };
 }
 
-/** The HTML document around the content. `rel=expect` delays rendering until it is complete, so nothing moves. */
+/** The HTML document around the content. `rel=expect` delays rendering until all of it is there. */
 function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
   const { density, textSize, keys, timeZone } = viewer?.preferences ?? DEFAULT_PREFERENCES;
@@ -170,12 +170,12 @@ const KEYS: [keys: string[], what: string][] = [
   [['j', 'k'], 'Next post, previous post'],
   [['o', 'Enter'], 'Open the post'],
   [['v'], 'Open the original in a new tab'],
-  [['m'], 'Mark it as read or unread'],
-  [['s', 'f'], 'Star it'],
+  [['m'], 'Mark the post as read or unread'],
+  [['s', 'f'], 'Star the post'],
   [['space'], 'Page down, then the next unread post'],
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],
-  [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write one'],
+  [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write a post'],
   [['Esc'], 'Close the dialog, or go back to the list'],
   [['?'], 'Show these shortcuts'],
 ];
@@ -189,10 +189,10 @@ function forTheScript({ preferences: { keys } }: Viewer): Html {
   keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl>
 <p><a href="/settings#preferences">Turn shortcuts off</a></p>
 </dialog>`}
-<p class="failed" id="failed" popover>That could not be saved. Try again.</p>`;
+<p class="failed" id="failed" popover>The change could not be saved. Try again.</p>`;
 }
 
-/** The page for a refused request. On 401 it asks to sign in, which leads back. */
+/** The page for a refused request. On 401, asks the visitor to sign in and then returns. */
 export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
   if (problem.status === 401) return signInAgain(hub, headers, problem.status);

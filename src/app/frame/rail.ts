@@ -10,16 +10,16 @@ import { icon, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { MARK } from './assets.ts';
 
-/** Notifications are counted up to this number, for which the rail shows "99+". */
+/** The rail counts notifications up to this number, and shows the number as "99+". */
 const MOST_TOLD = 100;
 
 /**
- * Up to this many sources: show all. Beyond that: collapse the folders. A folder with more sources than this lists only
- * those with unread posts.
+ * Up to this many sources, the rail shows all. Beyond this number, it collapses the folders. A folder with more sources
+ * than this lists only sources with unread posts.
  */
 const MOST_OPEN = 40;
 
-/** Folders in the rail. If there are more, it shows those with something unread. */
+/** Maximum number of folders in the rail. A member with more folders sees only folders with unread posts. */
 const MOST_FOLDERS = 60;
 
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
@@ -118,7 +118,7 @@ function sourceSection(id: number): string {
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
 
-/** A count, hidden if 0. The script finds it by `name`. */
+/** A count, hidden if 0. The script hub.js finds the count by `name`. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;

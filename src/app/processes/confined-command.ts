@@ -12,8 +12,8 @@ import type { StartCommand } from './supervise.ts';
 export type NodeFacts = {
   execPath: string;
   cwd: string;
-  hasNetFlag: boolean; // Node ≥ 25 closes the network too, and opens it with --allow-net; Node 24 rejects that flag
-  hasRootLink: boolean; // Linux has a link to the root folder, see grant-names.ts
+  hasNetFlag: boolean; // Node ≥ 25 denies the network without --allow-net; Node 24 rejects --allow-net
+  hasRootLink: boolean; // Linux has /proc/self/root, see grant-names.ts
 };
 
 /** The facts of the running process. */
@@ -23,10 +23,10 @@ export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Proc
 }
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
-  dataDir: string; // Node grants what is below a folder only if it is one when the process starts
-  backupDir?: string; // if it is not in DATA_DIR
+  dataDir: string; // must exist: Node grants a folder's content only if the folder exists at the start
+  backupDir?: string; // only if BACKUP_DIR is outside DATA_DIR
   mayWriteBackups: boolean;
-  folders?: readonly string[]; // others to read
+  folders?: readonly string[]; // further folders to read
   needsNetwork: boolean;
 };
 
@@ -41,35 +41,36 @@ const V8_FLAGS: Record<string, string[]> = {
 };
 
 /**
- * Metrics and a restore (mount points) read these files of /proc. Never grant a folder there: /proc/self/root is the
+ * Files of /proc that metrics and a restore (mount points) read. Never grant a folder of /proc: /proc/self/root is the
  * whole disk, and /proc/self/fd/N/.. is the folder above any folder that is open.
  */
 const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/mountinfo'];
 
 /**
- * Parts of the project that a process may read. They contain no symbolic links. A link below a granted folder leads
- * out, such as those that upgrade.sh makes in .runtime, and fs.cpSync copies links to where they lead elsewhere.
+ * Parts of the project that a process may read. These folders contain no symbolic links: a process could follow a link,
+ * such as upgrade.sh makes in .runtime, out of a granted folder. fs.cpSync can also copy a link, which then leads
+ * elsewhere.
  */
 const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'], files: ['package.json', '.env'] };
 
-/** The commands of hubctl that send or ask something; the others have no network where Node can close it. */
+/** The commands of hubctl that use the network. Node 25 and later denies all other commands the network. */
 const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
-/** The commands of hubctl that need an existing hub. For them no DATA_DIR is made: its name may be mistyped. */
+/** The commands of hubctl that need an existing hub. They make no missing DATA_DIR: its name may be mistyped. */
 const OF_A_HUB = [
   'account', 'alerts', 'config', 'doctor', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention',
   'status',
 ];
 
-/** Whether a missing DATA_DIR is made for that program. */
+/** Whether that program may make a missing DATA_DIR. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }
 
 /**
- * For entrypoints: makes a missing DATA_DIR with mode 0700; an existing one keeps its mode. The parent folder must
- * exist, so that an unmounted disk does not become a new, empty hub. A failure ends the process with 1 and one line on
- * standard error.
+ * Makes a missing DATA_DIR with mode 0700 for an entrypoint; an existing DATA_DIR keeps its mode. The parent folder
+ * must exist, so that an unmounted disk does not become a new, empty hub. A failure ends the process with 1 and one
+ * line on standard error.
  */
 export function makeDataFolderOrExit(dataDir: string): void {
   const problem = makeFolder(dataDir);
@@ -91,7 +92,7 @@ function makeFolder(path: string): string | null {
   }
 }
 
-/** One program of the hub (src/bin/<name>.ts), confined by Node's permission model. Throws as permissionFlags does. */
+/** How to start src/bin/<name>.ts, confined by Node's permission model. Throws ConfigError. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): StartCommand {
   const needsNetwork = name !== 'hubctl' || ONLINE_COMMANDS.includes(args[0] ?? '');
   const access = { ...config, ...node, needsNetwork, mayWriteBackups: name === 'hubctl' };
@@ -102,7 +103,7 @@ export function confinedCommand(config: Config, name: string, args: readonly str
 /** The commands of hubctl whose next argument is a folder to read. */
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
-/** The folder that such a command reads; undefined if it is the name of a backup in BACKUP_DIR. */
+/** The folder that a command of READING reads; undefined if its argument names a backup in BACKUP_DIR. */
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
@@ -110,7 +111,7 @@ export function folderToRead(name: string, args: readonly string[]): string | un
   return words?.[0] === 'backup' && isName ? undefined : folder;
 }
 
-/** hubctl, which may read that folder too. It may be run by a user who has no right to .env or DATA_DIR. */
+/** How to start hubctl so that it may read that folder. Its user may have no right to read .env and DATA_DIR. */
 export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
 ): StartCommand {
@@ -123,13 +124,13 @@ export function verifyingCommand(
 }
 
 /**
- * The clamd bridge, confined more narrowly than the hub: it reads its own source and .env, writes nothing, starts no
- * other process and has no use for DATA_DIR. Sockets, also Unix ones, need no grant of their path.
+ * How to start the clamd bridge, with fewer rights than the hub: it reads its own source and .env, writes nothing and
+ * starts no other process. Sockets, also Unix sockets, need no grant of their path.
  */
 export function bridgeCommand(projectRoot: string, args: readonly string[], node: NodeFacts): StartCommand {
   const readable = ['src', 'package.json', '.env'].map((path) => join(projectRoot, path));
   const flags = [
-    '--max-old-space-size=64', // MiB; it holds chunks, never files
+    '--max-old-space-size=64', // MiB; the bridge holds chunks, never whole files
     '--permission',
     ...readable.map((path) => `--allow-fs-read=${path}`),
     ...networkFlags({ ...node, needsNetwork: true }),
@@ -138,7 +139,7 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
   return { name, file: node.execPath, args: [...flags, entrypoint(projectRoot, name), ...args] };
 }
 
-/** The same program restarted by tsx whenever one of its files changes; not confined, as tsx compiles and spawns. */
+/** How to start a program that tsx restarts when a source file changes; not confined, as tsx compiles and spawns. */
 export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): StartCommand {
   const tsx = join(projectRoot, 'node_modules/tsx/dist/cli.mjs');
   return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', entrypoint(projectRoot, name)] };
@@ -147,8 +148,8 @@ export function watchedCommand({ projectRoot }: Config, name: string, node: Node
 /**
  * The flags that confine a process of the hub (Node's permission model): it reads the program, its settings, DATA_DIR,
  * BACKUP_DIR and what the kernel says about it (`OWN_FACTS`), writes DATA_DIR (hubctl also BACKUP_DIR), and starts no
- * other process. They bind JavaScript, not SQLite, whose ATTACH opens any file that the account may: SQL is therefore
- * constant text, and the systemd units bind SQLite too. Throws ConfigError if Node cannot grant all of it.
+ * other process. The flags do not bind SQLite, whose ATTACH opens any file that the account may open: SQL is therefore
+ * constant text, and the systemd units bind SQLite too. Throws ConfigError if Node cannot grant every path.
  */
 export function permissionFlags(access: ProcessAccess): string[] {
   const { projectRoot, secretFiles, dataDir, backupDir = dataDir, mayWriteBackups, folders = [], ...node } = access;
@@ -161,17 +162,17 @@ export function permissionFlags(access: ProcessAccess): string[] {
     ...foldersAt(...folders),
   ], node.hasRootLink);
   const nameOf = (path: string): string => names.get(path) ?? path;
-  // A disk may be mounted later: Node grants what lies below a folder only if that is there at the start.
+  // BACKUP_DIR's disk may be mounted later: without /*, Node grants the content only of a folder that exists now.
   const backups = apart.map(nameOf).flatMap((name) => [name, `${name}/*`]);
   const readable = [...new Set([...names.values(), ...backups])];
   const written = [nameOf(dataDir), ...mayWriteBackups ? backups : []];
   return [
     '--permission',
-    // Node denies a folder that is granted after something within it.
+    // Node denies a folder that is granted after a path within the folder.
     ...readable.toSorted((a, b) => a.length - b.length).map((path) => `--allow-fs-read=${path}`),
     ...written.map((path) => `--allow-fs-write=${withoutComma(path, node.cwd)}`),
     '--allow-addons',
-    '--disable-warning=SecurityWarning', // "--allow-addons must be used with extreme caution", at every start
+    '--disable-warning=SecurityWarning', // hides Node's warning of --allow-addons at every start
     ...networkFlags(node),
   ];
 }
@@ -188,7 +189,7 @@ function networkFlags({ hasNetFlag, needsNetwork }: Pick<ProcessAccess, 'hasNetF
   return hasNetFlag ? [...needsNetwork ? ['--allow-net'] : [], '--disable-warning=ExperimentalWarning'] : [];
 }
 
-/** Node warns of every comma in --allow-fs-write, which separated paths once; a relative path often has none. */
+/** Node warns of every comma in --allow-fs-write (commas once separated paths). Relative paths are often without. */
 function withoutComma(path: string, cwd: string): string {
   return path.includes(',') ? relative(cwd, path) || '.' : path;
 }
@@ -210,6 +211,6 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // hubctl reports that it is missing
+    return path; // hubctl reports the missing folder
   }
 }

@@ -7,9 +7,9 @@ export type ReadablePath = { path: string; isFolder: boolean };
 type Named = ReadablePath & { name: string };
 
 /**
- * Chooses for each path the name under which Node grants it. Two paths conflict if one's name begins the other's. The
- * first keeps its name; the second is granted behind /proc/self/root, if this machine has that link. Throws ConfigError
- * with both paths if there is no such name.
+ * Chooses for each path the name under which Node grants that path. Two paths conflict if one name is a prefix of the
+ * other. The first path keeps its name; the second gets a name that begins with /proc/self/root, if this machine has
+ * that link. Throws ConfigError with both paths if all names conflict.
  */
 export function chooseNames(places: readonly ReadablePath[], hasRootLink: boolean): Map<string, string> {
   const chosen = new Map<string, Named>();
@@ -30,7 +30,7 @@ function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: bo
     'begins the name of the other. Rename one of them.']);
 }
 
-/** Whether Node would deny one of the two because its name is a prefix of the other's. Files and parents are fine. */
+/** Whether Node would deny a path because of a name that is its prefix. The name of a file or parent does no harm. */
 function areBeside(one: Named, other: Named): boolean {
   const [shorter, longer] = one.name.length < other.name.length ? [one, other] : [other, one];
   if (!shorter.isFolder || shorter.name === longer.name || shorter.name === '/') return false;

@@ -15,10 +15,10 @@ import { openDatabase, openToLook, type Db, type SlowQuery } from '../../platfor
 import type { Log } from '../../platform/log.ts';
 import { createOutboundFetch } from '../../platform/net/outbound-fetch.ts';
 
-/** In DATA_DIR, beside the database. */
+/** The folders in DATA_DIR, beside the database. */
 const FOLDERS = ['uploads', 'cache', 'backups', 'tmp', 'run'];
 
-/** Opens the database and applies safe migrations. Throws SchemaError when it must not be used, as during a restore. */
+/** Opens the database and applies safe migrations. Throws SchemaError if a restore is in progress. */
 export function openHubDatabase(
   { dataDir, databasePath, migrationsDir }: Config, clock: Clock = Date.now, onSlow?: SlowQuery,
 ): Db {
@@ -47,13 +47,13 @@ export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config)
 }
 
 /**
- * Opens a hub's database to change its content. Throws SchemaError if migrations are pending, since a backup has to be
- * made before they are applied, and DataInUseError on trial.
+ * Opens a hub's database to change its content. Throws SchemaError if migrations are pending, because they need a
+ * backup first, and DataInUseError while a version or a backup is on trial.
  */
 export function openToChange({ dataDir, databasePath, migrationsDir }: Config): Db {
   assertNoRestore(dataDir);
   if (isRestoreOpen(dataDir)) {
-    throw new DataInUseError('a new version or a restored backup is on trial, and going back would undo this: ' +
+    throw new DataInUseError('a new version or a restored backup is on trial, and a rollback would undo this change: ' +
       'try again in a minute or two');
   }
   const migrations = readMigrations(migrationsDir);
@@ -85,7 +85,7 @@ function assertNoRestore(dataDir: string): void {
     'see ./scripts/restore.sh --recover');
 }
 
-/** Refuses a new hub beside the files of another one: after a day it would remove them, as files of no post. */
+/** Refuses a new hub beside another hub's files: a day later, the new hub would remove them as files of no post. */
 function assertNotLost(dataDir: string, databasePath: string): void {
   if (existsSync(databasePath)) return;
   const isNew = readdirSync(join(dataDir, 'uploads')).length === 0 && !existsSync(`${databasePath}-wal`);
@@ -105,8 +105,8 @@ export function openDatabaseFile(path: string, onSlow?: SlowQuery): Db {
 
 function explained(error: unknown, path: string): unknown {
   if (codeOf(error) !== 'SQLITE_NOTADB') return error;
-  return new SchemaError(`${writtenPath(path)} is not a database, or its first page is damaged: restore a backup, ` +
-    'which keeps this file too: CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
+  return new SchemaError(`${writtenPath(path)} is not a database, or its first page is damaged: restore a backup `  +
+    '(the restore keeps this file): CONFIRM_RESTORE=YES ./scripts/restore.sh <backup_dir>', { cause: error });
 }
 
 /** Throws DataInUseError if migrations are pending while a hub runs: that hub would not know the new schema. */
@@ -114,16 +114,16 @@ export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: strin
   const isPending = (): boolean => pendingMigrations(db, migrations).length > 0;
   if (!isPending() || !isHubRunning(dataDir)) return;
   if (!isPending()) return; // a process of the same version has just applied them
-  throw new DataInUseError(`migrations are pending while a hub runs on ${writtenPath(dataDir)}: stop it first; ` +
+  throw new DataInUseError(`migrations are pending while a hub runs on ${writtenPath(dataDir)}: stop that hub; ` +
     'nothing was changed');
 }
 
-/** Why a second hub is refused. */
+/** The message that refuses a second hub on the same DATA_DIR. */
 export function anotherHub({ dataDir }: Config): string {
-  return `another hub runs on ${writtenPath(dataDir)}: stop that one, or give this one a DATA_DIR of its own`;
+  return `another hub runs on ${writtenPath(dataDir)}: stop that hub, or give this hub another DATA_DIR`;
 }
 
-/** The handle of a process: with the real clock, randomness and network. */
+/** The `Hub` of a process, with the real clock, randomness and network. */
 export function hubOf(program: Hub['program'], config: Config, db: Db, log: Log): Hub {
   const disk = createDisk(db, config, () => searchIndex(hub).bytes());
   const outbound = createOutboundFetch({ userAgent: hubUserAgent(config), allow: config.outboundAllow });

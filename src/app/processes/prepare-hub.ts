@@ -5,7 +5,7 @@ import { DataInUseError } from '../../platform/db/migration-files.ts';
 import { anotherHub, openHubDatabase } from './open-hub.ts';
 
 /**
- * Checks and prepares the data before web and worker start: no other hub uses it, its folders exist, and its schema is
+ * Prepares the data before web and worker start: no other hub uses the data, its folders exist, and its schema is
  * current. Returns the set-up link while there is no account, otherwise null.
  */
 export function prepareHub(config: Config): string | null {

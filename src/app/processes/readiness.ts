@@ -43,7 +43,7 @@ function reason(error: unknown): string {
   return codeOf(error.cause) ?? error.message;
 }
 
-/** The one message of web to its parent process: where it listens, or why it cannot. */
+/** The one message of web to its parent process: where web listens, or why it cannot listen. */
 export type WebMessage = Listening | { failed: string };
 
 export type Listening = { listening: { host: string; port: number } };
@@ -61,11 +61,11 @@ export function isWebMessage(message: unknown): message is WebMessage {
 export function listenProblem(error: unknown, host: string, port: number): string | undefined {
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return `${host} port ${port} is in use by another program: stop that one or set PORT`;
+      return `${host} port ${port} is in use by another program: stop that program or set PORT`;
     case 'EACCES':
       return `${host} port ${port} may not be used by this account: set PORT to 1024 or more`;
     case 'EPERM':
-      return `${host} port ${port} is not that of the systemd unit: run scripts/install-systemd.sh again`;
+      return `${host} port ${port} is not the port in the systemd unit: run scripts/install-systemd.sh again`;
     case 'EADDRNOTAVAIL':
       return `${host} is not an address of this machine: set HOST`;
     case 'ENOTFOUND':

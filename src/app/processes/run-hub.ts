@@ -9,8 +9,8 @@ import { supervise, type Ending, type StartCommand } from './supervise.ts';
 type RunHubOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
-  onListening: (message: Listening) => void; // gets web's message that it listens
-  isPaused: () => boolean; // whether a restore asked before web and worker were started
+  onListening: (message: Listening) => void; // gets web's address once web listens
+  isPaused: () => boolean; // whether a restore asked for a pause before web and worker were started
 };
 
 const POLL = 250; // ms
@@ -18,10 +18,10 @@ const POLL = 250; // ms
 /** The signal with which restore.sh and upgrade.sh ask the hub to stop until they are done. */
 const PAUSE_SIGNAL = 'SIGUSR2';
 
-/** The result of `runHub` after that signal. */
-const PAUSED = 'the hub makes way';
+/** The result of `runHub` after PAUSE_SIGNAL. */
+const PAUSED = 'the hub pauses';
 
-/** From now on that signal does not end this process. Returns whether it has come. */
+/** Listens for PAUSE_SIGNAL, which then no longer ends this process. Returns a function: has PAUSE_SIGNAL come? */
 export function listenForPause(): () => boolean {
   let hasCome = false;
   process.on(PAUSE_SIGNAL, () => (hasCome = true));
@@ -74,7 +74,7 @@ export function noteProcess(dataDir: string, pid: number): void {
   });
 }
 
-/** Why npm start could not run the hub, if it noted that since the given time (unix ms); otherwise null. */
+/** Why npm start could not run the hub, as noted since the given time (unix ms); null: npm start noted no reason. */
 export function failureSince(dataDir: string, since: number): string | null {
   const path = failurePath(dataDir);
   const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity;
@@ -111,7 +111,7 @@ async function restoreToMakeWay(dataDir: string, problem: string): Promise<void>
   while (isRestoreUnderWay(dataDir) || (hasFailed && isRestoreOpen(dataDir))) await delay(POLL);
 }
 
-/** Saves the restore a wait. A failure, as on a full disk, must not end the process that has to run the old data. */
+/** Stores why the hub failed. A failed write, as on a full disk, must not end this process, which runs the old data. */
 function tellRestore(dataDir: string, problem: string): void {
   try {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });

@@ -4,7 +4,7 @@ import type { Listening } from './readiness.ts';
 import { onStopSignals } from './stop-signals.ts';
 import type { StartCommand } from './supervise.ts';
 
-/** The message of prepare.ts to its parent process, which trusts it: both are the same program. */
+/** The message of prepare.ts to its parent process, which trusts the message: both are the same program. */
 export type Prepared = {
   dataDir: string;
   commands: StartCommand[];
@@ -32,7 +32,7 @@ export async function startPreparation(args: readonly string[]): Promise<Prepara
   const ended = once(child, 'exit');
   const prepared = await Promise.race([once(child, 'message'), ended.then(() => null)]);
   ignoreSignals();
-  if (isStopped) return 0; // perhaps at the moment when everything was prepared
+  if (isStopped) return 0; // even if everything was prepared at that moment
   if (prepared === null) return statusOf(child);
   return {
     prepared: prepared[0] as Prepared,
@@ -41,8 +41,8 @@ export async function startPreparation(args: readonly string[]): Promise<Prepara
   };
 }
 
-/** The exit status of a preparation that has failed. It says why itself, unless a signal has ended it. */
+/** The exit status of a failed preparation. It has printed its reason, unless a signal has ended it. */
 function statusOf({ exitCode, signalCode }: ChildProcess): number {
-  if (signalCode) process.stderr.write(`what prepares the hub was ended by ${signalCode}; nothing was started\n`);
+  if (signalCode) process.stderr.write(`the preparation of the hub was ended by ${signalCode}; nothing was started\n`);
   return exitCode ?? 1;
 }

@@ -15,7 +15,7 @@ type HubProcess = {
   hub: Hub;
   /**
    * Call once, when everything has started. From then on uncaught errors are recorded and logged, and the process goes
-   * on. At a signal, or after another program has changed the schema, it awaits `stop`, closes the database and ends.
+   * on. At a signal or a change of the schema by another program, it awaits `stop`, closes the database and ends.
    */
   keepRunning(stop: () => Promise<void>): void;
 };
@@ -82,12 +82,12 @@ function createSchemaChange(db: Db): () => string | null {
       const version = read();
       return version === began ? null : `schema version ${began} became ${version} while this program ran`;
     } catch {
-      return null; // health reports a database that cannot be read
+      return null; // GET /api/health reports an unreadable database
     }
   };
 }
 
-/** Ends the process once, with 0 if a signal asked for it and nothing fails. */
+/** Ends the process once. The exit status is 0 if a signal asked for the end and nothing fails, otherwise 1. */
 function ending(self: NodeJS.Process, { log, db }: Hub, stop: () => Promise<void>, lock: FileLock) {
   let stopping = false;
   return async (reason?: string): Promise<void> => {

@@ -12,12 +12,12 @@ export type StartCommand = { name: string; file: string; args: string[] };
 
 export type Ending = {
   stopRequested: boolean;
-  died: string | null; // the first process that ended without having been asked to, and how
-  killed: string[]; // those that did not stop in time
+  died: string | null; // the first process that ended without being asked to, and how
+  killed: string[]; // the processes that did not stop in time
 };
 
 export type Supervision = {
-  /** Asks every process to stop (SIGTERM) and kills the rest after the grace time. */
+  /** Asks every process to stop (SIGTERM) and kills every process left after the grace time. */
   stop(): void;
   /** Kills the remaining processes at once. */
   kill(): void;
@@ -32,7 +32,7 @@ type SuperviseOptions = {
   onMessage?: (name: string, message: unknown) => void;
 };
 
-/** Runs the processes side by side: when one ends by itself, the others are stopped too. */
+/** Runs the processes side by side: when one process ends by itself, the others are stopped too. */
 export function supervise(commands: readonly StartCommand[], options: SuperviseOptions): Supervision {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();
@@ -77,7 +77,7 @@ export function supervise(commands: readonly StartCommand[], options: SuperviseO
   return { stop, kill, ended };
 }
 
-/** Starts it in a process group of its own: Ctrl-C then reaches only the supervisor, which stops each process once. */
+/** Starts a child in its own process group: Ctrl-C then reaches only the supervisor, which stops each child once. */
 function spawnChild({ file, args }: StartCommand, { cwd, env }: SuperviseOptions): ChildProcess {
   return spawn(file, args, {
     cwd, env: { ...FEW_ARENAS, ...env }, detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

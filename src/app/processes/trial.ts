@@ -6,13 +6,13 @@ import { errorFields } from '../../platform/log.ts';
 
 const POLL = SECOND / 4;
 
-/** Seconds. The script of version 1.0.0 names no limit, and decides within 90 s for health and 30 s for the writes. */
+/** Seconds. upgrade.sh of 1.0.0 states no limit of a trial; it waits 90 s for health and 30 s for writes. */
 const LIMIT_OF_1_0_0 = 180;
 
 /**
- * Calls `whenOver` once this process may store: at once, unless an upgrade or a restore has the hub on trial. Web ends
- * a trial that has lasted too long, since the script that began it must have died. Returns a function that stops
- * waiting. `uptime`: milliseconds of a monotonic clock.
+ * Calls `whenOver` when this process may store data: at once, or after the trial of an upgrade or a restore. Web ends
+ * a trial that has lasted too long, because the script that began the trial must have died. Returns a function that
+ * stops waiting. `uptime`: milliseconds of a monotonic clock.
  */
 export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number => performance.now()): () => void {
   const { config: { dataDir }, log } = hub;
@@ -51,7 +51,7 @@ export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number =>
 async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   try {
     if (hub.program !== 'web' || lastedMs < trialLimit(hub) || !await acceptTrial(hub.config.dataDir)) return;
-    beatOnTrial(hub); // a commit, which is durable where Node refuses to sync a folder (see `syncPath`)
+    beatOnTrial(hub); // a commit is durable even if Node refuses to sync a folder (see `syncPath`)
     hub.log.warn('the trial was not ended in time by the script that began it; this version and its data stay');
   } catch (error) {
     hub.log.error('cannot end the trial', errorFields(error));
@@ -64,6 +64,6 @@ function trialLimit({ config }: Hub): number {
   switch (what) {
     case 'upgrade': return (seconds ?? LIMIT_OF_1_0_0) * SECOND;
     case 'restore': return config.restoreHealthSeconds * SECOND;
-    default: return Infinity; // a rehearsal, or the script is bringing back what was there before
+    default: return Infinity; // a rehearsal, or a script that brings back the previous version or data
   }
 }

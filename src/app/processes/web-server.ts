@@ -12,7 +12,7 @@ import { assets } from '../frame/assets.ts';
 import { errorPage, renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
 
-/** The HTTP server of a hub, not yet listening. Call `release` after closing it. */
+/** Returns a hub's HTTP server, which the caller makes listen. Call `release` after closing the server. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);

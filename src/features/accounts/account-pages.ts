@@ -71,7 +71,7 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Runs `act`, sets the session cookie and redirects to `path`. If it throws an HttpError, `refused` shows the form. */
+/** Runs `act`, sets the session cookie and redirects to `path`. On an HttpError of `act`, `refused` shows the form. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {
@@ -126,10 +126,10 @@ export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   });
 }
 
-/** Form: the time zone of the browser. The script sends it once. */
+/** Form: stores the browser's time zone, which the page's script sends once. */
 export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { timeZone = '' } = await readForm(req);
-  if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'timeZone is not known here.' }]);
+  if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'timeZone is no time zone.' }]);
   preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, timeZone });
   return req.headers.accept?.includes('json') ? noContent() : seeOther('/settings');
 }
@@ -141,20 +141,20 @@ export async function submitStepsAway(hub: Hub, req: MemberRequest): Promise<Rep
   return seeOther(saying(localPath(from), 'steps-put-away'));
 }
 
-/** Reads the form of preferences; 422 for unknown values. */
+/** Reads the preferences from their form; throws 422 for an unknown value. */
 function readPreferences(values: Record<string, unknown>): Preferences {
   const input = createInput(values);
   const density = input.optionalChoice('density', DENSITIES) ?? 'comfortable';
   const textSize = input.optionalChoice('textSize', TEXT_SIZES) ?? 'normal';
   const timeZone = input.optionalText('timeZone', { max: 100 }) || null;
-  if (timeZone !== null && !isTimeZone(timeZone)) input.refuse('timeZone', 'is not known here.');
+  if (timeZone !== null && !isTimeZone(timeZone)) input.refuse('timeZone', 'is no known time zone.');
   const isOn = (name: string): boolean => input.optionalSwitch(name) ?? false;
   const switches = { keys: isOn('keys'), marksOpened: isOn('marksOpened'), nextSteps: isOn('nextSteps') };
   input.done();
   return { density, textSize, timeZone, ...switches };
 }
 
-/** Form: ends one session by id, or all `others`. */
+/** Form: ends one session by id, or all `others` except the current session. */
 export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'sessions', async (values) => {
     const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
@@ -164,7 +164,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Reads a form and runs `act`. If it is refused, shows the settings page again with the values and errors. */
+/** Reads a form and runs `act`. If `act` refuses the form, shows the settings page again with values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

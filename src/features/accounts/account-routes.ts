@@ -15,7 +15,7 @@ export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const input = createInput(values);
   const invitation = input.text('invitation', { max: 300 });
   input.done();
-  const token = invitation.slice(invitation.lastIndexOf('/') + 1); // people paste the whole link
+  const token = invitation.slice(invitation.lastIndexOf('/') + 1); // people paste the whole link instead of the token
   return signedIn(hub, await joinHub(hub, token, values, req.address), 201);
 }
 
@@ -67,7 +67,7 @@ export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-/** A token as the API shows it, without the token itself. */
+/** An API token's description as the API shows it, without the secret token. */
 export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt }: ApiToken) {
   return {
     id, name, scope, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), lastUsedAt: isoTime(seenAt),
@@ -79,7 +79,7 @@ export function sessionJson({ id, createdAt, seenAt, expiresAt, address }: Sessi
   return { id, createdAt: isoTime(createdAt), lastUsedAt: isoTime(seenAt), expiresAt: isoTime(expiresAt), address };
 }
 
-/** The viewer's sessions; `current` marks the one that sends the request. */
+/** Lists the viewer's sessions; `current` marks the session that sends the request. */
 export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: ownSessions(hub, viewer), next: null });
 }

@@ -22,13 +22,13 @@ export function accountJson({ id, username, displayName, role, createdAt }: Acco
 const PRESENT = 'left_at IS NULL';
 const COLUMNS = 'id, username, display_name AS displayName, role, created_at AS createdAt, disabled_at AS disabledAt';
 
-/** SQL: whether the account with this id exists and has not been deleted. */
+/** SQL condition: the account with the id `id` exists and has not been deleted. */
 export const isPresent = (id: string): string => `EXISTS (SELECT 1 FROM accounts WHERE id = ${id} AND ${PRESENT})`;
 
-/** SQL: the display name of the account with this id. */
+/** SQL expression: the display name of the account with the id `id`. */
 export const displayNameOf = (id: string): string => `(SELECT display_name FROM accounts WHERE id = ${id})`;
 
-/** Accounts. User names are case-insensitive. */
+/** Stores accounts. User names are case-insensitive. */
 export const accounts = store(({ db, clock }) => {
   const selectAny = db.prepare<[], { id: number }>('any account', `SELECT id FROM accounts WHERE ${PRESENT} LIMIT 1`);
   const select = db.prepare<[number], AccountWithHash>('account',
@@ -62,10 +62,10 @@ export const accounts = store(({ db, clock }) => {
     find: (id: number): AccountWithHash | undefined => select.get(id),
     findByName: (username: string): AccountWithHash | undefined => selectByName.get(username),
 
-    /** Undefined if the name is taken. */
+    /** Creates an account; undefined if the user name is taken. */
     create: (account: NewAccount): Account | undefined => insert.get({ ...account, now: clock() }),
 
-    /** Accounts by id. */
+    /** Lists accounts after the id `after`, by id. */
     list: (after: number, limit: number): Account[] => selectPage.all(after, limit),
     /** Whether another enabled administrator exists. */
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
@@ -87,7 +87,7 @@ export function publicPart({ id, username, displayName, role, createdAt, disable
   return { id, username, displayName, role, createdAt, disabledAt };
 }
 
-/** Counts the accounts in a database that no hub has open, such as a backup. */
+/** Counts the accounts in a database that no running hub uses, such as a backup. */
 export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number; admins: number } {
   return db.prepare<[], { accounts: number; admins: number }>('count accounts',
     `SELECT COUNT(*) AS accounts, COUNT(*) FILTER (WHERE role = 'admin') AS admins FROM accounts`).get()
@@ -97,12 +97,12 @@ export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number;
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
 type Wanted = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
 
-/** `token` is part of the link; only its hash is stored. */
+/** `token` is the secret part of the link; the database stores only the token's hash. */
 export type NewInvitation = Invitation & { token: string };
 
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
 
-/** Invitations of one account that can still be used. */
+/** Maximum of unused invitations that one account may have. */
 export const INVITATIONS_MAX = TABLES.invitations.most;
 
 const INVITATION_TIMES: StoredTime[] = [
@@ -137,13 +137,13 @@ export const invitations = store(({ db, clock }) => {
       return { ...row, token };
     },
 
-    /** Undefined for an unknown, used or expired link. */
+    /** Finds the invitation of a link; undefined if the link is unknown, used or expired. */
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
     /** Invitations that have not expired, by id. */
     list: (after: number, limit: number): Invitation[] => selectPage.all(after, clock(), limit),
-    /** The newest INVITATIONS_MAX that an account has made and can still be used. */
+    /** The newest INVITATIONS_MAX invitations that an account has made and nobody has used yet. */
     listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
-    /** Removes an invitation and returns its role; undefined if there is none. */
+    /** Removes an invitation and returns its role; undefined if no invitation has this id. */
     remove: (id: number): Role | undefined => remove.get(id)?.role,
     removeOf: (accountId: number): void => void removeOf.run(accountId),
     removeSetUpLinks: (): void => void removeSetUp.run(),

@@ -5,7 +5,7 @@ import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };
 
-/** Input for the current password, which some acts require again. It also shows a 403 that names no field. */
+/** Input for the current password, which some actions require again. The input also shows a 403 that names no field. */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
   return html`<label>${label}
@@ -13,7 +13,7 @@ export function passwordField(problem?: HttpError, label = 'Your password'): Htm
       ${faulty(problem, 'currentPassword', whole)}>${faultOf(problem, 'currentPassword', whole)}</label>`;
 }
 
-/** The error above a form with a password field, if it names no field. `passwordField` shows a 403. */
+/** The error above a form with a password field, if the error names no field. `passwordField` shows a 403. */
 export function problemAbove(problem: HttpError | undefined): Html | false {
   return problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem);
 }
@@ -22,8 +22,8 @@ export function problemAbove(problem: HttpError | undefined): Html | false {
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
-    ? 'This hub has no accounts yet. Yours will be the administrator account.'
-    : 'You were invited. Choose a name and a password.';
+    ? 'This hub has no accounts yet. Your account will be the administrator account.'
+    : 'You were invited to this hub. Choose a name and a password.';
   const main = html`
 <section class="narrow">
   <h1>${heading}</h1>
@@ -34,7 +34,7 @@ export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirs
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="username"
         autocapitalize="none" spellcheck="false" ${faulty(problem, 'username', { isFirst: true })}>
       ${faultOf(problem, 'username')}
-      <small>Letters, digits, and . _ - between them.</small></label>
+      <small>Letters, digits, and . _ - between letters or digits.</small></label>
     <label>Display name <span class="optional">optional</span>
       <input name="displayName" value="${values['displayName']}" maxlength="80" autocomplete="name"
         ${faulty(problem, 'displayName')}>${faultOf(problem, 'displayName')}</label>
@@ -58,7 +58,7 @@ export function newPasswordPage({ username, problem }: FormState & { username: s
   const main = html`
 <section class="narrow">
   <h1>Choose a new password</h1>
-  <p class="lead">For the account ${username}. All its current sessions and API tokens will end.</p>
+  <p class="lead">A new password ends all current sessions and API tokens of the account ${username}.</p>
   ${problem?.errors.length === 0 && formProblem(problem)}
   <form method="post" class="stack">
     <input type="text" name="username" value="${username}" autocomplete="username" readonly hidden
@@ -75,7 +75,7 @@ export function passwordLinkGonePage(): Page {
   const main = html`
 <section class="narrow">
   <h1>This link is no longer valid</h1>
-  <p class="lead">It has been used or has expired. Ask an administrator for a new one.</p>
+  <p class="lead">The link has been used or has expired. Ask an administrator for a new link.</p>
   <p>If you run this hub, <code>./scripts/hubctl account reset-password NAME</code> prints a new link.</p>
 </section>`;
   return { title: 'Link no longer valid', main, shape: 'door' };
@@ -86,7 +86,7 @@ export function invitationGonePage(): Page {
   const main = html`
 <section class="narrow">
   <h1>This invitation is no longer valid</h1>
-  <p class="lead">It has been used or has expired. Ask the person who sent it for a new one.</p>
+  <p class="lead">The invitation has been used or has expired. Ask the person who sent it for a new invitation.</p>
   <p>If you run this hub, <code>./scripts/hubctl invite</code> prints a new link.</p>
 </section>`;
   return { title: 'Invitation no longer valid', main, shape: 'door' };

@@ -12,8 +12,8 @@ import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passw
 type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
- * Changes the display name or the password. A new password requires the current one and ends all other sessions and
- * password links; API tokens keep working. 401; 403 for a wrong password or an API token; 422; 429.
+ * Changes the display name or the password. A new password requires the current password and ends all other sessions
+ * and password links; API tokens keep working. Throws 403 for a wrong password or an API token; also 401, 422 and 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const change = readChange(values, by);
@@ -22,7 +22,7 @@ export async function changeAccount(hub: Hub, values: Record<string, unknown>, b
   return ownAccount(hub, by.viewer);
 }
 
-/** The viewer's account; 401 if it was deleted meanwhile. */
+/** The viewer's account; throws 401 if the account was deleted meanwhile. */
 export function ownAccount(hub: Hub, { id }: Viewer): Account {
   const account = accounts(hub).find(id);
   if (!account) throw new HttpError(401, 'This account no longer exists.');
@@ -59,8 +59,8 @@ function readChange(values: Record<string, unknown>, by: By): Change {
 }
 
 /**
- * Ends one session of the viewer or, without `sessionId`, all except the current one. 403 for a wrong password, 404 for
- * another account's session, 422.
+ * Ends one session of the viewer or, without `sessionId`, all sessions except the current session. Throws 403 for a
+ * wrong password, 404 for another account's session, 422 for an invalid form.
  */
 export async function endSessions(
   hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
@@ -80,13 +80,13 @@ export async function endSessions(
   });
 }
 
-/** The longest lifetime of a token, in days, when given as `days`. */
+/** The longest lifetime of an API token, in days. */
 export const TOKEN_DAYS_MAX = 3_650;
 
 /**
- * Creates a token from `name` (up to 80 characters), `scope` (default `write`) and `expiresAt` or `days`; without these
- * it never expires. Only the result contains the token itself. 403 for a wrong password or an API token; 422, also for
- * one token too many.
+ * Creates an API token from `name` (up to 80 characters), `scope` (default `write`) and `expiresAt` or `days`; without
+ * an expiry the token never expires. Only the result contains the secret token. Throws 403 for a wrong password or an
+ * API token, 422 beyond TOKENS_MAX.
  */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
@@ -105,9 +105,9 @@ export async function makeToken(
   });
 }
 
-const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens. Revoke one that is no longer used.`;
+const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens. Revoke an unused API token first.`;
 
-/** Null for a token that never expires. */
+/** When a new API token expires (unix ms); null if the token never expires. */
 function readExpiry(input: Input, now: number): number | null {
   const days = input.optionalInteger('days', 1, TOKEN_DAYS_MAX);
   const expiresAt = input.time('expiresAt');
@@ -116,7 +116,7 @@ function readExpiry(input: Input, now: number): number | null {
   return days === undefined ? expiresAt ?? null : now + days * DAY;
 }
 
-/** Revokes a token of the viewer; 404 for any other. */
+/** Revokes an API token of the viewer; throws 404 for another account's token. */
 export function revokeToken(hub: Hub, id: number, by: By): void {
   hub.db.write('revoke api token', () => {
     const name = apiTokens(hub).nameOf(id, by.viewer.id);

@@ -17,11 +17,11 @@ export const PASSWORD_LINK_LIFETIME = HOUR;
 
 /** The last use of a credential is stored at most this often. */
 const USE_NOTED = 10 * MINUTE;
-/** Networks remembered for each account. */
+/** How many sign-in networks the hub remembers for each account. */
 const NETWORKS = TABLES.sign_in_networks.most;
-/** Sessions of an account at most. A new session beyond this number ends the oldest. */
+/** Maximum of sessions of an account. A new session beyond the maximum ends the oldest session. */
 export const SESSIONS_KEPT = TABLES.sessions.most;
-/** API tokens of an account; those that have expired count until they are revoked. */
+/** Maximum of API tokens of an account; an expired token counts until it is revoked. */
 export const TOKENS_MAX = TABLES.api_tokens.most;
 
 export const TOKEN_SCOPES = ['read', 'write', 'admin'] as const;
@@ -33,7 +33,7 @@ export type Session = Used & { id: number; expiresAt: number; address: string | 
 
 type Switches = { keys: number; marksOpened: number; nextSteps: number };
 type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
-/** `keys` is null for an account without a row of preferences. */
+/** `keys` is null if the account has no row in `preferences`. */
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
   { keys: number | null; seenAt: number | null };
 const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
@@ -44,7 +44,7 @@ const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
 const LIVE_TOKEN = `t.token_hash = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
-/** Networks from which accounts have signed in. In these, failed sign-ins from elsewhere never lock them out. */
+/** Networks from which accounts have signed in. Failed sign-ins from elsewhere never lock these networks out. */
 export const signInNetworks = store(({ db, clock }) => {
   const select = db.prepare<[number, string], { seenAt: number }>('known network',
     'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
@@ -68,7 +68,7 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** Makes a viewer from a row. Calls `note` to store the use, at most every USE_NOTED. */
+/** Makes a viewer from a row. Calls `note`, at most every USE_NOTED, to store when the credential was last used. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
   const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
@@ -91,7 +91,7 @@ const SESSION_TIMES: StoredTime[] = [
 
 type NewSession = { accountId: number; hash: string; now: number; address: string | null; expiresAt: number };
 
-/** Sessions of browsers. */
+/** Stores the sessions of browsers. */
 export const sessions = store((hub) => {
   const { db, clock } = hub;
   const select = db.prepare<[string, number], ViewerRow>('session', `
@@ -120,7 +120,7 @@ export const sessions = store((hub) => {
      ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
-    /** The viewer of a session; null if there is none. `from` gives the client's address; undefined stores no use. */
+    /** The viewer of a session; null without a valid session. Stores the use if `from` returns an address. */
     viewerOf(secret: string, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(secret), now);
@@ -131,12 +131,12 @@ export const sessions = store((hub) => {
       });
     },
 
-    /** The account of a session; undefined if there is none. Writes nothing. */
+    /** The account of a session; undefined without a valid session. Writes nothing. */
     accountOf: (secret: string): number | undefined => owner.get(hashSecret(secret), clock())?.id,
 
     /**
-     * Starts a session and returns the secret for the cookie; only its hash is stored. Remembers the network, and ends
-     * the oldest sessions beyond SESSIONS_KEPT.
+     * Starts a session and returns the secret for the cookie; the database stores only the secret's hash. Remembers the
+     * client's network, and ends the oldest sessions beyond SESSIONS_KEPT.
      */
     start(accountId: number, address: string | null = null): string {
       const secret = newSecret();
@@ -150,14 +150,14 @@ export const sessions = store((hub) => {
     /** The newest SESSIONS_KEPT sessions that have not expired, oldest first. */
     listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()).toReversed(),
     end: (id: number): void => void remove.run(id),
-    /** Ends all sessions of the account except this one. Returns how many. */
+    /** Ends all sessions of the account except the session `id`. Returns the number of ended sessions. */
     endOthers: (accountId: number, id: number): number => removeOthers.run(accountId, id).changes,
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
     bringBackTimes: createTimeRepair(db, clock, SESSION_TIMES),
   };
 });
 
-/** API tokens of programs. */
+/** Stores API tokens, with which programs sign in. */
 export const apiTokens = store(({ db, clock }) => {
   const select = db.prepare<[string, number], ViewerRow>('api token', `
     SELECT ${VIEWER}, iif(t.scope = 'admin', a.role, 'member') AS role, t.scope, t.id AS credentialId,
@@ -183,17 +183,17 @@ export const apiTokens = store(({ db, clock }) => {
   const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
 
   return {
-    /** The viewer of a token; null if there is none. `mayNote`: whether the use may be stored. */
+    /** The viewer of an API token; null without a valid token. `mayNote`: whether the last use may be stored. */
     viewerOf(token: string, mayNote: () => boolean): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(token), now);
       return row ? viewerOf(row, 'token', now, () => mayNote() && note.run(now, row.credentialId)) : null;
     },
 
-    /** The account of a token; undefined if there is none. Writes nothing. */
+    /** The account of an API token; undefined without a valid token. Writes nothing. */
     accountOf: (token: string): number | undefined => owner.get(hashSecret(token), clock())?.id,
 
-    /** Creates a token. Only the result contains the token itself; the hub stores its hash. */
+    /** Creates an API token. Only the result contains the secret token; the hub stores the token's hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {
       const token = TOKEN_PREFIX + newSecret();
       const row = insert.get(accountId, name, hashSecret(token), scope, clock(), expiresAt);
@@ -201,17 +201,17 @@ export const apiTokens = store(({ db, clock }) => {
       return { ...row, token };
     },
 
-    /** How many more tokens the account may have. */
+    /** How many more API tokens the account may create. */
     left: (accountId: number): number => TOKENS_MAX - (count.get(accountId)?.n ?? 0),
     nameOf: (id: number, accountId: number): string | undefined => selectOne.get(id, accountId)?.name,
-    /** Tokens after `after`, by id. Accounts made with 1.0.0 may have more than TOKENS_MAX. */
+    /** API tokens after the id `after`, by id. An account made with version 1.0.0 may exceed TOKENS_MAX. */
     listOf: (accountId: number, after: number, limit: number): ApiToken[] => selectOf.all(accountId, after, limit),
     revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
     revokeAllOf: (accountId: number): void => void removeOf.run(accountId),
   };
 });
 
-/** 5 minutes of slack, so that a small correction of the clock does not end a link. */
+/** 5 minutes of slack, so that a small clock correction does not end a password link. */
 const LINK_TIMES: StoredTime[] = [
   { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
 ];
@@ -230,17 +230,17 @@ export const passwordLinks = store(({ db, clock }) => {
       (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
 
   return {
-    /** Replaces the account's older link. Only the hash of the token is stored. */
+    /** Creates a password link, which replaces the account's older link. The database stores only the token's hash. */
     create(accountId: number): { token: string; expiresAt: number } {
       const [token, expiresAt] = [newSecret(), clock() + PASSWORD_LINK_LIFETIME];
       upsert.run(accountId, hashSecret(token), expiresAt);
       return { token, expiresAt };
     },
 
-    /** The account id of a link; undefined if unknown, used or expired. */
+    /** The account id of a password link; undefined if the link is unknown, used or expired. */
     accountOf: (token: string): number | undefined => select.get(hashSecret(token), clock())?.accountId,
     removeOf: (accountId: number): void => void removeOf.run(accountId),
-    /** Removes the links of all accounts. */
+    /** Removes the password links of all accounts. */
     removeAll: (): void => void removeAll.run(),
     removeExpired: (batch: number): number => removeExpired.run(clock(), batch).changes,
     bringBackTimes: createTimeRepair(db, clock, LINK_TIMES),
@@ -255,15 +255,15 @@ export function revokeCredentials(hub: StoreHub, accountId: number): void {
 }
 
 /**
- * Ends all sessions and password links in a restored database, so that none that ended since the backup works again.
- * Returns the number of sessions.
+ * Ends all sessions and password links in a restored database: a session that ended after the backup must not work
+ * again. Returns the number of ended sessions.
  */
 export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
   db.exec('DELETE FROM password_links');
   return db.prepare<[]>('end all sessions', 'DELETE FROM sessions').run().changes;
 }
 
-/** Preferences of accounts. The queries for sessions and tokens read them together with the viewer. */
+/** Writes preferences of accounts. The queries for sessions and tokens read preferences with the viewer. */
 export const preferences = store(({ db }) => {
   const upsert = db.prepare<[PreferencesRow & { id: number }]>('set preferences', `
     INSERT INTO preferences (account_id, time_zone, density, text_size, keys, marks_opened, next_steps)

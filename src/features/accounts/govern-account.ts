@@ -12,7 +12,7 @@ import type { SignedIn } from './authenticate.ts';
 type Values = Record<string, unknown>;
 type Change = { role?: Role | undefined; disabled?: boolean | undefined };
 
-/** Changes the role of an account, or disables or enables it. 403 for a wrong administrator password, 404, 409. */
+/** Changes an account's role, or disables or enables the account. 403 for a wrong administrator password, 404, 409. */
 export async function governAccount(hub: Hub, id: number, values: Values, by: By): Promise<Account> {
   const input = createInput(values);
   const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
@@ -24,8 +24,8 @@ export async function governAccount(hub: Hub, id: number, values: Values, by: By
 }
 
 /**
- * Changes role and state of an account. Disabling ends its sessions, tokens and links. An account that is no longer an
- * enabled administrator loses the invitations and password links that it made. 409 for the last administrator.
+ * Changes role and state of an account. Disabling ends the account's sessions, tokens and links. An administrator who
+ * is demoted or disabled loses all invitations and password links made. Throws 409 for the last administrator.
  */
 export function setState(hub: Hub, id: number, change: Change, actor: Actor): Account {
   return hub.db.write('change account', () => {
@@ -34,7 +34,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     const isDisabled = change.disabled ?? before.disabledAt !== null;
     const isAdmin = role === 'admin' && !isDisabled;
     if (before.role === 'admin' && !isAdmin && !accounts(hub).hasOtherAdmin(id)) {
-      throw new HttpError(409, 'This is the last administrator. Make another account an administrator first.');
+      throw new HttpError(409, 'This account is the last administrator. Make another account an administrator first.');
     }
     audit(hub, 'account.changed', actor, targetOf(before), { role, disabled: isDisabled });
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
@@ -45,7 +45,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
   });
 }
 
-/** Makes a password link for an account. 403 for a wrong administrator password, 404, 409 if it is disabled. */
+/** Makes a password link. Throws 403 for a wrong administrator password, 404, or 409 for a disabled account. */
 export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
   const input = createInput(values);
   const password = readConfirmation(input, by);
@@ -53,14 +53,14 @@ export async function linkForPassword(hub: Hub, id: number, values: Values, by: 
   return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));
 }
 
-/** The address to send to the account's owner, and when it expires (unix ms). */
+/** The password link to send to the account's owner, and when the link expires (unix ms). */
 export type PasswordLink = { url: string; expiresAt: number };
 
-/** Makes a password link, which replaces an older one, and notifies the account. */
+/** Makes a password link, which replaces the account's older link, and notifies the account. */
 export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLink {
   return hub.db.write('make password link', () => {
     const account = requireAccount(hub, id);
-    if (account.disabledAt !== null) throw new HttpError(409, 'This account is disabled. Enable it first.');
+    if (account.disabledAt !== null) throw new HttpError(409, 'This account is disabled. Enable the account first.');
     audit(hub, 'account.password-link-made', actor, targetOf(account));
     tell(hub, id, 'An administrator made a link that can change the password of your account.');
     const { token, expiresAt } = passwordLinks(hub).create(id);
@@ -68,7 +68,7 @@ export function makePasswordLink(hub: Hub, id: number, actor: Actor): PasswordLi
   });
 }
 
-/** The account of a password link; undefined if it was used, has expired or never existed. */
+/** The account of a password link; undefined if the link was used, has expired or never existed. */
 export function accountOfLink(hub: Hub, token: string): Account | undefined {
   const id = passwordLinks(hub).accountOf(token);
   return id === undefined ? undefined : accounts(hub).find(id);
@@ -77,10 +77,10 @@ export function accountOfLink(hub: Hub, token: string): Account | undefined {
 function requireLink(hub: Hub, token: string): Account {
   const account = accountOfLink(hub, token);
   if (account) return publicPart(account);
-  throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new one.');
+  throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new link.');
 }
 
-/** Sets the new password and signs in. Ends all other sessions, tokens and the link. 410, 422, 429. */
+/** Sets a new password through a link and signs in. Ends the link, and the account's other sessions and tokens. */
 export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);
@@ -89,7 +89,7 @@ export async function choosePassword(hub: Hub, token: string, values: Values, ad
   input.done();
   const hash = await passwords(hub).hash(password);
   return hub.db.write('choose password', () => {
-    const account = requireLink(hub, token); // again: it may have been used while the password was hashed
+    const account = requireLink(hub, token); // checked again: the link may have been used while the password was hashed
     const { id, username } = account;
     accounts(hub).setPasswordHash(id, hash);
     revokeCredentials(hub, id);

@@ -11,7 +11,7 @@ import { invitations, type Invitation } from './account-store.ts';
 import { passwordField, problemAbove } from './account-views.ts';
 import { INVITATION_HOURS, invite, joinUrl } from './join-hub.ts';
 
-/** Open invitations, with the form for a new one. */
+/** The page of open invitations, with a form to create an invitation. */
 export const invitationList = adminList<Invitation>({
   name: 'invitations',
   api: '/api/invitations',
@@ -41,13 +41,13 @@ export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
   return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }
 
-/** `url`: the new link. */
+/** `url`: the link of the invitation just created. */
 type InviteForm = { values?: Record<string, string>; problem?: HttpError; url?: string };
 
 function inviteForm({ values = {}, problem, url }: InviteForm): Html {
   return html`
 ${url && html`
-<div class="done" role="status"><p>This link is shown only once. Send it to one person:</p>
+<div class="done" role="status"><p>This invitation link is shown only once. Send the link to one person:</p>
   <p><code class="secret">${url}</code></p></div>`}
 <form method="post" action="/admin/invitations" class="panel stack">
   <h2>Invite someone</h2>

@@ -20,8 +20,8 @@ export const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
 /**
- * Creates an invitation from `role` (default member) and `hours` (default 72). 403 for a wrong password or an API
- * token, 422.
+ * Creates an invitation from `role` (default member) and `hours` (default 72). Throws 403 for a wrong password or an
+ * API token, and 422.
  */
 export async function invite(hub: Hub, values: Record<string, unknown>, by: By): Promise<NewInvitation> {
   const input = createInput(values);
@@ -43,9 +43,9 @@ export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Ac
   });
 }
 
-const TOO_MANY_LINKS = `You have ${INVITATIONS_MAX} links to join that nobody has used. Withdraw some first.`;
+const TOO_MANY_LINKS = `You have ${INVITATIONS_MAX} unused invitation links. Withdraw some invitations first.`;
 
-/** Withdraws an invitation; 404 if it does not exist or has been used. */
+/** Withdraws an invitation; throws 404 if the invitation does not exist or has been used. */
 export function withdrawInvitation(hub: Hub, id: number, by: By): void {
   hub.db.write('withdraw invitation', () => {
     const role = invitations(hub).remove(id);
@@ -55,8 +55,8 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Makes a set-up link for the first account and returns its token; null if an account exists. Earlier links stay valid
- * until one is used, because the operator may still have one open.
+ * Makes a set-up link for the first account and returns its token; null if an account exists. Earlier set-up links stay
+ * valid until one of the links is used, because the operator may still have one open.
  */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
@@ -73,13 +73,13 @@ export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): st
   return `${baseUrl}/join/${token}`;
 }
 
-/** The invitation of a link; undefined if it cannot be used (any more). */
+/** The invitation of a link; undefined if the invitation cannot be used (any more). */
 export function findInvitation(hub: Hub, token: string): Invitation | undefined {
   const invitation = invitations(hub).find(token);
   return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;
 }
 
-/** Creates an account with an invitation and signs in. 410, 409, 422 or 429. */
+/** Creates an account with an invitation and signs in. Throws 410 for a used invitation, 409 for a taken name. */
 export async function joinHub(
   hub: Hub, token: string, values: Record<string, unknown>, address: string,
 ): Promise<SignedIn> {
@@ -94,7 +94,7 @@ function createAccount(
   hub: Hub, token: string, name: { username: string; displayName: string }, passwordHash: string, address: string,
 ): SignedIn {
   return hub.db.write('join', () => {
-    const invitation = requireInvitation(hub, token); // again: it may have been used while the password was hashed
+    const invitation = requireInvitation(hub, token); // checked again: the invitation may have been used meanwhile
     const role: Role = accounts(hub).exists() ? invitation.role : 'admin';
     const account = accounts(hub).create({ ...name, role, passwordHash });
     if (!account) throw nameTaken();
@@ -109,14 +109,14 @@ function createAccount(
 
 function requireInvitation(hub: Hub, token: string): Invitation {
   const invitation = findInvitation(hub, token);
-  if (!invitation) throw new HttpError(410, 'This invitation was used or has expired. Ask for a new one.');
+  if (!invitation) throw new HttpError(410, 'This invitation was used or has expired. Ask for a new invitation.');
   return invitation;
 }
 
 function readJoin(values: Record<string, unknown>): { username: string; displayName: string; password: string } {
   const input = createInput(values);
   const username = input.text('username', {
-    max: 32, pattern: USERNAME, expected: 'may have letters, digits, and . _ - between them.',
+    max: 32, pattern: USERNAME, expected: 'may have letters, digits, and . _ - between letters or digits.',
   });
   const displayName = input.optionalText('displayName', { max: DISPLAY_NAME_MAX }) ?? username;
   const password = input.secret('password', PASSWORD_MIN, PASSWORD_MAX);

@@ -21,45 +21,45 @@ export const PASSWORD_MAX = 1024;
 const CURRENT = { memory: 19 * 1024, passes: 2, parallelism: 1 };
 const TAG_LENGTH = 32;
 
-/** Hashes computed at once. Each takes 0.1 s and 19 MiB, in the thread pool that also serves files and DNS. */
+/** Hashes computed at once. A hash takes 0.1 s and 19 MiB, in the thread pool that also serves files and DNS. */
 const AT_ONCE = 2;
 const WAITING = 30;
 
 type Parameters = typeof CURRENT;
 type Parsed = { parameters: Parameters; salt: Buffer; tag: Buffer };
 
-/** Checked for unknown names, so that they take as long as known ones. No password matches it. */
+/** A hash that no password matches: an unknown user name is checked against it, to take as long as a known name. */
 const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Buffer.alloc(TAG_LENGTH) };
 
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-/** Limit on wrong passwords when a session confirms its password. Failures elsewhere do not count. */
+/** Limit on wrong passwords when a signed-in member confirms the password. Failed sign-ins elsewhere do not count. */
 const SESSION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
-/** Limit on failed sign-ins for one name from a network that it has used before. Failures elsewhere do not count. */
+/** Limit on failed sign-ins to an account from a network that it has used before. Failures elsewhere do not count. */
 const KNOWN_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
 /** Limit on failed sign-ins from one address, for any name: ten, then one a minute. */
 const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
-/** Limit on failed sign-ins for one name from unknown networks. High, so that strangers cannot lock the owner out. */
+/** High limit on failed sign-ins to one name from unknown networks, so that strangers cannot lock owners out. */
 const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
-/** Checks of a password at most; the second only if its hash changed during the first. */
+/** A password is checked at most twice: again only if the stored hash changed during the first check. */
 const ROUNDS = 2;
 
 type Attempt = {
   username: string;
   password: string;
   address: string;
-  /** The session that confirms its password. */
+  /** The session in which the viewer confirms the password. */
   sessionId?: number;
-  /** Replaces the password if that is right. */
+  /** The new password, if the given password is right. */
   newPassword?: string | undefined;
 };
 
 /**
  * Checks a password and, if it is right, runs `act` in a transaction and resolves to its result; undefined if the
- * password is wrong. The transaction compares the stored hash again, because it may change during the slow check; then
- * the password is checked once more. Renews hashes with outdated parameters. Throws 429 after repeated failures.
+ * password is wrong. If the stored hash changed during the slow check, the password is checked once more. Renews hashes
+ * with outdated parameters. Throws 429 after repeated failures.
  */
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
@@ -87,12 +87,12 @@ export async function checkPassword<T>(
   }
 }
 
-/** Runs `act` if the account still has the checked hash; otherwise undefined. */
+/** Runs `act` if the account still has the checked password hash; otherwise returns undefined. */
 function whileUnchanged<T>(
   hub: Hub, { id, passwordHash }: AccountWithHash, newHash: string | undefined, act: (account: Account) => T,
 ): { result: T } | undefined {
   return hub.db.write('use password', () => {
-    const account = accounts(hub).find(id); // again: its role may have changed since
+    const account = accounts(hub).find(id); // read again: the account's role may have changed
     if (account?.passwordHash !== passwordHash) return undefined;
     if (newHash !== undefined) accounts(hub).setPasswordHash(id, newHash);
     return { result: act(publicPart(account)) };
@@ -113,19 +113,19 @@ function limitsOf(
   return { taken: taken.map(([limit, key]) => [limit, key]), who: networks.at(-1) };
 }
 
-/** Limits for an address and, for IPv6, for its larger networks, each twice as high as the one before. */
+/** Limits for a client address and, for IPv6, for its larger networks; each larger network has twice the limit. */
 export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string): [NamedLimit, string][] {
   return networksOf(address).map((network, n) => [{ name, burst: burst * 2 ** n, everyMs: everyMs / 2 ** n }, network]);
 }
 
-/** Reads the password that some acts require again, from `currentPassword` or `password`. 403 for an API token. */
+/** Reads the password that some actions require again, from `currentPassword` or `password`. 403 for an API token. */
 export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
   const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
   if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
-  throw new HttpError(403, 'An API token cannot do this. It requires a session and the current password.');
+  throw new HttpError(403, 'An API token cannot do this: this action requires a session and the current password.');
 }
 
-/** Checks the viewer's password again and runs `act` in a transaction. 403 if it is wrong, 429. */
+/** Checks the viewer's password again and runs `act` in a transaction. Throws 403 for a wrong password, or 429. */
 export async function confirmed<T>(
   hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
 ): Promise<T> {
@@ -134,12 +134,12 @@ export async function confirmed<T>(
   return done.result;
 }
 
-/** The attempt of a viewer to confirm the own password. */
+/** The attempt of a signed-in viewer to confirm the viewer's own password. */
 export function confirmation(password: string, { viewer, address }: By): Attempt {
   return { username: viewer.username, password, address, sessionId: viewer.credentialId };
 }
 
-/** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many wait. */
+/** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many passwords wait. */
 export const passwords = once((hub: StoreHub) => {
   const queue = createSlots(AT_ONCE, WAITING, () => metLimit(hub, 'passwords', 5, 'Too many sign-ins at once.'));
 
@@ -150,8 +150,8 @@ export const passwords = once((hub: StoreHub) => {
     }),
 
     /**
-     * Whether the password matches the stored hash; undefined (an unknown name) takes as long and never matches.
-     * `outdated`: the hash has weaker parameters than today's.
+     * Whether the password matches the stored hash. Without a hash (unknown name) the check takes as long and fails.
+     * `outdated`: the hash has weaker parameters than CURRENT.
      */
     verify(
       password: string, stored: string | undefined, who?: string | number,

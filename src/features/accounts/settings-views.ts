@@ -9,7 +9,7 @@ import { passwordField, problemAbove } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-/** The form that was just sent, and its error or result. */
+/** The settings form that was just sent, and its error or result. */
 export type SentSettings = {
   form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
   values?: Record<string, string>;
@@ -17,7 +17,7 @@ export type SentSettings = {
   newToken?: string;
 };
 
-/** Values and error of a refused form; empty for any other form. */
+/** Values and error of a refused form; empty if the form was not refused. */
 type Refused = { values?: Record<string, string>; problem?: HttpError };
 
 /** `current`: the id of the session that shows the page. */
@@ -58,7 +58,7 @@ ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   return { title: 'Settings', bar, main, section: 'settings' };
 }
 
-/** The new token, at the top of the page and focused, because it is shown only once. */
+/** The new API token, at the top of the page and focused, because the token is shown only once. */
 function newTokenNote(token: string): Html {
   return html`
 <div class="done" role="status" tabindex="-1" autofocus>
@@ -66,7 +66,7 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
-/** A section of a settings page; `about` is the hint beside its forms. */
+/** A section of a settings page; `about` is the hint beside the section's forms. */
 export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
   return html`
 <section id="${id}">
@@ -76,7 +76,7 @@ export function settingsSection(id: string, heading: string, about: string, body
 }
 
 const WORDS: Record<string, string> = {
-  comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles alone, more of them',
+  comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles only',
   normal: 'Normal', large: 'Large', larger: 'Larger',
 };
 
@@ -122,7 +122,7 @@ function zoneOptions(chosen: string | null): Html {
   const option = (zone: string): Html =>
     html`<option ${zone === chosen && html`selected`} value="${zone}">${placeIn(zone)}</option>`;
   const regions = [...Map.groupBy(['UTC', ...Intl.supportedValuesOf('timeZone')], regionOf)];
-  return html`<option value="">The browser’s time zone; until it is known, ${own}</option>
+  return html`<option value="">The browser’s time zone (until the browser sends it: ${own})</option>
 ${regions.map(([region, zones]) => html`<optgroup label="${region}">${[...new Set(zones)].map(option)}</optgroup>`)}`;
 }
 
@@ -146,7 +146,7 @@ function nameSection({ displayName }: Account, { values, problem }: Refused): Ht
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
-  const about = 'Changing it signs you out everywhere else. API tokens keep working.';
+  const about = 'A new password signs you out everywhere else. API tokens keep working.';
   return settingsSection('password', 'Password', about, html`
   <form method="post" action="/settings/password" class="stack">
     ${problemAbove(problem)}
@@ -166,7 +166,7 @@ type Now = { current: number; times: Times };
 function sessionSection(sessions: Session[], now: Now, problem: HttpError | undefined): Html {
   const others = sessions.filter(({ id }) => id !== now.current);
   const own = sessions.find(({ id }) => id === now.current);
-  const about = 'Where you are signed in.';
+  const about = 'Browsers and apps in which you are signed in.';
   if (others.length === 0) {
     const only = html`<ul class="items">${own && sessionItem(own, true, now)}</ul>`;
     return settingsSection('sessions', 'Sessions', about, only);
@@ -200,7 +200,7 @@ const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 
 
 type Choice = [value: string, label: string];
 
-/** The options of a menu. A sent value that is not among them is added. */
+/** The options of a menu. A sent value that the menu lacks is added as an option. */
 function options(choices: Choice[], chosen: string): Html[] {
   const isListed = choices.some(([value]) => value === chosen);
   return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>
@@ -209,7 +209,7 @@ function options(choices: Choice[], chosen: string): Html[] {
 
 function tokenSection(tokens: ApiToken[], now: { now: number; times: Times }, { values = {}, problem }: Refused): Html {
   const { name, scope = 'write', days = '90' } = values;
-  const about = 'For programs that act in your name. Each is shown once, when it is created.';
+  const about = 'API tokens let programs act in your name. A token is shown once, when you create it.';
   return settingsSection('tokens', 'API tokens', about, html`
   ${tokens.length > 0 && html`<ul class="items">${tokens.map((token) => tokenItem(token, now))}</ul>`}
   <form method="post" action="/settings/tokens" class="stack">

@@ -13,8 +13,8 @@ type SignIn = {
 };
 
 /**
- * Answers a form that was sent without a valid session: the sign-in page, which leads back to the page of the form.
- * `kept`: the note about a saved draft, and the page to continue on.
+ * Answers a form sent without a valid session with the sign-in page, which leads back to the form's page. `kept`: the
+ * note about a saved draft, and the page to continue on.
  */
 export function signInAgain(
   hub: Hub, headers: IncomingHttpHeaders, status: number, kept?: { next: string; note: string },
@@ -24,7 +24,7 @@ export function signInAgain(
   return page(signInPage(form), status, { 'cache-control': 'no-store' });
 }
 
-/** Whether the request has a session cookie. Without a viewer this means that the session has ended. */
+/** Whether the request has a session cookie. A cookie without a viewer means that the session has ended. */
 export function hasCookie({ config: { secure } }: Hub, { cookie }: IncomingHttpHeaders): boolean {
   return readCookie(cookie, cookieName(SESSION_COOKIE, secure)) !== undefined;
 }
@@ -45,7 +45,7 @@ export function signInPage({ next, isEnded, values = {}, problem, note }: SignIn
       <input name="password" type="password" required autocomplete="current-password"
         ${faulty(problem, 'password', { whole: true })}>${faultOf(problem, 'password', { whole: true })}</label>
     <button>Sign in</button>
-    <p class="hint">Accounts are by invitation. Lost your password? Ask an administrator for a new link, or
+    <p class="hint">New accounts need an invitation. Lost your password? Ask an administrator for a new link, or
       <a href="/public">read without signing in</a>.</p>
   </form>
 </section>`;

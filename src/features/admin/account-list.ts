@@ -14,10 +14,10 @@ import type { Hub } from '../hub/hub.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
 import { sources } from '../sources/source-store.ts';
 
-/** `sources`: how many the account owns. `contentBytes`: the size of their contents. */
+/** `sources`: how many sources the account owns. `contentBytes`: the size of the contents of these sources. */
 type ListedAccount = Account & { sources: number; contentBytes: number };
 
-/** All accounts. */
+/** The administrators' list of all accounts. */
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
   title: 'Accounts',
@@ -90,7 +90,7 @@ export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): 
   return page(accountPage(find(hub, req), sent, timesOf(hub, req.viewer)), sent.problem?.status, sent.problem?.headers);
 }
 
-/** The change that each button asks for. */
+/** The change that each button of the account page asks for. */
 const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
   'make-admin': { role: 'admin' },
   'make-member': { role: 'member' },
@@ -113,7 +113,7 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
   return showAccountPage(hub, req, { done: 'The account was changed.' });
 }
 
-/** Other problems concern the password and are shown at that field. */
+/** Whether a problem concerns the change, not the password; the password field shows its own problems. */
 function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
   return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
 }
@@ -130,19 +130,19 @@ function accountPage(account: ListedAccount, sent: Sent, times: Times): Page {
 </header>
 ${sent.url && html`
 <div class="done" role="status">
-  <p>This link is shown only once. It works once and expires in an hour. Send it to ${username}:</p>
+  <p>This link is shown only once. The link works once and expires in an hour. Send the link to ${username}:</p>
   <p><code class="secret">${sent.url}</code></p></div>`}
 ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
 <form method="post" action="/admin/accounts/${id}" class="panel stack">
   <h2>Change this account</h2>
   ${isAboutTheAct(sent.problem) && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
-    ? 'A disabled account cannot sign in; its sessions and tokens end at once. Its sources stay active.'
-    : 'This account cannot sign in. Its sources stay active.'}
-    A link for a new password ends sessions and tokens when it is used.</p>
+    ? 'A disabled account cannot sign in; its sessions and tokens end at once. The account’s sources stay active.'
+    : 'This account cannot sign in. The account’s sources stay active.'}
+    A used link for a new password ends the account’s sessions and tokens.</p>
   ${passwordField(sent.problem)}
   <div class="actions">
-    ${disabledAt === null && button('reset-password', 'Link for a new password')}
+    ${disabledAt === null && button('reset-password', 'Make a link for a new password')}
     ${role === 'admin' ? button('make-member', 'Make a member') : button('make-admin', 'Make an administrator')}
     ${disabledAt === null ? button('disable', 'Disable') : button('enable', 'Enable')}
   </div>

@@ -13,7 +13,7 @@ const HUB_NAME_MAX = 60;
 const FRONT_TEXT_MAX = 500;
 const HUE_MAX = 359;
 
-/** The choices; any other hue works too, because the stylesheet sets lightness and chroma. */
+/** The accent colours that the page offers. Any other hue works, because the stylesheet sets lightness and chroma. */
 const HUES: [hue: number, name: string][] = [
   [268, 'Ink'], [295, 'Violet'], [325, 'Plum'], [355, 'Rose'], [25, 'Brick'], [55, 'Amber'], [90, 'Straw'],
   [125, 'Moss'], [155, 'Fern'], [185, 'Teal'], [215, 'Lake'], [240, 'Sea'],
@@ -23,7 +23,7 @@ export async function changeHub(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(changeLook(hub, await readJson(req), req));
 }
 
-/** Changes the hub's name, text or hue, and returns all three; 422. */
+/** Changes the hub's name, text or hue, and returns the new look; throws 422 for invalid values. */
 function changeLook(hub: Hub, values: Record<string, unknown>, by: By): HubLook {
   const input = createInput(values);
   const name = input.optionalText('name', { max: HUB_NAME_MAX });
@@ -62,7 +62,7 @@ function lookPage(values: Record<string, string>, problem?: HttpError): Page {
   <label>Name of the hub
     <input name="name" value="${values['name']}" required maxlength="${HUB_NAME_MAX}" dir="auto"
       ${faulty(problem, 'name')}>${faultOf(problem, 'name')}</label>
-  <label>Text of the public page <span class="optional">optional; what this hub is, and for whom</span>
+  <label>Text of the public page <span class="optional">optional; says what this hub is for, and for whom</span>
     <textarea name="text" rows="4" maxlength="${FRONT_TEXT_MAX}" class="text" dir="auto" ${faulty(problem, 'text')}>
 ${values['text']}</textarea>${faultOf(problem, 'text')}</label>
   ${hueChoice(values['hue'] ?? '', problem)}

@@ -11,7 +11,7 @@ import { counts, jobs, type Hub } from '../hub/hub.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
-/** Jobs, with buttons to retry or discard. Jobs that failed for good come first. */
+/** The list of jobs, with buttons to retry or discard a job. The page shows dead-lettered jobs by default. */
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   name: 'jobs',
   title: 'Jobs',
@@ -24,7 +24,7 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   empty: 'No jobs in this state.',
 });
 
-/** How many jobs of each kind wait. Some kinds, such as scans, have one job per file. */
+/** How many unfinished jobs of each kind the queue has. Some kinds, such as virus scans, have one job per file. */
 function toDo(hub: Hub): Html {
   const reading = counts(hub).read();
   const left = new Map<string, number>();
@@ -34,12 +34,12 @@ function toDo(hub: Hub): Html {
     left.set(kind, (left.get(kind) ?? 0) + reading.value('jobs', label));
   }
   const said = [...left].filter(([, n]) => n > 0).map(([kind, n]) => `${n.toLocaleString('en')} ${kind}`);
-  return html`<p>Unfinished: ${said.join(', ') || 'nothing'}.</p>`;
+  return html`<p>Unfinished jobs: ${said.join(', ') || 'nothing'}.</p>`;
 }
 
 const UNDER_WAY = ['queued', 'running', 'retrying'];
 
-/** A job as the API shows it. `subject`: what it works on; its payload is internal. */
+/** A job as the API shows it. `subject`: the dedupe key of the job; the payload stays internal. */
 function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
   const { progress: done, progressTotal: total } = at;
   return {
@@ -82,7 +82,7 @@ function buttons({ id, state }: JobRow): Html {
 
 export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
   if (settleJob(hub, 'retry', find(hub, req), actorOf(req))) return json(jobJson(find(hub, req)));
-  throw new HttpError(409, 'This job has not failed, or another one for the same subject is already waiting.');
+  throw new HttpError(409, 'This job has not failed, or another job for the same subject is already waiting.');
 }
 
 export function deleteJob(hub: Hub, req: MemberRequest): Reply {
@@ -99,8 +99,8 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
 const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
 /**
- * Retries a failed job, or discards a failed or waiting one. False if another job for its subject waits already, or if
- * the job to discard is running or has ended.
+ * Retries a failed job, or discards a failed or waiting job. False if another job for the same subject already waits,
+ * or if the job to discard is running or has ended.
  */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {

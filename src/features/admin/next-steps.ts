@@ -14,12 +14,12 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countsForPage } from '../reading/reading-counts.ts';
 import { manySources } from '../sources/source-store.ts';
 
-/** One of the first things to do. Whether it is done follows from the data, and is not stored. */
+/** A step of the getting-started list. Whether a step is done is computed from the data, not stored. */
 type NextStep = { title: string; href: string; isDone: boolean; how: Html; button?: Html | false };
 
 /**
- * The getting-started list; false once every step is done or the viewer has put it away. `from`: the path of the page
- * that shows it.
+ * The getting-started list; false once every step is done or the viewer has hidden the list. `from`: the path of the
+ * page that shows the list.
  */
 export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false {
   if (!viewer.preferences.nextSteps) return false;
@@ -29,7 +29,7 @@ export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false 
 <div class="section-head"><h2 id="next-steps">What to do first</h2>
 <span class="meta">${done} of ${steps.length} done</span>
 <form method="post" action="/settings/next-steps"><input type="hidden" name="from" value="${from}"><button
-  class="link">Put this list away</button></form></div>
+  class="link">Hide this list</button></form></div>
 <ol>${steps.map(stepItem)}</ol></section>`;
 }
 
@@ -51,11 +51,11 @@ function stepsOfAdmin(hub: Hub, viewer: Viewer): NextStep[] {
     {
       title: 'Invite somebody', href: '/admin/invitations',
       isDone: accounts(hub).list(0, 2).length > 1 || invitations(hub).list(0, 1).length > 0,
-      how: html`You make a link that works once, and send it to them.`,
+      how: html`You make an invitation link, which works once, and send the link to somebody.`,
     },
     {
       title: 'Look at the public page', href: '/public', isDone: name !== PRODUCT || text !== '',
-      how: html`It is what everybody sees. <a href="/admin/hub">Give it a name and a text of its own</a>.`,
+      how: html`The public page is what everybody sees. <a href="/admin/hub">Give the hub a name and a text</a>.`,
     },
   ];
 }
@@ -65,24 +65,24 @@ function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
   return [
     {
       title: 'Follow a source', href: '/sources?show=others', isDone: isReading(hub, viewer),
-      how: html`Choose among those that are here, <a href="/sources/add">add a feed</a>, or <a
+      how: html`Choose a source of this hub, <a href="/sources/add">add a feed</a>, or <a
   href="/sources/import">import the list of another reader</a> (OPML).`,
     },
     {
       title: 'Write something', href: '/write', isDone: sourcePosts(hub).newestOf(own).size > 0,
-      how: html`A post of your own, for everybody or for yourself.`,
+      how: html`Write a post of your own, for everybody or for yourself.`,
     },
   ];
 }
 
-/** Follows a source; adding one is following it. */
+/** Whether the viewer follows a source. Members follow every source that they add. */
 function isReading(hub: Hub, viewer: Viewer): boolean {
   return countsForPage(hub, viewer).folders.length > 0;
 }
 
 /**
- * Done once a message has arrived, even a test. Delivered messages are removed after a while, so it also counts as done
- * if the account is older than that and nothing is wrong.
+ * The step "alerts" is done once an alert has arrived, even a test alert. Delivered alerts are removed after
+ * DELIVERED_KEPT, so the step also counts as done if the account is older and nothing is wrong.
  */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
   const [found] = findingOn('Alerts', startReading(hub));
@@ -93,7 +93,7 @@ function alertStep(hub: Hub, viewer: Viewer): NextStep {
     title: 'Let the hub tell you of problems', href: '/admin/alerts',
     isDone: isSetUp && !found?.isBad && (hasArrived || isForgotten),
     how: html`${found?.whatToDo ? told(found) : 'See whether a test alert arrives.'}${
-      !isSetUp && ' Then restart it.'}`,
+      !isSetUp && ' Then restart the hub.'}`,
     button: isSetUp && TEST_BUTTON,
   };
 }

@@ -17,10 +17,10 @@ import { asSentence } from '../manage-sources/source-state.ts';
 import { failingSources, type FailingSource } from '../sources/source-store.ts';
 import { nextSteps } from './next-steps.ts';
 
-/** The overview lists this many failing sources, the longest-failing first. */
+/** How many failing sources the overview lists, the longest-failing first. */
 const FAILING_SHOWN = 5;
 
-/** The overview: a verdict in one sentence, a tile for each subject, and plots of the past. */
+/** Page: the administrators' overview: a verdict in one sentence, a tile for each subject, and plots of the past. */
 export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply {
   const range = rangeOf(query);
   const times = timesOf(hub, viewer);
@@ -40,12 +40,12 @@ ${failing.length > 0 && failingView(failing, iconsOfSources(hub, failing), times
 <section aria-labelledby="plots"><div class="section-head"><h2 id="plots">The last ${RANGES[range].words}</h2>
 ${rangeLinks(range)}</div>
 ${plots.length > 0 ? html`<div class="plots">${plots}</div>`
-    : html`<p class="empty">No data for this time. The worker records figures every five minutes.</p>`}</section>
+    : html`<p class="empty">No data for this time range. The worker records figures every five minutes.</p>`}</section>
 ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
 
-/** The alert whose end was told last. */
+/** The alert whose end the hub reported last. */
 function lastOver(hub: Hub): PastTrouble | null {
   const over = alertEvents(hub).all().flatMap(({ event, isOpen, overToldAt }) => {
     const words = ALERT_WORDS.get(event)?.over;
@@ -60,7 +60,7 @@ function rangeOf(query: URLSearchParams): Range {
   throw new HttpError(400, `range must be ${Object.keys(RANGES).join(', ')}.`);
 }
 
-/** A row for each label `kind,state` of the counters. */
+/** The table of jobs: one row for each kind and state. */
 function jobsView(kept: CountsReading): Html {
   const labels = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const row = (label: string): Html => {
@@ -77,10 +77,10 @@ function jobsView(kept: CountsReading): Html {
 ${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</section>`;
 }
 
-/** The problem that ended last, in words, and when (unix ms). */
+/** The problem that ended last, in words, and the time of its end (unix ms). */
 type PastTrouble = { words: string; at: number };
 
-/** "All is well", or what is wrong, since when, what to do, and a link to the page that helps. */
+/** The heading of the overview: "All is well", or the problems, since when, and what to do. */
 function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
   const [worst, ...others] = problems;
   if (!worst) {
@@ -112,12 +112,12 @@ const LAMP_WORDS: Record<Level, string> = {
   good: 'well', off: 'not set up', warn: 'look at this', bad: 'look at this',
 };
 
-/** The tiles, one for each finding. */
+/** The tiles of the overview, one for each finding. */
 function tiles(all: Finding[], times: Times): Html {
   return html`<dl class="tiles">${all.map((one) => tile(one, times))}</dl>`;
 }
 
-/** A number at the beginning of the state is shown larger. */
+/** A tile of the overview. A number at the beginning of its text is shown larger. */
 function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
   const [, number, rest] = /^(\d[\d.]*)( .*)?$/.exec(state) ?? [];
   const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;
@@ -128,7 +128,7 @@ function tile({ subject, level, state, detail, at, href }: Finding, times: Times
 ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
 }
 
-/** Failing sources, each with the reason and a button that tries again. */
+/** The list of failing sources, each with the reason and a button that fetches the source again. */
 function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
 <li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>

@@ -11,10 +11,10 @@ import { formatFor, receiverOf } from './send-alert.ts';
 
 const LOOK_AGAIN = 3; // seconds
 
-/** Characters of a message on the page; the API has all of it. */
+/** Characters of a message that the page shows; the API returns the whole message. */
 const SHOWN_BODY = 4_000;
 
-/** Sends the operator a test alert. */
+/** The form that sends the operator a test alert. */
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
 <button>Send a test alert</button></form>`;
 
@@ -49,8 +49,9 @@ function receiver(hub: Hub): Html {
   return known === undefined
     ? html`No receiver is configured: problems are only logged. Set <code>ALERT_WEBHOOK_URL</code> to where you read
 messages, such as a webhook of Slack, Mattermost, Discord or ntfy, and restart the hub.`
-    : html`Sent to <code>${describeDestination(known.url)}</code> in the format <code>${formatFor(known)}</code>${
-known.format === 'auto' && html`, which <code>ALERT_WEBHOOK_FORMAT=auto</code> derives from the address`}.`;
+    : html`Alerts are sent to <code>${describeDestination(known.url)}</code> in the format <code>${
+formatFor(known)}</code>${known.format === 'auto' &&
+html`, which <code>ALERT_WEBHOOK_FORMAT=auto</code> derives from the address`}.`;
 }
 
 /** The result of a test alert, if it is the newest alert. */
@@ -65,7 +66,7 @@ function lastTest(hub: Hub): Html | false {
   if (isUnderWay(last)) return html`<p class="done" role="status">The test alert is on its way.</p>`;
   const isLost = last.state === 'failed';
   return html`<div class="problem" role="alert"><p>The test alert ${isLost ? 'did not arrive' : 'has not arrived yet'}
-(format ${format}): ${last.lastError}.</p>${!isLost && html`<p>The hub tries again in a while.</p>`}</div>`;
+(format ${format}): ${last.lastError}.</p>${!isLost && html`<p>The hub will try again later.</p>`}</div>`;
 }
 
 function isUnderWay({ state, attempts }: AlertDelivery): boolean {
@@ -80,7 +81,7 @@ function item(delivery: AlertDelivery, times: Times): Html {
     <p class="meta"><span class="tag ${state === 'failed' && 'failing'}">${state}</span>
       <span>${showTime(times, createdAt)}</span>
       ${attempts > 1 && html`<span>${attempts} attempts</span>`}
-      ${suppressed > 0 && html`<span>${suppressed} more like this</span>`}</p>
+      ${suppressed > 0 && html`<span>${suppressed} more problems</span>`}</p>
     ${body && html`<p class="summary">${excerpt(body, SHOWN_BODY)}</p>`}
     ${lastError && html`<p class="summary bad">${lastError}</p>`}
   </div></li>`;

@@ -3,12 +3,12 @@ import { dueTimes } from '../../platform/jobs/job-records.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { store } from '../hub/hub.ts';
 
-/** The state of alerts of one name; times in unix ms. */
+/** The state of the alerts of one condition; times in unix ms. */
 export type AlertEvent = {
-  event: string; // the name of a condition, of this hub or of an older one
+  event: string; // the name of a condition, perhaps of an older version of the hub
   isOpen: number;
-  isTold: number; // the last message said that it lasts
-  untold: number; // times it was raised since the last message
+  isTold: number; // 1: the last message said that the problem lasts
+  untold: number; // how often the alert was raised since the last message
   subjects: string[]; // the first few problems since the last message, a line each
   raisedAt: number | null;
   toldAt: number | null;
@@ -25,7 +25,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 /** A message to the operator's receiver and how its delivery goes; times in unix ms. */
 export type AlertDelivery = AlertMessage & {
   id: number;
-  event: string; // the name of a condition, of this hub or of an older one; or TEST
+  event: string; // the name of a condition, perhaps of an older version of the hub; or TEST
   state: DeliveryState;
   attempts: number;
   createdAt: number;
@@ -36,20 +36,20 @@ export type AlertDelivery = AlertMessage & {
 
 type NewDelivery = AlertMessage & { event: string };
 
-/** `before` is the id of the last one of the page before. */
+/** `before`: the id of the last delivery on the previous page. */
 type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
 
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;
 
-/** A time in the future would silence alerts of that name until then. */
+/** Times that would silence a condition's alerts for long if they lay in the future. */
 const EVENT_TIMES: StoredTime[] = [
   { table: 'alert_events', column: 'raised_at', furthest: 0 },
   { table: 'alert_events', column: 'told_at', furthest: 0 },
   { table: 'alert_events', column: 'over_told_at', furthest: 0 },
 ];
 
-/** One row for each name that was ever raised. */
+/** One row for each condition whose alert was ever raised. */
 export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
@@ -70,7 +70,7 @@ export const alertEvents = store(({ db, clock }) => {
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
     bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
-    /** As `forget` of deliveries, in problems that are not told yet. */
+    /** Replaces every problem that contains `words` by `instead`, if no message has told the problem yet. */
     forget(words: string, instead: string): void {
       for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
         if (!subjects.some((subject) => subject.includes(words))) continue;
@@ -95,7 +95,7 @@ const DELIVERY_COLUMNS = `id, event, severity, title, body, suppressed, state, a
 /** The name of the jobs that deliver a message. */
 export const DELIVER_ALERT = 'deliver-alert';
 
-/** No delivery is put off for longer than this, after a failure or by a Retry-After. */
+/** A failure or a Retry-After delays a delivery by at most this time. */
 const LONGEST_PAUSE = 2 * HOUR;
 
 /** Messages to the operator. */
@@ -135,33 +135,33 @@ export const alertDeliveries = store(({ db, clock }) => {
 
     find: (id: number): AlertDelivery | undefined => select.get(id),
 
-    /** The newest first. */
+    /** Lists deliveries, the newest first. */
     list({ state, before = Number.MAX_SAFE_INTEGER, limit }: DeliveryQuery): AlertDelivery[] {
       return state ? selectState.all(state, before, limit) : selectAll.all(before, limit);
     },
 
-    /** After `attempts` attempts. */
+    /** Marks a delivery as delivered after `attempts` attempts. */
     markDelivered: (id: number, attempts: number): void => void finish.run('delivered', attempts, clock(), null, id),
     markFailed: (id: number, attempts: number, error: string): void =>
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
-    /** Replaces every line that contains `words` by `instead`. In the caller's transaction. */
+    /** Replaces every line that contains `words` by `instead`. Runs in the caller's transaction. */
     forget(words: string, instead: string): void {
       for (const { id, body } of selectNaming.all(words)) {
         rewrite.run(without(body.split('\n'), words, instead).join('\n'), id);
       }
     },
-    /** Those that are yet to be sent: a few for each name. */
+    /** The deliveries that have not ended: a few for each condition. */
     pending: (): AlertDelivery[] => selectPending.all(),
-    /** Removes up to `limit` that reached this final state before `before` (unix ms). Returns how many. */
+    /** Removes up to `limit` deliveries that reached this state before `before` (unix ms). Returns their number. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };
 });
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 
-/** One message. `suppressed`: how many more problems of that name it does not list. */
+/** A message about a condition. `suppressed`: the number of further problems that the message does not list. */
 export type AlertMessage = { title: string; body: string; severity: Severity; suppressed: number };
 
 /** The `event` of test alerts. */

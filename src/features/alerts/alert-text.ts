@@ -3,8 +3,8 @@ import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy
 import type { Severity } from './alert-store.ts';
 
 /**
- * An alert to send. `event`: its name for programs. `at`: unix ms. `hubUrl`: the hub's public address. `suppressed`:
- * how many more were not sent since the last message. Title and text are plain text with any characters.
+ * An alert to send. `event`: the alert's name for programs. `at`: unix ms. `hubUrl`: the hub's public address.
+ * `suppressed`: how many alerts were not sent since the last message. Title and text may contain any characters.
  */
 export type Alert = {
   title: string;
@@ -21,14 +21,14 @@ export type Message = {
   title: string;
   text: string;
   severity: Severity;
-  /** How many more there were; empty if none. */
+  /** Says how many alerts were not sent; empty if all were sent. */
   repeats: string;
-  /** Time, event and hub. */
+  /** The alert's time, its name and the hub's address. */
   origin: string;
 };
 
 const MAX = { title: 150, text: 20_000, event: 100 }; // characters
-const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // they reorder the text around them
+const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // characters that reorder the text around them
 
 /** The parts of a message. An empty title becomes the event, an empty text the title. */
 export function toMessage(alert: Alert): Message {
@@ -44,14 +44,14 @@ export function toMessage(alert: Alert): Message {
   };
 }
 
-/** Text, repeats and origin, a line each. `text`: the message's text, escaped or cut. */
+/** Text, repeats and origin of a message, a line each. `text`: the message's text, escaped or cut. */
 export function messageLines({ repeats, origin }: Message, text: string): string {
   return [text, repeats, origin].filter(Boolean).join('\n');
 }
 
 function repeatsOf(suppressed: number): string {
   if (suppressed <= 0) return '';
-  const subject = suppressed === 1 ? '1 more like this was' : `${suppressed} more like this were`;
+  const subject = suppressed === 1 ? '1 more alert like this was' : `${suppressed} more alerts like this were`;
   return `(${subject} not sent since the last message)`;
 }
 
@@ -75,8 +75,8 @@ export function escapeSlack(text: string): string {
 }
 
 /**
- * Escapes Markdown for Mattermost and Rocket.Chat; links stay links. Angle brackets are replaced, because both also
- * read Slack's `<!channel>` and `<url|label>`, which cannot be escaped there.
+ * Escapes Markdown for Mattermost and Rocket.Chat; links stay links. Replaces angle brackets, because both services
+ * also read Slack's `<!channel>` and `<url|label>`, for which their Markdown has no escape.
  */
 export function escapeMarkdown(text: string): string {
   const escape = (part: string) => breakMentions(escapeMarks(part)).replaceAll('<', '‹').replaceAll('>', '›');

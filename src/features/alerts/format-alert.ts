@@ -13,14 +13,14 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
  * The request for one alert in this format. Credentials in the address become Basic authorization (RFC 7617). Throws a
- * TypeError without the address if that is invalid.
+ * TypeError, which does not quote the address, if the address is invalid.
  */
 export function formatAlert(format: AlertFormat, address: string, alert: Alert): AlertRequest {
   const url = URL.parse(address);
   if (url === null) throw new TypeError('the address for alerts is not valid');
   const authorization = authorizationOf(url);
   [url.username, url.password, url.hash] = ['', '', ''];
-  // Without this Discord does not say whether it stored the message.
+  // Without `wait`, Discord does not say whether it stored the message.
   if (format === 'discord' && !url.searchParams.has('wait')) url.searchParams.append('wait', 'true');
   const message = toMessage(alert);
   const { headers, body } = format === 'ntfy'
@@ -43,7 +43,7 @@ function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Me
   }
 }
 
-/** For programs: without escaping. */
+/** The body for a receiver that is a program: nothing is escaped. */
 function plainBody({ event, at, hubUrl, suppressed }: Alert, { title, text, severity }: Message): object {
   return { event, severity, title, text, at: isoTime(at), hubUrl, suppressed };
 }
@@ -70,7 +70,7 @@ const RESERVED_TOPICS = new Set([
 
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
-// The first match counts. Self-hosted receivers are recognised by their paths.
+// The first rule that matches decides. Self-hosted receivers are recognised by their paths.
 const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
   { format: 'json', matches: isSlack }, // Slack workflows and triggers take plain JSON
@@ -91,7 +91,7 @@ export function guessFormat(address: string): AlertFormat {
   return RULES.find(({ matches }) => url !== null && matches(url))?.format ?? 'json';
 }
 
-/** Whether no known form fits the address, but its path is one name: hub 1.0 took that for an ntfy topic. */
+/** Whether version 1.0 took the address for an ntfy topic: its path is one name, and no known form fits. */
 export function wasTakenForTopic(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && isTopic(url) && !RULES.some(({ matches }) => matches(url));
@@ -110,7 +110,7 @@ function isTeams({ hostname, pathname }: URL): boolean {
     || /\.(?:logic\.azure\.com|api\.powerplatform\.com|webhook\.office\.com)$/.test(hostname);
 }
 
-/** A server that its name, an access token or the parameter `auth` shows to be ntfy. */
+/** Whether the server's name, an access token or the parameter `auth` shows that the server is ntfy. */
 function isNtfy({ hostname, password, searchParams }: URL): boolean {
   return /^ntfy(?:\.|$)/.test(hostname) || password.startsWith('tk_') || searchParams.has('auth');
 }
@@ -128,11 +128,11 @@ const LOOKS = {
   resolved: { mark: '🟢', colour: 0x2eb886, card: 'Good', tag: 'green_circle', ntfy: 'default', gotify: 5 },
 } satisfies Record<Severity, object>;
 
-// Characters after escaping (except Teams). Receivers accept more or cut by themselves.
+// Maximum characters of an escaped message (except Teams). Receivers accept more, or cut the message themselves.
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
 const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; the limit for the whole is 28 KB
 
-/** `fallback`: the text of notifications. Neither text is parsed as mrkdwn. */
+/** `fallback`: the text of notifications. Slack parses no text of this body as mrkdwn. */
 function slackBody(message: Message): object {
   const title = escapeSlack(message.title);
   const text = fitText(message.text, MAX.slack, (part) => escapeSlack(messageLines(message, part)));
@@ -140,7 +140,7 @@ function slackBody(message: Message): object {
   return { text: title, mrkdwn: false, attachments: [{ color, fallback: title, text, mrkdwn_in: [] }] };
 }
 
-/** `strong`: the mark around bold text. Without a channel, because receivers may refuse one. */
+/** `strong`: the mark around bold text. The body names no channel: receivers may refuse it. */
 function markdownText(message: Message, strong: string, limit: number): string {
   const title = `${LOOKS[message.severity].mark} ${strong}${escapeMarkdown(message.title)}${strong}`;
   return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(messageLines(message, part))}`);
@@ -161,7 +161,7 @@ function googleChatBody(message: Message): object {
   return { text: fitText(message.text, MAX.googlechat, render) };
 }
 
-/** An Adaptive Card for the Workflows app. */
+/** An Adaptive Card for the Workflows app of Microsoft Teams. */
 function teamsBody(message: Message): object {
   const text = fitText(message.text, MAX_CARD_BYTES, escapeCard, (part) => Buffer.byteLength(JSON.stringify(part)));
   const footer = escapeCard([message.repeats, message.origin].filter(Boolean).join('\n'));
@@ -184,7 +184,7 @@ function teamsBody(message: Message): object {
 const MAX_NTFY_BYTES = 4_000; // a longer message becomes an attachment from 4,096 on
 const MAX_GOTIFY = 4_000; // characters
 
-/** Posts to the topic's address with headers; JSON would have to go to the server's root. */
+/** A text and headers for the address of an ntfy topic; ntfy takes JSON only at the server's root. */
 function ntfyContent(message: Message, hubUrl: string): Pick<AlertRequest, 'headers' | 'body'> {
   const { ntfy, tag } = LOOKS[message.severity];
   const headers = {

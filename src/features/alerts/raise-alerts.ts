@@ -7,7 +7,7 @@ import {
 } from './alert-store.ts';
 import { deliverAlert } from './send-alert.ts';
 
-/** Between two messages of one name, whatever they say. */
+/** The shortest time between two messages about one condition. */
 export const TELL_EVERY = HOUR;
 
 /** While a problem lasts, its alert is raised again this often. */
@@ -17,17 +17,17 @@ const LISTED = 5; // problems in one message
 const MAX_PROBLEM = 300; // characters
 
 /**
- * Something that went wrong. `event`: the name of a condition in `health/conditions.ts`. `source`: the source that it
- * is about, or null; deleting the source removes what the alert says of it. `problem`: one line.
+ * A problem to tell the operator. `event`: the name of a condition in `health/conditions.ts`. `source`: the source with
+ * the problem, or null; deleting the source removes the alert's text about the source. `problem`: one line.
  */
 type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
 
-/** What messages of one name say. Titles are without a full stop. */
+/** The texts of messages about one condition. Titles end without a full stop. */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };
 
 /**
- * Logs the alert, and stores it in the caller's transaction. If there is a receiver, `tellAlerts` sends it one message
- * an hour for each name.
+ * Logs an alert, and stores it in the caller's transaction if there is a receiver. `tellAlerts` then sends the receiver
+ * at most one message an hour for each condition.
  */
 export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void {
   const line = source ? `“${source.title}” (${hub.config.baseUrl}${addressEnd(source.id)} ${problem}` : problem;
@@ -35,24 +35,24 @@ export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void
   if (hasReceiver(hub)) noteRaised(hub, event, line);
 }
 
-/** Every line about a source contains this; removing the source finds its lines by it. */
+/** The end of a source's address: every line about the source contains it, so that `forgetSourceAlerts` finds them. */
 function addressEnd(sourceId: number): string {
   return `/sources/${sourceId}):`;
 }
 
-/** Removes what alerts say of a source: its title may name somebody. In the caller's transaction. */
+/** Removes alerts' texts about a source, whose title may name a person. Runs in the caller's transaction. */
 export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
   for (const storeOf of [alertEvents, alertDeliveries]) {
     storeOf(hub).forget(addressEnd(sourceId), 'A source that has been deleted.');
   }
 }
 
-/** The things that had a problem of that name when this process last looked. */
+/** For each condition, the subjects that had the problem when this process last checked. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
 /**
- * For a condition that is checked from time to time. `problems` has a line for each subject that has the problem; it is
- * empty once the condition is over. The alert is raised at the beginning, then once a day, and for each new subject.
+ * Raises or ends the alert of a condition that the caller checks regularly. `problems` has a line for each subject with
+ * the problem; no line ends the alert. The alert is raised at the beginning, then once a day, and for each new subject.
  */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);
@@ -76,12 +76,12 @@ export function resolveAlert(hub: Hub, event: string): void {
   });
 }
 
-/** Whether an alert was raised and is not over yet. Always false without a receiver. */
+/** Whether an alert was raised and has not ended. Always false without a receiver. */
 export function isAlertOpen(hub: Hub, event: string): boolean {
   return alertEvents(hub).find(event)?.isOpen === 1;
 }
 
-/** Makes messages of what is not told yet and may be told by now. Names that `words` lacks are left alone. */
+/** Sends a message for each condition with news, if an hour has passed since its last message. `words`: the texts. */
 export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): void {
   alertEvents(hub).bringBackTimes();
   for (const { event, untold, isOpen, isTold } of alertEvents(hub).all()) {
@@ -91,7 +91,7 @@ export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): vo
   }
 }
 
-/** Sends the operator a test message, unless one is on its way. 409 without a receiver. */
+/** Sends the operator a test message, unless another one is still pending. Throws 409 without a receiver. */
 export function sendTestAlert(hub: Hub): void {
   if (!hasReceiver(hub)) throw new HttpError(409, 'There is no receiver: ALERT_WEBHOOK_URL is not set.');
   hub.db.write('send test alert', () => {
@@ -122,7 +122,7 @@ function isToBeRaised(hub: Hub, event: string): boolean {
   return known?.isOpen !== 1 || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
 }
 
-/** In a transaction. */
+/** Sends the message about a condition if a message is due. Runs in a transaction. */
 function tellOne(hub: Hub, event: string, words: AlertWords): void {
   const state = alertEvents(hub).find(event);
   if (!state) return;
@@ -142,7 +142,7 @@ function tellOne(hub: Hub, event: string, words: AlertWords): void {
 
 function messageOfProblems(state: AlertEvent, { title, severity, whatToDo }: AlertWords): AlertMessage {
   return messageWith(title, severity, state, (lines) =>
-    [...lines, state.isOpen === 1 ? whatToDo : 'This has already been resolved.']);
+    [...lines, state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.']);
 }
 
 /** The problem may have come back `untold` times since the last message. */

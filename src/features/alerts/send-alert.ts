@@ -28,8 +28,8 @@ const LONGEST_WAIT = HOUR;
 const SPREAD = 0.1;
 
 /**
- * Sends one alert, at least once: a worker that dies between the receiver's answer and the commit sends it again. After
- * a restore none is sent, because the alerts in a backup are old.
+ * Sends an alert at least once: if a worker dies between the receiver's answer and the commit, the alert is sent again.
+ * A restore discards these jobs, because the alerts in a backup are old.
  */
 export const deliverAlert: JobKind<{ deliveryId: number }> = {
   name: DELIVER_ALERT,
@@ -42,7 +42,7 @@ export const deliverAlert: JobKind<{ deliveryId: number }> = {
   failed: (hub, { deliveryId }, error, fate, job) => noteFailure(hub, deliveryId, error, fate, job),
 };
 
-/** One attempt. */
+/** Makes one attempt to deliver an alert. */
 export async function deliver(
   hub: Hub, deliveryId: number, receiver: Receiver | undefined, { attempts }: Job, signal: AbortSignal,
 ): Promise<void | Effects> {
@@ -57,7 +57,7 @@ export async function deliver(
   throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-/** Records the failure in the delivery. The failed job need not be kept. */
+/** Records a failed attempt in its delivery. The failed job need not be kept. */
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
   if (fate === 'retrying') {
     const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
@@ -68,8 +68,8 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
 }
 
 /**
- * The next state after attempt number `attempts`. Waits grow (`backoff`) and are at least Retry-After. `delayMs`: the
- * time until the next attempt.
+ * The next state of a delivery after attempt number `attempts`. Waits grow (`backoff`) and are at least Retry-After.
+ * `delayMs`: the time until the next attempt.
  */
 export function planDelivery(
   { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
@@ -80,12 +80,12 @@ export function planDelivery(
   return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
 }
 
-/** Repairs deliveries after the clock was set back, and fails those whose job was discarded. */
+/** Repairs deliveries after the clock was set back, and fails deliveries whose job was discarded. */
 export function tidyDeliveries(hub: Hub): void {
   alertDeliveries(hub).bringBackTimes();
   for (const { id, attempts } of alertDeliveries(hub).pending()) {
     if (jobs(hub).isLive(deliverAlert.name, String(id))) continue;
-    alertDeliveries(hub).markFailed(id, attempts, 'its job was discarded');
+    alertDeliveries(hub).markFailed(id, attempts, 'the job that delivers this alert was discarded');
   }
 }
 
@@ -112,7 +112,7 @@ type Received = ReceiverAnswer & { headers: IncomingHttpHeaders };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** There was no answer; the message becomes `detail`. */
+/** The receiver gave no answer; the error's message becomes `detail`. */
 class NoAnswer extends Error {}
 
 /** The configured receiver, if any. */
@@ -121,15 +121,15 @@ export function receiverOf({ config, clock }: Hub): Receiver | undefined {
   return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
-/** The format that this receiver is sent. */
+/** The format in which this receiver gets alerts. */
 export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): AlertFormat {
   return format === 'auto' ? guessFormat(url) : format;
 }
 
 /**
  * Sends an alert to the operator's receiver with one POST, and returns its result. The address may be private.
- * Redirects are failures. An aborted signal ends the attempt as 'retry'. Throws a TypeError without the address if that
- * is not http or https.
+ * Redirects are failures. An aborted signal ends the attempt as 'retry'. Throws a TypeError, which does not quote the
+ * address, if the address is not http or https.
  */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
@@ -174,7 +174,7 @@ function post({ method, url, headers, body }: AlertRequest, userAgent: string, s
   return openRequest(new URL(url), { method, headers: { ...headers, ...ours }, signal }).end(body);
 }
 
-/** The answer within the limits. Its status counts even if its body breaks off. */
+/** Reads an answer up to the limits. The answer's status counts even if its body breaks off. */
 async function readAnswer(response: IncomingMessage): Promise<Received> {
   const { statusCode: status = 0, headers } = response;
   const chunks: Buffer[] = [];
@@ -208,7 +208,7 @@ function reasonOf(error: unknown, host: string): string {
   return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
 }
 
-/** The receiver's answer. `isWhole`: false if it broke off or exceeded the limit. */
+/** The receiver's answer. `isWhole`: false if the answer broke off or exceeded the limit. */
 type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
 type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
@@ -217,7 +217,7 @@ const WORTH_RETRYING = new Set([408, 425, 429]);
 
 /**
  * Whether an alert arrived. A 2xx counts if its body is what this format's receivers answer. Temporary statuses (408,
- * 425, 429, 5xx) and a 2xx that broke off are retried. Anything else is final: it would fail again, or arrive twice.
+ * 425, 429, 5xx) and a 2xx that broke off are retried. Other answers are final: a new attempt would fail or repeat it.
  */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;
@@ -229,14 +229,14 @@ function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutco
 
 function isAccepted(format: AlertFormat, { contentType, body }: ReceiverAnswer): boolean {
   if (format === 'json') return true;
-  if (/^text\/html\b/i.test(contentType)) return false; // somebody's sign-in page
+  if (/^text\/html\b/i.test(contentType)) return false; // perhaps a sign-in page
   if (format === 'slack') return body.trim() === 'ok';
   return format !== 'rocketchat' || !/"success"\s*:\s*false/.test(body);
 }
 
 const MAX_QUOTED = 160;
 
-/** Parts of longer secrets are recognised too, in windows of this many characters. */
+/** The answer is searched for every part of a secret that has this many characters. */
 const WINDOW = 6;
 
 // Path segments that are the same in all addresses of a service.

@@ -1,10 +1,10 @@
 /**
- * `type`: not an accepted type, or not the type that the name says (415). `damaged`: incomplete or malformed (422).
- * `dimensions`: an image with too many pixels (422).
+ * `type`: the file type is not accepted, or not the type that the file name says (415). `damaged`: the file is
+ * incomplete or malformed (422). `dimensions`: the image has too many pixels (422).
  */
 type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
-/** Thrown for a file that the hub does not keep because of its content. The sender reads the message. */
+/** Thrown for a file that the hub refuses because of its content. The sender of the file reads the message. */
 export class RefusedFile extends Error {
   readonly kind: RefusalKind;
 
@@ -21,33 +21,33 @@ export function nameRefusal(filename: string): (error: unknown) => never {
   };
 }
 
-/** A parser in one pass over a file. It yields whenever the bytes that it needs next have not arrived. */
+/** A parser that reads a file in one pass. The parser yields while the bytes that it needs next have not arrived. */
 export type Parsing<T> = Generator<undefined, T, undefined>;
 
-/** A file while it arrives. The position only grows, so no loop within a file can repeat. */
+/** A file that a parser reads while the file arrives. The position only grows, so a parser's loops always end. */
 export type ArrivingFile = {
   position(): number;
-  /** The next bytes, as a copy. Refuses a file that ends before them. */
+  /** Takes the next bytes, as a copy. Refuses a file with fewer than `count` bytes left. */
   take(count: number): Parsing<Buffer>;
-  /** The next byte; much faster than `take(1)`. */
+  /** Takes the next byte; much faster than `take(1)`. */
   takeByte(): Parsing<number>;
-  /** The next bytes, which stay next; fewer at the end of the file. */
+  /** Returns the next bytes without moving the position; fewer than `count` at the end of the file. */
   peek(count: number): Parsing<Buffer>;
-  /** All bytes that have arrived, as a view that is valid until the next yield; none at the end of the file. */
+  /** Takes all bytes that have arrived, as a view that is valid until the next yield; empty at the end of the file. */
   takeArrived(): Parsing<Buffer>;
   skip(count: number): void;
-  /** Refuses a file that ended within skipped bytes. */
+  /** Whether the file has ended. Refuses a file that ended within skipped bytes. */
   isAtEnd(): Parsing<boolean>;
 };
 
-/** Takes a file in pieces of any size and keeps no piece. Both functions throw what the parser throws. */
+/** Parses a file pushed in pieces of any size. `push` and `finish` throw what the parser throws. */
 export type PushParser<T> = { push: (chunk: Buffer) => void; finish: () => T };
 
-/** Starts a parser that takes its file by `push`. The parser must read to the end of the file. */
+/** Starts a parser for a file that `push` passes on. The parser must read to the end of the file. */
 export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushParser<T> {
   let held: Buffer = Buffer.alloc(0);
-  let at = 0; // of the next byte in `held`; beyond its end while skipped bytes have not come
-  let start = 0; // of `held` in the file
+  let at = 0; // index of the next byte in `held`; beyond the end of `held` while skipped bytes have not arrived
+  let start = 0; // position of `held` in the file
   let hasEnded = false;
 
   const file: ArrivingFile = {
@@ -99,12 +99,12 @@ export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushP
   };
 }
 
-/** Refuses a file that goes on: no viewer shows bytes behind the end of an image, so they may be anything. */
+/** Refuses a file that continues after its content: viewers do not show such bytes, which may be anything. */
 export function* requireEnd(file: ArrivingFile): Parsing<void> {
   if (!(yield* file.isAtEnd())) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
 }
 
-/** The refusal of a file that ends too early. */
+/** The error for a file that ends too early. */
 export function cutShort(): RefusedFile {
   return new RefusedFile('damaged', 'The file ends too early; it was cut short or is damaged.');
 }

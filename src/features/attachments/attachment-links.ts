@@ -4,7 +4,7 @@ import type { Attachment } from './attachment-store.ts';
 /** The settings that file addresses depend on: the hub's address, and whether it keeps copies of remote files. */
 export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxBytes'> };
 
-/** Types that the hub keeps copies of (see recognise-file). Audio and video stay links to their publisher. */
+/** Media types of remote files that the hub keeps copies of. Audio and video stay links to their publisher. */
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:png|jpe?g|jfif|gif|webp|avif|pdf)$/i;
 
@@ -15,13 +15,13 @@ export function attachmentJson(hub: LinkHub, attachment: Attachment) {
   return { id, kind, filename, mediaType, bytes, sha256, url, scan: scan ?? 'unscanned' };
 }
 
-/** The file's address for readers: at the hub, or at its publisher. */
+/** The address at which readers get an attachment: at the hub, or at its publisher. */
 export function attachmentUrl(hub: LinkHub, attachment: Attachment): string | null {
   const path = attachmentPath(hub, attachment);
   return path === null ? attachment.remoteUrl : hub.config.baseUrl + path;
 }
 
-/** The path at which the hub serves the file; null if only its publisher has it. */
+/** The path at which the hub serves an attachment; null if the hub only links to the publisher. */
 export function attachmentPath({ config }: LinkHub, attachment: Attachment): string | null {
   const { kind, filename, isInline, mediaType } = attachment;
   const isKept = isInline === 1 || (mediaType === null ? KEPT_NAME.test(filename) : KEPT_TYPE.test(mediaType));
@@ -29,12 +29,12 @@ export function attachmentPath({ config }: LinkHub, attachment: Attachment): str
   return servedPath(attachment);
 }
 
-/** The path of a file at the hub. The random part keeps an old address from ever naming another file. */
+/** The path of a file at the hub. The random part keeps an old path from ever naming another file. */
 export function servedPath({ id, urlKey, filename }: Pick<Attachment, 'id' | 'urlKey' | 'filename'>): string {
   return `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
 }
 
-/** The files to list below a post: without images in its content, and without files in quarantine. */
+/** A post's attachments to list below it: no images of its content, and no files in quarantine. */
 export function listedAttachments(attachments: Attachment[]): Attachment[] {
   return attachments.filter(({ isInline, scan }) => isInline === 0 && scan !== 'infected');
 }

@@ -7,7 +7,7 @@ type ScanState = 'clean' | 'unscanned' | 'infected';
 /** A file of a post: uploaded to the hub (native), or at its publisher's server (remote). */
 export type Attachment = {
   id: number;
-  urlKey: string; // the random part of its address
+  urlKey: string; // the random part of the file's address
   postId: number;
   kind: 'native' | 'remote';
   filename: string;
@@ -17,9 +17,9 @@ export type Attachment = {
   remoteUrl: string | null;
   title: string | null;
   durationSeconds: number | null;
-  isInline: number; // 1: an image in the content, not listed below it
+  isInline: number; // 1: an image in the content, not listed below the post
   scan: ScanState | null; // null for remote files
-  width: number | null; // pixels; null unless a native image
+  width: number | null; // in pixels; null unless an uploaded image
   height: number | null;
 };
 
@@ -50,47 +50,47 @@ type AttachUpload = Pick<NewUpload, 'sha256' | 'bytes' | 'mediaType' | 'filename
 };
 type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isInline: 0 | 1 };
 
-/** SQL: the uploaded files of an account as `postId` and `bytes`. Its parameter is the account's id. */
+/** SQL that selects the `postId` and `bytes` of an account's uploaded files. The parameter is the account's id. */
 export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments WHERE owner_id = ?';
 
-/** Thumbnails are looked for among this many files of a post. */
+/** The hub looks for a thumbnail among this many files of a post. */
 const FIRST_FILES = 6;
 
 const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
 
-/** Uploaded files, one row per content even if several attachments name it, and the accounts' use of their quotas. */
+/** Uploaded files, with one row per content even if several attachments name it; also the accounts' quota usage. */
 export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
 
   return {
-    /** Adds the file, or notes that an attachment names it again. A scan result replaces only 'unscanned'. */
+    /** Adds a file, or notes that an attachment names the file again. A scan result replaces only 'unscanned'. */
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
     /** Bytes that count towards the account's quota. */
     usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
     scanOf: (sha256: string): ScanState | undefined => sql.scanOf.get(sha256)?.scan,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
-    /** The size that was counted when the file arrived. */
+    /** Bytes of the file, counted when the file arrived. */
     countedBytes: (sha256: string): number | undefined => sql.countedBytes.get(sha256)?.bytes,
-    /** Sets `unnamed_since` on files that no attachment names, and clears it on files that one names again. */
+    /** Sets `unnamed_since` on files that no attachment names; clears `unnamed_since` on files that are named again. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
         sql.unmark.run();
         sql.mark.run(clock());
       });
     },
-    /** Deletes rows of files unnamed since before `before` (unix ms), in the caller's transaction; returns hashes. */
+    /** Deletes rows of files unnamed since `before` (unix ms), in the caller's transaction. Returns their hashes. */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
-    /** A page of files without a scan result, by hash, after the given hash. */
+    /** The next `limit` files without a scan result, ordered by hash, from the hash `after` on. */
     unscanned: (after: string, limit: number): string[] =>
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
-    /** A page of all files, by hash, after the given hash. */
+    /** The next `limit` files, ordered by hash, from the hash `after` on. */
     named: (after: string, limit: number) => sql.named.all(after, limit),
     bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
   };
 });
 
-/** Attachments of posts. The file is stored before the rows that name it: see upload-files. */
+/** Attachments of posts. A file is stored on disk before the rows that name the file: see upload-files. */
 export const attachments = store((hub) => {
   const { db, clock } = hub;
   const { put } = uploads(hub);
@@ -98,17 +98,17 @@ export const attachments = store((hub) => {
 
   return {
     find: (id: number): Attachment | undefined => sql.find.get(id),
-    /** Attachments of all these posts, each post's in order. */
+    /** Attachments of the given posts, in each post's order. */
     ofPosts: (postIds: number[]): Attachment[] => sql.ofPosts.all(JSON.stringify(postIds)),
-    /** Possible pictures among the first files of these posts, each post's in order. */
+    /** Possible pictures among the first files of the given posts, in each post's order. */
     firstOfPosts: (postIds: number[]): Attachment[] => sql.firstOfPosts.all(JSON.stringify(postIds), FIRST_FILES),
-    /** Number of attachments by post id, without posts that have none. */
+    /** Number of attachments by post id; posts without attachments are left out. */
     countsOfPosts: (postIds: number[]): Map<number, number> =>
       new Map(sql.countsOfPosts.all(JSON.stringify(postIds)).map(({ postId, files }) => [postId, files])),
 
     /**
-     * Adds the files as attachments of the post, in the caller's transaction. Returns their ids. A 'clean' result does
-     * not lift a quarantine: it may be older, or come from a scanner that knows less.
+     * Adds the files as attachments of the post, in the caller's transaction; returns the attachments' ids. A 'clean'
+     * scan does not lift a quarantine: the scan may be older, or the scanner may know less malware.
      */
     attach(postId: number, ownerId: number, files: NewUpload[]): number[] {
       const first = (sql.lastPosition.get(postId)?.position ?? -1) + 1;
@@ -118,7 +118,7 @@ export const attachments = store((hub) => {
       });
     },
 
-    /** Replaces the post's remote attachments. A URL that the post had before keeps its id, and so its links. */
+    /** Replaces the post's remote attachments. A known URL keeps its attachment id, so that links to it still work. */
     replaceRemote(postId: number, wanted: RemoteFile[]): void {
       const known = new Map(sql.remote.all(postId).map((row) => [row.url, row.id]));
       wanted.forEach(({ url, isInline, ...columns }, position) => {
@@ -132,7 +132,7 @@ export const attachments = store((hub) => {
     },
 
     detach: (id: number): void => void sql.detach.run(id),
-    /** All attachments with this content: owners, posts and names. */
+    /** All attachments with this content hash, with owner, post and name of each. */
     namersOf: (sha256: string) => sql.namers.all(sha256),
   };
 });
@@ -143,7 +143,7 @@ function prepareAttachments(db: Db) {
     a.sha256, a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline,
     u.scan, u.width, u.height`;
   return {
-    // The same bytes may be attached under two types, such as .txt and .md. The type of the first upload is served.
+    // The same bytes may be attached under two types, such as .txt and .md. The hub serves the first upload's type.
     find: db.prepare<[number], Attachment>('attachment', `
       SELECT ${columns('COALESCE(u.media_type, a.media_type)', 'COALESCE(u.bytes, a.bytes)')}
         FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256 WHERE a.id = ?`),
@@ -176,7 +176,7 @@ function prepareAttachments(db: Db) {
              title = @title, duration_seconds = @durationSeconds, is_inline = @isInline
        WHERE id = @id`),
     detach: db.prepare<[number]>('remove attachment', 'DELETE FROM attachments WHERE id = ?'),
-    namers: db.prepare<[string], { id: number; ownerId: number; postId: number; filename: string }>('who names upload',
+    namers: db.prepare<[string], { id: number; ownerId: number; postId: number; filename: string }>('users of upload',
       'SELECT id, owner_id AS ownerId, post_id AS postId, filename FROM attachments WHERE sha256 = ?'),
   };
 }
@@ -215,12 +215,12 @@ function prepareUploads(db: Db) {
 /** An uploaded file as a backup lists it. */
 export type UploadRow = { sha256: string; bytes: number; createdAt: number };
 
-/** Number of native attachments, number of their distinct files, and bytes of those files. */
+/** Numbers of native attachments and of distinct uploaded files, and the bytes of these files. */
 export type UploadCounts = { attachments: number; uploads: number; uploadBytes: number };
 
 type FileToFetch = { id: number; urlKey: string; filename: string; sha256: string; bytes: number; ownerId: number };
 
-/** Counts uploads. Like the functions below, it also works on the database of a backup. */
+/** Counts uploads. This function and all below also work on the database of a backup. */
 export function countUploads({ db }: Pick<StoreHub, 'db'>): UploadCounts {
   const native = db.prepare<[], { n: number }>('count attachments',
     `SELECT COUNT(*) AS n FROM attachments WHERE kind = 'native'`).get();
@@ -234,7 +234,7 @@ export function sumUploads({ db }: Pick<StoreHub, 'db'>): Omit<UploadCounts, 'at
     ?? { uploads: 0, uploadBytes: 0 };
 }
 
-/** All uploaded files, by hash. */
+/** All uploaded files, ordered by hash. */
 export function listUploads({ db }: Pick<StoreHub, 'db'>): UploadRow[] {
   return db.prepare<[], UploadRow>('all uploads',
     'SELECT sha256, bytes, created_at AS createdAt FROM uploads ORDER BY sha256').all();
@@ -247,7 +247,7 @@ export function countDangling({ db }: Pick<StoreHub, 'db'>): number {
      WHERE kind = 'native' AND (sha256 IS NULL OR sha256 NOT IN (SELECT sha256 FROM uploads))`).get()?.n ?? 0;
 }
 
-/** The largest files outside quarantine, each with an account that may see it. */
+/** The largest files outside quarantine, each with an account that may see the file. */
 export function largestUploads({ db }: Pick<StoreHub, 'db'>, limit: number): FileToFetch[] {
   return db.prepare<[number], FileToFetch>('largest files', `
     SELECT a.id, a.url_key AS urlKey, a.filename, u.sha256, u.bytes, a.owner_id AS ownerId
@@ -261,7 +261,7 @@ export type SavedFile = { sha256: string; filename: string; bytes: number; postI
 const SAVED_FILES = `SELECT a.sha256, a.filename, u.bytes, a.post_id AS postId
   FROM attachments a JOIN uploads u ON u.sha256 = a.sha256`;
 
-/** Uploads in a backup's database with this hash or exactly this name, once per post that has them. */
+/** Uploads in a backup's database with this hash or exactly this name, once per post with such a file. */
 export function findSavedFiles(db: Db, hashOrName: string): SavedFile[] {
   return db.prepare<[{ hashOrName: string }], SavedFile>('saved files',
     `${SAVED_FILES} WHERE a.sha256 = @hashOrName OR a.filename = @hashOrName ORDER BY a.id`).all({ hashOrName });

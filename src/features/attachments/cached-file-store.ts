@@ -6,7 +6,7 @@ import { counts, store } from '../hub/hub.ts';
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 type NewCachedFile = Omit<CachedFile, 'usedAt'> & Record<'width' | 'height', number | null>;
 
-/** A cached image; its size in pixels. */
+/** A cached image; `width` and `height` in pixels. */
 type CachedImage = { urlHash: string; bytes: number; width: number; height: number };
 
 /** `used_at` is updated at most this often, so that reading hardly ever writes. */
@@ -20,21 +20,21 @@ const TIMES: StoredTime[] = [
   { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
 ];
 
-/** The files in cache/, and recent failures to fetch one. */
+/** Cached copies of remote files in cache/, and recent failures to fetch a remote file. */
 export const cachedFiles = store((hub) => {
   const { db, clock } = hub;
   const sql = prepareCachedFiles(db);
 
   return {
     find: (urlHash: string): CachedFile | undefined => sql.find.get(urlHash),
-    /** The cached images among these files. */
+    /** The cached images among the given files. */
     images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
-    /** The files among these that could not be fetched lately. */
+    /** The given files that the hub could not fetch lately. */
     missing: (urlHashes: string[]): string[] =>
       sql.missing.all(JSON.stringify(urlHashes), clock()).map(({ urlHash }) => urlHash),
-    /** A page of cached files, by hash, after the given hash. */
+    /** The next `limit` cached files, ordered by hash, from the hash `after` on. */
     list: (after: string, limit: number) => sql.list.all(after, limit),
-    /** The reason of the last failure, while it is too early to try again. */
+    /** The reason of the last failed fetch, while it is too early to fetch the file again. */
     failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
     noteUse(file: CachedFile): void {
       if (hasPassed(file.usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), file.urlHash);
@@ -52,7 +52,7 @@ export const cachedFiles = store((hub) => {
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
 
-    /** The least recently used file, while the cache takes more than `maxBytes`. Never the spared file. */
+    /** The least recently used file except `spared`; undefined while the cache takes at most `maxBytes`. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {
       return counts(hub).value('attachment_cache_bytes') > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
     },

@@ -8,9 +8,7 @@ import { MARK_LENGTH } from './icon-views.ts';
 
 const KEY = new RegExp(`^(\\d+)-([0-9a-f]{${MARK_LENGTH}})$`);
 
-/**
- * The icon at an address never changes, so browsers may cache it. Shared caches may not: access to a source can change.
- */
+/** The icon at an address never changes. Only browsers may cache icons, because access to a source can change. */
 const HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -26,14 +24,14 @@ export function showIcon(hub: Hub, { params, viewer }: HubRequest): Reply {
   return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType }, body: icon.content };
 }
 
-/** API, idempotent. From now on the feed has no icon, even if its site has one. Other sources never have icons. */
+/** API, idempotent: removes the icon of a feed for good, even if the site has an icon. Only feeds have icons. */
 export function deleteIcon(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const { id, kind } = manageableSource(hub, pathId(params), viewer);
   if (kind === 'feed') sourceIcons(hub).clear(id);
   return noContent();
 }
 
-/** API, idempotent. The hub looks for the feed's icon again. */
+/** API, idempotent: makes the hub look for a feed's icon again. */
 export function findIconAgain(hub: Hub, { params, viewer }: MemberRequest): Reply {
   sourceIcons(hub).want(manageableSource(hub, pathId(params), viewer).id);
   return noContent();

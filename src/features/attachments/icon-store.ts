@@ -6,50 +6,50 @@ import { joinSource } from '../sources/source-store.ts';
 
 export type Icon = { sha256: string; mediaType: string; content: Buffer };
 
-/** A source whose icon is due to be fetched. `isWell`: 1 if its feed works. */
+/** A source whose icon is due to be fetched. `isWell`: 1 if the source's feed works. */
 type DueIcon = { sourceId: number; ownerId: number; isWell: number };
 
-/** A site is asked for its icon this often, even if it had none. */
+/** The hub asks a site for its icon this often, even if the site had no icon. */
 const ASKED_EVERY = 7 * DAY;
 
-/** After the feed names another address. A wait, because some feeds name another one each time. */
+/** Wait after a feed names another icon address, because some feeds name another address each time. */
 const ASKED_AFTER_CHANGE = DAY;
 
 const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR }];
 
-/** The icons of sources, and when each is fetched next. */
+/** The icons of sources, and the time when the hub fetches each icon next. */
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
   return {
     bringBackTimes: createTimeRepair(db, clock, TIMES),
-    /** The hash of the source's icon, if it has one. */
+    /** The hash of the source's icon; undefined without an icon. */
     hashOf: (sourceId: number): string | undefined => sql.hashOf.get(sourceId)?.sha256,
     /** The hashes of several sources' icons, by source id. */
     hashesOf: (sourceIds: number[]): Map<number, string> =>
       new Map(sql.hashesOf.all(JSON.stringify(sourceIds)).map(({ sourceId, sha256 }) => [sourceId, sha256])),
     find: (sourceId: number): Icon | undefined => sql.find.get(sourceId),
-    /** The icon's address according to the feed. */
+    /** The icon address that the source's feed names. */
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
 
-    /** Notes the icon's address that a feed names, or null. In the caller's transaction, like the functions below. */
+    /** Notes the icon address that a feed names. Runs in the caller's transaction, like the functions below. */
     noteNamed: (sourceId: number, url: string | null): void =>
       void sql.noteNamed.run({ sourceId, url, now: clock(), later: clock() + ASKED_AFTER_CHANGE }),
-    /** Takes up to `limit` due icons, the owners in turn. They are due again in a week, even if fetching fails. */
+    /** Takes up to `limit` due icons, one owner after another. Each icon is due again in a week, fetched or not. */
     takeDue(limit: number): DueIcon[] {
       const due = sql.due.all(clock(), limit);
       for (const { sourceId } of due) sql.postpone.run(clock() + ASKED_EVERY, sourceId);
       return due;
     },
-    /** Does nothing if the owner has removed the icon meanwhile. */
+    /** Stores the icon of a source, unless the owner has removed the icon meanwhile. */
     keep(sourceId: number, icon: Icon): void {
       if (!sql.isWanted.get(sourceId)) return;
       sql.insert.run(icon);
       sql.give.run(icon.sha256, sourceId);
     },
-    /** Removes the icon for good. */
+    /** Removes the source's icon for good. */
     clear: (sourceId: number): void => void sql.clear.run(sourceId),
-    /** Makes the icon due now. */
+    /** Makes the source's icon due now. */
     want: (sourceId: number): void => void sql.want.run(clock(), sourceId),
   };
 });
@@ -73,7 +73,7 @@ function prepareIcons(db: Db) {
     noteNamed: db.prepare<[{ sourceId: number; url: string | null; now: number; later: number }]>('note named icon', `
       INSERT INTO source_icons (source_id, named_url, due_at) VALUES (@sourceId, @url, @now)
       ON CONFLICT DO UPDATE SET named_url = @url, due_at = min(due_at, @later) WHERE named_url IS NOT @url`),
-    // The caller skips sources that are not well: they are due again in a week.
+    // The caller skips sources that are not well: their icons are due again in a week.
     due: db.prepare<[number, number], DueIcon>('icons that are due', `
       SELECT sourceId, ownerId, isWell FROM (
         SELECT s.id AS sourceId, s.owner_id AS ownerId, s.state = 'active' AS isWell, i.due_at AS dueAt,

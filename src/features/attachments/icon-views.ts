@@ -9,7 +9,7 @@ const TINTS = 8;
 /** Digits of the icon's hash in its address: enough for addresses to be unique. */
 export const MARK_LENGTH = 16;
 
-/** The source's icon. Without one: the first letter of its title, drawn without a request. */
+/** Markup of a source's icon; without an icon, the first letter of the source's title, drawn as SVG. */
 export function sourceIcon(hub: Hub, source: Named): Html {
   return iconOf(source, sourceIcons(hub).hashOf(source.id));
 }
@@ -31,7 +31,7 @@ function iconPath(sourceId: number, hash: string): string {
   return `/icons/${sourceId}-${hash.slice(0, MARK_LENGTH)}`;
 }
 
-/** The address of the source's icon at the hub; null without one. */
+/** The address of a source's icon at the hub; null if the source has no icon. */
 export function iconUrl(hub: Hub, sourceId: number): string | null {
   const hash = sourceIcons(hub).hashOf(sourceId);
   return hash === undefined ? null : hub.config.baseUrl + iconPath(sourceId, hash);

@@ -6,14 +6,14 @@ import { attachments, type Attachment } from './attachment-store.ts';
 import { cachedFiles } from './cached-file-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** Lists show no larger pictures, for readers with slow connections. */
+/** Maximum bytes of a picture in a list, for readers with slow connections. */
 const THUMBNAIL_BYTES = 100 * 1024;
 
-/** Pixels. Smaller pictures are mostly icons and buttons, and would look coarse. */
+/** Smallest size of a picture in a list, in pixels: smaller pictures are mostly icons and buttons. */
 const THUMBNAIL_WIDTH = 96;
 const THUMBNAIL_HEIGHT = 64;
 
-/** Limits for pictures that stand above a post: a page has few of them. */
+/** Limits of large pictures above posts, of which a page has only a few. */
 const LARGE_WIDTH = 480;
 const LARGE_BYTES = 400 * 1024;
 
@@ -21,8 +21,8 @@ const LARGE_BYTES = 400 * 1024;
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
 /**
- * Addresses of small pictures by post id, for posts of which the hub has one. Opening such an address never makes the
- * hub fetch a remote file.
+ * Addresses of small pictures by post id, for posts with such a picture on the hub. Opening such an address never makes
+ * the hub fetch a remote file.
  */
 export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
@@ -49,7 +49,7 @@ function firstFitting(
   return found;
 }
 
-/** Query parameter of an attachment's address: serve the cached copy, or 404; do not fetch. */
+/** Query parameter of an attachment's address: the hub serves its cached copy or answers 404, and fetches nothing. */
 export const KEPT_ONLY = 'kept';
 
 /** Known sizes of the images among the attachments, by attachment id. */

@@ -1,4 +1,5 @@
 import { isDiskFull } from '../../platform/error-code.ts';
+import { discardBeforeAnswer } from '../../platform/http/discard-rest.ts';
 import { HttpError, invalid } from '../../platform/http/reply.ts';
 import { MULTIPART_SHAPE, readMultipart, type MultipartLimits } from '../../platform/http/read-multipart.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
@@ -12,29 +13,41 @@ import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
 
-/** The name of the form's parts that hold files. */
+/** Name of the form field that holds the files. */
 const FILE_FIELD = 'attachments';
 export const MAX_UPLOADS = 10;
 
-/** Seconds. Sent as Retry-After while the scanner does not answer. */
+/** Seconds, sent as Retry-After while the virus scanner does not answer. */
 const SCANNER_RETRY = 60;
 
-/** The message of a refusal because the disk is full. */
 const NO_SPACE = 'There is no space left on the hub’s disk for this file.';
 
-/** A file of a form, in tmp/ until `keepFiles` moves it to its place. */
+/** An uploaded file of a form; it lies in tmp/ until `keepFiles` moves it to uploads/. */
 export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
 
 type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 
 /**
- * Receives a multipart form and passes it to `use`. Counts, hashes and recognises each file while writing it to tmp/,
- * then has the files scanned. One bad file refuses the whole request: 413 too large, 415 another type, 422 damaged,
- * infected or over the quota, 429 too many forms at once, 503 a required scanner does not answer, 507 the disk is full.
- * Removes files at the end that were not kept, or that no row names. `typed` gets the fields as they arrive: a refused
- * form is shown again with them.
+ * Receives a multipart form and passes its fields and files to `use`. Hashes and recognises each file while writing it
+ * to tmp/, then has the files scanned. A bad file refuses the whole request. Status 413: a file is too large; 415: a
+ * type is not accepted; 422: a file is damaged, infected or over the quota; 429: too many forms at once; 503: a
+ * required scanner does not answer; 507: the disk is full. In the end, removes files that were not kept or that no
+ * row names. Reads a refused form to its end before the response, because some proxies show the response only then.
+ * `typed` collects the text fields, to fill in a refused form again.
  */
 export async function receiveUpload<Result>(
+  hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
+): Promise<Result> {
+  try {
+    return await receiveForm(hub, req, use, typed);
+  } catch (error) {
+    await discardBeforeAnswer(req.stream, 2 * formLimits(hub).bytes);
+    await ownTurn();
+    throw error;
+  }
+}
+
+async function receiveForm<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
 ): Promise<Result> {
   const files: ReceivedFile[] = [];
@@ -45,16 +58,16 @@ export async function receiveUpload<Result>(
     await ownTurn();
     return await use({ fields, files });
   } finally {
-    share.release(); // rows count towards the quota by now, or the form has failed
+    share.release(); // by now the files' rows count towards the quota, or the form has failed
     await Promise.all(files.map(uploadFiles(hub).discard));
     for (const { sha256, isKept } of files) if (isKept) dropUnnamed(hub, sha256);
   }
 }
 
-/** Moves received files to their places. Call it before writing the rows that name them. */
+/** Moves received files from tmp/ to uploads/. Call this before writing the rows that name the files. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
   for (const file of files) {
-    file.isKept = true; // before the move: a failed one may have moved the file
+    file.isKept = true; // before the move: a move that fails may have moved the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
   await ownTurn();
@@ -65,18 +78,18 @@ export function isMultipart({ headers }: MemberRequest): boolean {
   return /^\s*multipart\/form-data\b/i.test(headers['content-type'] ?? '');
 }
 
-/** The first value of each field. */
+/** The first value of each form field. */
 export function firstValues(fields: Map<string, string[]>): Record<string, string> {
   return Object.fromEntries([...fields].map(([name, [value = '']]) => [name, value]));
 }
 
-/** Limits of a form with files. Text fields have a limit of their own, since files may be limited to less. */
+/** Limits of a form with files. Text fields have a separate limit, because UPLOAD_MAX_BYTES may be small. */
 export function formLimits({ config: { uploadMaxBytes } }: Hub): MultipartLimits {
   const bytes = 4 * uploadMaxBytes + MULTIPART_SHAPE.fieldBytes;
   return { ...MULTIPART_SHAPE, bytes, fileBytes: uploadMaxBytes, files: MAX_UPLOADS };
 }
 
-/** Adds to `files` as they arrive, so that the caller can remove the files of a form that breaks off. */
+/** Adds each file to `files` when it arrives, so that the caller can remove the files of a form that breaks off. */
 function readForm(
   hub: Hub, req: MemberRequest, share: UploadShare, files: ReceivedFile[], typed?: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
@@ -90,11 +103,11 @@ function readForm(
     share.take(bytes);
     const left = role === 'admin' ? Infinity : bytesLeft(hub, id);
     if (bytesInFlight(hub, id) <= left) return;
-    share.release(); // so that other forms in flight still fit
+    share.release(); // so that the account's other forms in flight still fit
     throw overQuota(hub, left - bytesInFlight(hub, id));
   };
   return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
-    if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the field ${FILE_FIELD}.`);
+    if (field !== FILE_FIELD) throw new HttpError(400, `Files must be in the form field ${FILE_FIELD}.`);
     const named = nameRefusal(cleanFilename(filename, 'attachment'));
     files.push(await receiveFile(hub, filename, chunks, requireRoom).catch(named));
   }, typed);
@@ -121,7 +134,7 @@ async function receiveFile(
 async function scanAll(hub: Hub, files: ReceivedFile[], req: MemberRequest): Promise<void> {
   const scanner = scannerOf(hub);
   if (!scanner) return;
-  req.stream.socket.setTimeout(0); // no bytes flow during a scan; Node sets it again after the answer
+  req.stream.socket.setTimeout(0); // no bytes flow during a scan; Node sets the timeout again after the answer
   for (const file of files) await scanReceived(hub, scanner, file, req);
 }
 
@@ -137,7 +150,7 @@ async function scanReceived(hub: Hub, scanner: ScannerOptions, file: ReceivedFil
   }
 }
 
-/** Throws an HttpError for a refused file or a full disk, and any other error as it is. */
+/** Throws an HttpError for a refused file or a full disk; rethrows any other error. */
 function refuse(error: unknown): never {
   if (error instanceof RefusedFile) {
     const errors = [{ pointer: `/${FILE_FIELD}`, detail: error.message }];
@@ -151,12 +164,12 @@ export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
-/** Same cap as for feed posts, because a post page lists every file. */
+/** Maximum number of files of a post, as for feed posts: a post's page lists every file. */
 const FILES_OF_POST = 100;
 
 /**
- * Attaches kept files to a post, in the caller's transaction; returns their ids. 422 if they exceed the owner's quota,
- * are too many or known as infected. 503 if a sweep has just removed a file with the same bytes.
+ * Attaches uploaded files to a post, in the caller's transaction; returns the attachments' ids. Status 422 if the files
+ * exceed the owner's quota, are too many or infected; 503 if the daily sweep has just removed the same content.
  */
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
@@ -178,7 +191,7 @@ export function attachFiles(hub: Hub, postId: number, ownerId: number, files: Ne
   return ids;
 }
 
-/** Removes a kept file whose post was refused, unless another post names it. */
+/** Removes an uploaded file whose post was refused, unless another post has the same file. */
 function dropUnnamed(hub: Hub, sha256: string): void {
   if (uploads(hub).scanOf(sha256) !== undefined) return;
   hub.db.write('remove unnamed upload', () => {
@@ -186,11 +199,11 @@ function dropUnnamed(hub: Hub, sha256: string): void {
   });
 }
 
-/** 422 with the bytes that are left of the quota. */
+/** A 422 error that says how many bytes of the quota are left. */
 function overQuota(hub: Hub, left: number): HttpError {
   countMetLimit(hub, 'upload-quota');
   const rest = Math.max(0, left);
-  const detail = 'This would exceed the file quota of the account: ' +
+  const detail = 'These files would exceed the file quota of the account: ' +
     `${rest === 0 ? 'nothing is left' : `${byteSize(rest)} are left`}.`;
   return new HttpError(422, detail, { errors: [{ pointer: '/attachments', detail }], members: { bytesLeft: rest } });
 }
@@ -206,23 +219,23 @@ const RETRY_SECONDS = 5;
 /** The disk's free space is checked once per this many bytes received. */
 const CHECKED_EVERY = 1024 * 1024;
 
-/** The bytes of one form's files, counted until rows name the files or the form has failed. */
+/** The bytes of one form's files, which count towards the quota until the form is stored or has failed. */
 type UploadShare = {
-  /** Counts bytes that have arrived, before they are written. 507 if they would use up the disk's reserve. */
+  /** Counts arrived bytes before they are written. Status 507 if these bytes would use up the disk's reserve. */
   take(bytes: number): void;
-  /** Ends the counting. */
+  /** Stops counting the form's bytes. */
   release(): void;
 };
 
-/** The forms in flight, by account. */
+/** Upload forms in flight, by account id. */
 const shares = once((_: Hub) => new Map<number, Set<{ bytes: number }>>());
 
-/** Bytes in flight of all forms of the account. */
+/** Bytes of all upload forms that an account has in flight. */
 export function bytesInFlight(hub: Hub, accountId: number): number {
   return [...shares(hub).get(accountId) ?? []].reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Begins a form with files. 429 while the account has its maximum of forms in flight. */
+/** Starts counting a form with files. Status 429 while the account has AT_ONCE such forms in flight. */
 export function openShare(hub: Hub, accountId: number): UploadShare {
   const all = shares(hub);
   const ofAccount = all.get(accountId) ?? new Set();
@@ -238,12 +251,12 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
       share.bytes += bytes;
       if (share.bytes - checkedAt < CHECKED_EVERY) return;
       checkedAt = share.bytes;
-      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // for all bytes until the next check
+      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // reserves room for all bytes until the next check
     },
     release() {
       share.bytes = 0;
       ofAccount.delete(share);
-      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId); // but not a newer set
+      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId); // keeps a newer set
     },
   };
 }

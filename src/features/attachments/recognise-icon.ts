@@ -4,10 +4,10 @@ import { RefusedFile } from './arriving-file.ts';
 import { recogniseContent } from './recognise-file.ts';
 import { type ImageSize, PNG_SIGNATURE } from './recognise-images.ts';
 
-/** Pixels of either side. Icons of 512 pixels are common. */
+/** Largest width and height of an icon, in pixels. Icons of 512 pixels are common. */
 const MAX_SIDE = 1024;
 
-/** The longer side divided by the shorter. Refuses banners. */
+/** Maximum of an icon's longer side divided by the shorter side. Refuses banners. */
 const MAX_RATIO = 1.5;
 
 const ICO_SIGNATURE = Buffer.from('00000100', 'hex');
@@ -16,16 +16,16 @@ const ICO_ENTRY = 16;
 const BITMAP_HEAD = 40;
 
 /**
- * Checks an image that may be a source's icon. Its type is what its content shows, whatever its server says. Throws
+ * Checks an image that may be a source's icon. The content decides the type, not the server's Content-Type. Throws
  * RefusedFile for anything else, also for SVG, which can contain scripts.
  */
 export function recogniseIcon(content: Buffer): Icon {
   const isIco = content.subarray(0, ICO_SIGNATURE.length).equals(ICO_SIGNATURE);
   const { mediaType, width = 0, height = 0 } = isIco ? readIco(content) : recogniseContent(content);
-  if (!mediaType.startsWith('image/')) throw new RefusedFile('type', 'it is not an image');
+  if (!mediaType.startsWith('image/')) throw new RefusedFile('type', 'the file is not an image');
   requireIconSize({ width, height });
   if (Math.max(width, height) > MAX_RATIO * Math.min(width, height)) {
-    throw new RefusedFile('dimensions', 'it is not nearly square');
+    throw new RefusedFile('dimensions', 'the image is not nearly square');
   }
   return { sha256: hash('sha256', content), mediaType, content };
 }
@@ -63,7 +63,7 @@ function sizeOfPicture(picture: Buffer): ImageSize {
 
 function requireIconSize({ width, height }: ImageSize): void {
   if (width < 1 || height < 1) throw damagedIco();
-  if (width > MAX_SIDE || height > MAX_SIDE) throw new RefusedFile('dimensions', 'it is too large for an icon');
+  if (width > MAX_SIDE || height > MAX_SIDE) throw new RefusedFile('dimensions', 'the image is too large for an icon');
 }
 
 function damagedIco(): RefusedFile {

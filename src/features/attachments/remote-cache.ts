@@ -14,23 +14,23 @@ import { RefusedFile } from './arriving-file.ts';
 import { cachedFiles, FAILURE_KEPT } from './cached-file-store.ts';
 import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
 
-/** A timeout is remembered for less time than other failures (FAILURE_KEPT): the publisher may be faster soon. */
+/** After a timeout, the hub fetches a file again sooner than after other failures (FAILURE_KEPT). */
 const SLOWNESS_KEPT = MINUTE;
 const SLOW_REASONS = new Set(['timeout', 'idle']);
 
-/** A file is in memory while it is fetched. */
+/** Limits of concurrent fetches: a file is held in memory while the hub fetches it. */
 const FETCHED_AT_ONCE = 6;
 const OF_OWNER_AT_ONCE = FETCHED_AT_ONCE / 2;
 const OF_SOURCE_AT_ONCE = 2;
 
-/** Fetches in flight or waiting: in all, of one owner's sources, and of one host among these. */
+/** Limits of fetches in flight or waiting: in all, for one owner's sources, and for one owner from one host. */
 const MAX_UNDER_WAY = 200;
 const MAX_OF_OWNER = MAX_UNDER_WAY / 2;
 const MAX_OF_HOST = 40;
 
 const FOREVER = new AbortController().signal;
 
-/** An older file without a row was left by a crash. */
+/** A cached file of this age without a row in the database was left by a crash. */
 const STRAY_AGE = HOUR;
 
 const ROWS_AT_ONCE = 200;
@@ -40,12 +40,12 @@ const NO_COPY = 'The publisher’s file is not available: the hub’s disk is fu
 /** The hub's copy of a remote file. */
 type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
-/** The source of the post that names a file, and its owner. */
+/** The source whose post names a remote file, and the source's owner. */
 type Naming = { sourceId: number; ownerId: number };
 
 type UnderWay = { ownerId: number; host: string; fetching: Promise<CachedContent> };
 
-/** Fetches in flight or waiting, by source and URL hash, and their limits. */
+/** All fetches in flight or waiting, by source and URL hash, and the slots that limit fetching. */
 const fetches = once((hub: Hub) => ({
   underWay: new Map<string, UnderWay>(),
   atHost: createLanes(),
@@ -56,9 +56,9 @@ const fetches = once((hub: Hub) => ({
 }));
 
 /**
- * The copy of a remote file, which the hub fetches at the first request: readers' browsers never talk to publishers.
- * Requests at the same time share one fetch. 404 if fetching fails or the type is not accepted, which is remembered for
- * a while. 503 if too many fetches are in flight: in all, for its owner or from its host.
+ * Returns the hub's copy of a remote file. The hub fetches the file at the first request, so that readers' browsers
+ * never contact publishers. Concurrent requests for a file share one fetch. Status 404 if fetching fails or the type is
+ * not accepted; the hub remembers such a failure for a while. Status 503 if too many fetches are in flight.
  */
 export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Promise<CachedContent> {
   if (hub.config.attachmentCacheMaxBytes === 0) {
@@ -76,7 +76,7 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   }
 }
 
-/** The cached copy of a remote file; 404 without one. Never fetches. */
+/** Returns the cached copy of a remote file; status 404 without a copy. Never fetches a file. */
 export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, hash('sha256', url));
   if (!kept) throw unavailable('the hub has no copy of it.');
@@ -84,7 +84,7 @@ export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent
   return kept;
 }
 
-/** Evicts files over the limit, forgets old failures, and repairs what a crash left. */
+/** Tidies the cache: evicts files over the size limit, forgets old failures, removes leftovers of crashes. */
 export async function tidyCache(hub: Hub): Promise<void> {
   cachedFiles(hub).forgetFailures();
   await forgetMissing(hub);
@@ -92,7 +92,7 @@ export async function tidyCache(hub: Hub): Promise<void> {
   await removeStrays(hub);
 }
 
-/** The cached copy, if any. Throws 404 if fetching the file has failed lately. */
+/** The cached copy of a remote file, if any. Throws 404 if fetching the file has failed lately. */
 async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | undefined> {
   const failure = cachedFiles(hub).failureOf(urlHash);
   if (failure !== undefined) throw unavailable(failure);
@@ -104,7 +104,7 @@ async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | unde
 
 function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Promise<CachedContent> {
   const { underWay } = fetches(hub);
-  const key = `${naming.sourceId} ${urlHash}`; // per source, so that no source waits for the limits of another
+  const key = `${naming.sourceId} ${urlHash}`; // keyed by source, so that no source waits for another source's limits
   const found = underWay.get(key);
   if (found) return found.fetching;
   const { host } = new URL(url);
@@ -119,10 +119,7 @@ function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Prom
   return fetching;
 }
 
-/**
- * Takes the narrowest slot first and the global one last: a fetch that waits for a slow host never holds a slot that
- * others need.
- */
+/** Takes the per-host slot first and the global slot last, so that a slow host never holds a global slot. */
 function inTurn(
   hub: Hub, host: string, { sourceId, ownerId }: Naming, work: () => Promise<CachedContent>,
 ): Promise<CachedContent> {
@@ -132,7 +129,7 @@ function inTurn(
 }
 
 async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
-  const kept = await findKept(hub, urlHash); // fetched for another source while this one waited
+  const kept = await findKept(hub, urlHash); // another source's fetch may have stored the file meanwhile
   if (kept) return kept;
   requireNoTrial(hub);
   requireRoomForFile(hub, 0, NO_COPY);
@@ -150,7 +147,7 @@ async function fetchContent({ config, outbound }: Hub, url: string): Promise<Rec
   const maxBytes = Math.min(config.uploadMaxBytes, config.attachmentCacheMaxBytes);
   const headers = { accept: 'image/avif, image/webp, image/*, application/pdf' };
   const { status, body } = await outbound({ url, maxBytes, headers });
-  if (status !== 200) throw new OutboundError('bad-response', `its server answered with status ${status}`);
+  if (status !== 200) throw new OutboundError('bad-response', `the publisher’s server answered with status ${status}`);
   return { body, ...recogniseContent(body) };
 }
 
@@ -162,8 +159,8 @@ function remember(hub: Hub, urlHash: string, error: unknown): never {
 }
 
 /**
- * LRU eviction while the cache is too large. Spares the file that was just fetched: after the clock was set back, it
- * would be the least recently used.
+ * Evicts the least recently used files while the cache is too large. Spares the file `spared`, which was just fetched:
+ * after the clock was set back, this file would look least recently used.
  */
 async function evict(hub: Hub, spared?: string): Promise<void> {
   for (;;) {
@@ -174,7 +171,7 @@ async function evict(hub: Hub, spared?: string): Promise<void> {
   }
 }
 
-/** Removes rows without a file: a restored backup has no cached files. */
+/** Removes rows whose cached file is missing: a restored backup has no cached files. */
 async function forgetMissing(hub: Hub): Promise<void> {
   const { list, forget } = cachedFiles(hub);
   for (let rows = list('', ROWS_AT_ONCE); rows.length > 0; rows = list(rows.at(-1)?.urlHash ?? '', ROWS_AT_ONCE)) {
@@ -191,7 +188,7 @@ async function removeStrays(hub: Hub): Promise<void> {
   }
 }
 
-/** cache/<first two digits>/<sha256 of the URL>. A lost file costs only a new fetch. */
+/** Path: cache/<first two digits>/<sha256 of the URL>. The hub fetches a lost cached file anew. */
 function pathOf({ config }: Hub, urlHash: string): string {
   return join(config.dataDir, 'cache', urlHash.slice(0, 2), urlHash);
 }
@@ -220,7 +217,7 @@ function removeCachedFile(hub: Hub, urlHash: string): Promise<void> {
   return rm(pathOf(hub, urlHash), { force: true });
 }
 
-/** All files in the cache; `modifiedAt` in unix ms. */
+/** All files in the cache folder; `modifiedAt` in unix ms. */
 async function* listFiles({ config }: Hub): AsyncGenerator<{ urlHash: string; modifiedAt: number }> {
   const cache = join(config.dataDir, 'cache');
   for (const folder of await readdir(cache)) {
@@ -236,7 +233,7 @@ function countRequest(hub: Hub, result: 'hit' | 'miss' | 'error'): void {
   bufferedCounts(hub).add('attachment_cache_requests_total', result);
 }
 
-/** On a full disk cached files can still be read; only `used_at` stays as it is. */
+/** Ignores a full disk: cached files stay readable, and only `used_at` is not updated. */
 function ignoringFullDisk(write: () => void): void {
   try {
     write();

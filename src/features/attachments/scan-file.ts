@@ -15,13 +15,13 @@ import { uploadFiles } from './upload-files.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 
-/** `signature`: the scanner's name of the malware. `reason`: for the log; names the scanner's host, never its URL. */
+/** `signature`: the scanner's name for the malware. `reason`: a log text with the scanner's host, never its URL. */
 export type ScanResult =
   | { verdict: 'clean' }
   | { verdict: 'infected'; signature: string | null }
   | { verdict: 'unavailable'; reason: string };
 
-/** `timeoutMs`: for the whole scan. `idleMs`: to connect, and between two pieces while the file is sent. */
+/** `timeoutMs`: limit for a whole scan. `idleMs`: limit for connecting, and between two pieces of the file. */
 export type ScannerOptions = { url: string; timeoutMs: number; idleMs?: number };
 
 type ScannerAnswer = { status: number; body: string; hadWholeFile: boolean };
@@ -30,13 +30,13 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_QUOTED = 200;
 const UNKNOWN = 'unknown error';
 
-/** The reason why there is no verdict; becomes `reason`. */
+/** Thrown if a scan ends without a verdict; the message becomes `reason`. */
 class ScanFailure extends Error {}
 
 /**
  * POSTs the file to the operator's scanner, as application/octet-stream with its name in Content-Disposition. A verdict
- * is a 2xx whose JSON object has `clean: true` or `clean: false`; anything else is 'unavailable'. Never rejects. The
- * URL may be private, and may contain a user name and password for Basic authentication (RFC 7617).
+ * is a 2xx response whose JSON object has `clean: true` or `clean: false`; any other outcome is 'unavailable'. The
+ * scanner's URL may be private, and may contain a user name and password for Basic authentication (RFC 7617).
  */
 export async function scanFile(options: ScannerOptions, file: FileToScan): Promise<ScanResult> {
   const url = new URL(options.url);
@@ -47,7 +47,7 @@ export async function scanFile(options: ScannerOptions, file: FileToScan): Promi
   }
 }
 
-/** The operator's scanner; null if none is configured. */
+/** The operator's virus scanner; null if no scanner is configured. */
 export function scannerOf({ config: { virusScanUrl: url, virusScanTimeoutSeconds } }: Hub): ScannerOptions | null {
   return url === null ? null : { url, timeoutMs: virusScanTimeoutSeconds * SECOND };
 }
@@ -69,7 +69,7 @@ async function exchange(
   const answer = receive(request, url.host);
   const overall = setTimeout(() => fail(tooSlow(url.host, 'gave no answer', timeoutMs)), timeoutMs);
   const idle = setTimeout(() => fail(tooSlow(url.host, 'took nothing', idleMs)), idleMs);
-  request.once('finish', () => clearTimeout(idle)); // no bytes flow during a scan: only timeoutMs limits it
+  request.once('finish', () => clearTimeout(idle)); // no bytes flow during a scan: only timeoutMs limits a scan
   try {
     send(handle, file, request, () => idle.refresh(), fail);
     return await Promise.race([answer, failed]);
@@ -80,7 +80,7 @@ async function exchange(
   }
 }
 
-/** Opens the file, and checks its size: a truncated file could be found clean. */
+/** Opens a file and checks its size: a scanner could find a truncated file clean. */
 async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   const handle = await open(path).catch((cause: unknown) => {
     throw new ScanFailure(`the file cannot be opened (${codeOf(cause) ?? UNKNOWN})`);
@@ -88,7 +88,7 @@ async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   const size = await handle.stat().then((stats) => stats.size, () => undefined);
   if (size === bytes) return handle;
   await handle.close();
-  throw new ScanFailure(`the file has ${size ?? 'unknown'} bytes and not ${bytes}`);
+  throw new ScanFailure(`the file has ${size ?? 'unknown'} bytes instead of ${bytes}`);
 }
 
 function openScan(url: URL, { bytes, filename }: FileToScan): ClientRequest {
@@ -143,7 +143,7 @@ function verdictOf({ status, body, hadWholeFile }: ScannerAnswer, host: string):
   if (!answer) throw new ScanFailure(`${host} did not answer with a JSON object`);
   if (answer['clean'] === false) return { verdict: 'infected', signature: readable(answer['signature']) };
   if (answer['clean'] !== true) throw new ScanFailure(`${host} said neither clean: true nor clean: false`);
-  if (!hadWholeFile) throw new ScanFailure(`${host} called the file clean before it had all of it`);
+  if (!hadWholeFile) throw new ScanFailure(`${host} called the file clean before it had received the whole file`);
   return { verdict: 'clean' };
 }
 
@@ -162,13 +162,13 @@ function readable(text: unknown): string | null {
   return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }
 
-/** Does not pass on Node's messages: some contain the whole URL. */
+/** The reason of a failed scan. Hides Node's error messages, because some contain the scanner's whole URL. */
 function reasonOf(error: unknown, host: string): string {
   if (error instanceof ScanFailure) return error.message;
   return `the exchange with ${host} failed (${codeOf(error) ?? UNKNOWN})`;
 }
 
-/** Scans a file that was accepted without a verdict. Tries again, at least once an hour, until there is one. */
+/** Job: scans a file accepted without a verdict. Retries at least once an hour until the scanner gives a verdict. */
 export const scanUpload: JobKind<{ sha256: string }> = {
   name: 'scan-upload',
   key: ({ sha256 }) => sha256,
@@ -198,8 +198,8 @@ export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<vo
 }
 
 /**
- * Counts and logs the scan of an arriving file. Audits an infected one, even if its sender may no longer upload, and
- * quarantines a stored file with the same content.
+ * Counts and logs the scan of an arriving file. Writes an audit record about an infected file, even if the sender may
+ * no longer upload, and quarantines stored files with the same content.
  */
 export function noteScan(
   hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
@@ -216,12 +216,12 @@ export function noteScan(
   audit(hub, 'attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
 }
 
-/** Idempotent: does nothing once there is a verdict. */
+/** Idempotent: does nothing once the file has a verdict. */
 async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);
   if (!scanner || bytes === undefined || uploads(hub).scanOf(sha256) !== 'unscanned') return;
-  if (bytes !== uploads(hub).countedBytes(sha256)) return; // damaged on the disk: the verdict would be about a part
+  if (bytes !== uploads(hub).countedBytes(sha256)) return; // a damaged file: the verdict would cover only a part
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);
   const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });
@@ -249,13 +249,13 @@ function quarantine(hub: Hub, sha256: string, signature: string | null): void {
   }
 }
 
-/** In the caller's transaction. */
+/** Counts a scan's verdict, in the caller's transaction. */
 function countScan(hub: Hub, verdict: ScanResult['verdict']): void {
   counts(hub).add('attachment_scans_total', verdict, 1);
   noteAnswer(hub, verdict);
 }
 
-/** A row of `counts` that holds a time: when the scanner stopped answering (unix ms); 0 while it answers. */
+/** Name of a row of `counts` that holds the time when the scanner stopped answering (unix ms), or 0. */
 const SILENT_SINCE = 'scanner_silent_since';
 
 function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
@@ -265,8 +265,8 @@ function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
 }
 
 /**
- * When the scanner stopped answering (unix ms). Null while it answers, without a scanner, and while nothing needs one:
- * it is not required, and no file waits for a scan.
+ * The time at which the scanner stopped answering (unix ms). Null if the scanner answers, no scanner is configured, or
+ * nothing needs a scanner: scans are not required and no file waits for a scan.
  */
 export function scannerSilentSince(hub: Hub): number | null {
   const since = scannerOf(hub) && counts(hub).value(SILENT_SINCE);
@@ -275,8 +275,8 @@ export function scannerSilentSince(hub: Hub): number | null {
 }
 
 /**
- * Sends package.json to a required scanner that did not answer, so that the alert ends before the next upload. Other
- * scanners are tried again with the files that wait.
+ * Probes a required scanner that did not answer: sends it package.json, so that the alert ends before the next upload.
+ * A scanner that is not required is tried again with the files that wait for a scan.
  */
 export async function askScannerAgain(hub: Hub): Promise<void> {
   const scanner = scannerOf(hub);

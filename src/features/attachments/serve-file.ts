@@ -17,7 +17,7 @@ import type { Attachment } from './attachment-store.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** A file on disk with a verified type. `bytes`: its size. `sha256`: of its content; becomes its entity tag. */
+/** A file on disk with a verified type. `sha256`: the hash of its content, which becomes the entity tag. */
 export type ServedFile = {
   path: string;
   bytes: number;
@@ -27,15 +27,15 @@ export type ServedFile = {
   isPublic: boolean;
 };
 
-/** A browser shows a file in a sandbox, in which it can do nothing. */
+/** Makes a browser show a file in a sandbox, without scripts, forms, frames or requests. */
 const POLICY = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
 
 const [openFd, statFd, closeFd] = [promisify(open), promisify(fstat), promisify(close)];
 
 /**
- * A reply that streams the file: whole (200), one range (206), or nothing if the client has it (304). 416 for a range
- * outside the file, 404 if the file is missing or has another size. Browsers show images and save other files. Ranges
- * apply only to GET (RFC 9110 §14.2).
+ * A reply that streams a file: the whole file (200), one range (206), or nothing if the client's copy is current (304).
+ * Status 416 for a range outside the file; 404 if the file is missing or has a wrong size. Browsers show images and
+ * save other files. Ranges apply only to GET (RFC 9110 §14.2).
  */
 export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'headers' | 'method'>): Promise<Reply> {
   const { headers: asked, method } = request;
@@ -91,13 +91,13 @@ function missing(): HttpError {
 
 type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
-/** Bytes of a post's content on its page. The rest of the page is for up to a hundred files. */
+/** Maximum bytes of a post's content on its page, which also lists up to a hundred files. */
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
 /**
- * The post's sanitised content for a page, with its images in boxes of their sizes. Images that could not be fetched
- * lately stay links to their publisher. Content over `maxBytes` becomes plain text: each tag gets more attributes, so a
- * post of many small tags grows several times longer.
+ * A post's sanitised content for a page. Images get `img` elements that reserve their size; an image that the hub could
+ * not fetch lately stays a link to its publisher. Content over `maxBytes` becomes plain text: added attributes make a
+ * post of many small tags several times longer.
  */
 export async function contentOnPage(
   hub: LinkHub & StoreHub, post: PostContent, maxBytes = CONTENT_BYTES,
@@ -110,10 +110,10 @@ export async function contentOnPage(
   return Buffer.byteLength(dressed) <= maxBytes ? trusted(dressed) : asPlainText(post.contentHtml, maxBytes);
 }
 
-/** Bytes of `&amp;`, the longest character in HTML text. */
+/** The longest escaped character in HTML text is `&amp;`. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** The post's text, cut to at most `maxBytes`. Each step reads all of it; other requests have turns in between. */
+/** A post's plain text, cut to at most `maxBytes`. Each step reads the whole text; other requests run between steps. */
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
   const text = await inSteps(readingText(contentHtml));
   const whole = contentText(text);
@@ -126,7 +126,7 @@ async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html>
 <pre tabindex="0">${shown}</pre>`;
 }
 
-/** The post's content with its images at the hub's addresses; `origin` goes before their paths. */
+/** A post's content with its images at the hub's addresses; `origin` goes before each image's path. */
 export function contentWithImages(
   hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,

@@ -17,7 +17,7 @@ export function uploadPath(sha256: string): string {
   return `uploads/${sha256.slice(0, 2)}/${sha256}`;
 }
 
-/** The folders of uploaded files: tmp/ while they arrive, then uploads/<first two digits>/<sha256>, written once. */
+/** The folders of uploads: tmp/ while a file arrives, then uploads/<first two digits>/<sha256>, written once. */
 export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   const uploads = join(config.dataDir, 'uploads');
   const tmp = join(config.dataDir, 'tmp');
@@ -27,7 +27,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     pathOf,
 
     /**
-     * Writes the chunks to a temporary file, and passes each to `inspect` first. Removes the file if anything fails.
+     * Writes the chunks to a temporary file, after passing each chunk to `inspect`. Removes the file if anything fails.
      * Frees the memory of each chunk.
      */
     async receive(chunks: AsyncIterable<Buffer>, inspect: (chunk: Buffer) => void): Promise<ReceivedBytes> {
@@ -55,7 +55,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Moves a received file to its place. A file with the same content there is replaced by its equal. */
+    /** Moves a received file from tmp/ to uploads/, where it replaces a file with the same content. */
     async keep({ path, sha256 }: ReceivedBytes): Promise<void> {
       const target = pathOf(sha256);
       const folder = dirname(target);
@@ -68,20 +68,20 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),
 
     /**
-     * Removes a file synchronously, in a write transaction. This orders a sweep and an upload of the same content: the
-     * transaction that writes a file's row checks `isThere`.
+     * Removes a file synchronously, in a write transaction. An upload of the same content notices the removal, because
+     * the transaction that writes a file's row checks `isThere`.
      */
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,
 
-    /** When its last byte was written (unix ms), or undefined when the file is missing. */
+    /** The file's modification time (unix ms); undefined if the file is missing. */
     modifiedAt: (sha256: string): number | undefined => statSync(pathOf(sha256), { throwIfNoEntry: false })?.mtimeMs,
 
-    /** Bytes on disk, or undefined when the file is missing. */
+    /** The file's bytes on disk; undefined if the file is missing. */
     sizeOf: (sha256: string): Promise<number | undefined> =>
       stat(pathOf(sha256)).then(({ size }) => size, () => undefined),
 
-    /** Names of all files in the folders of uploads, even without a row. */
+    /** Names of all files in uploads/, even of files without a row in the database. */
     async *list(): AsyncGenerator<string> {
       for (const folder of await readdir(uploads).catch(unlessMissing)) {
         if (!/^[0-9a-f]{2}$/.test(folder)) continue;
@@ -91,7 +91,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Removes files in tmp/ that a crash before `before` (unix ms) left there; returns how many. */
+    /** Removes files in tmp/ that a crash before `before` (unix ms) left there; returns the number of files. */
     async removeAbandoned(before: number): Promise<number> {
       const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
       const old = [];
@@ -110,26 +110,26 @@ function unlessMissing(error: unknown): string[] {
   throw error;
 }
 
-/** Left to the garbage collector, the chunks of a hundred uploads at once would fill 50 MiB before it came. */
+/** Frees a chunk at once: waiting for the garbage collector, chunks of a hundred uploads would fill 50 MiB. */
 function free({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** A file stays this long after its last row is gone. */
+/** An uploaded file stays this long after the last attachment that named the file is gone. */
 export const KEPT_UNNAMED = DAY;
 
-/** Longer than any request: an hour for its body, and ten files of ten minutes each at the scanner. */
+/** Files in tmp/ may be this old. A request takes up to an hour for its body, and ten minutes for each of ten scans. */
 const ABANDONED_AFTER = 3 * HOUR;
 
-/** Files removed in one transaction. */
+/** Maximum number of files removed in one transaction. */
 const BATCH = 50;
 
-/** Strays: files that no row has named for a day. Missing: rows without their file. */
+/** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk lacks. */
 type UploadReport = { strays: string[]; missing: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 
-/** Called every hour, sweeps once a day. Skips an hour while a backup runs. */
+/** Removes files that no row names. Called every hour, but works once a day, and never while a backup runs. */
 export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);
@@ -143,7 +143,7 @@ export async function sweepUploads(hub: Hub): Promise<void> {
   if (missing.length > 0) log.error('uploads missing', { count: missing.length, first: missing[0] });
 }
 
-/** Compares the folder of uploads with the rows. Changes nothing. */
+/** Compares the files in uploads/ with their rows in the database. Changes nothing. */
 export async function findStraysAndMissing(hub: Hub): Promise<UploadReport> {
   return { strays: await listStrays(hub), missing: await listMissing(hub) };
 }
@@ -155,8 +155,8 @@ export async function removeAbandonedUploads(hub: Hub): Promise<void> {
 }
 
 /**
- * Runs `work` while no backup can start; undefined, without running it, while one runs: the files in its snapshot must
- * stay. Called per batch, so that a backup waits for one batch only.
+ * Runs `work` under the backup lock. While a backup runs, returns undefined without running `work`, because the files
+ * in the backup's snapshot must stay. Callers take the lock per batch, so that a backup waits for one batch only.
  */
 function unlessBackup<Result>({ config }: Hub, work: () => Result): Result | undefined {
   const lock = takeFileLock(backupLock(config.dataDir));

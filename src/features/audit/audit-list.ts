@@ -8,7 +8,7 @@ import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
-/** The audit log. */
+/** The administrators' page and API of the audit log. */
 export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   name: 'audit',
   title: 'Audit log',
@@ -48,7 +48,7 @@ export function auditJson(record: AuditRecord) {
   };
 }
 
-/** The form of the filters. */
+/** The form with the filters of the audit log. */
 function auditForm(query: URLSearchParams, problem: HttpError | undefined): Html {
   const chosen = query.get('act') ?? '';
   const isNarrowed = ['act', 'actor', 'target', 'from', 'to'].some((name) => query.get(name));
@@ -77,7 +77,7 @@ function day(value: string | null): string {
   return (value ?? '').slice(0, 10);
 }
 
-/** One record as a row: time, actor, act, target, details. */
+/** The table of audit records. */
 function auditTable(items: AuditRecord[], times: Times): Html {
   return html`
 <div class="wide stacked"><table>
@@ -98,14 +98,14 @@ function row(record: AuditRecord, times: Times): Html {
     <td class="whole">${address}</td></tr>`;
 }
 
-/** {"role":"member"} → role: member */
+/** Details in words: {"role":"member"} becomes "role: member". */
 function words(detail: string): string {
   return Object.entries(JSON.parse(detail) as object).map(([name, value]) => `${name}: ${value}`).join(', ');
 }
 
 /**
- * `?act=&actor=&target=&from=&to=`: target is a kind or kind:id; from and to are days or times (RFC 3339). A day as
- * `to` is included. 400 for invalid values.
+ * `?act=&actor=&target=&from=&to=`: `target` is a kind or kind:id; `from` and `to` are days or times (RFC 3339). If
+ * `to` is a day, the whole day is included. Throws 400 for invalid values.
  */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
   const act = text(query, 'act');
@@ -130,7 +130,7 @@ function target(value: string): Pick<AuditFilter, 'targetKind' | 'targetId'> {
   if (written === undefined) return { targetKind };
   const targetId = parseId(written);
   if (targetId !== undefined && rest.length === 0) return { targetKind, targetId };
-  throw refused('target', 'must be a kind, such as source, or one of a kind: source:12.');
+  throw refused('target', 'must be a kind such as source, or a kind and an id such as source:12.');
 }
 
 function refused(name: string, detail: string): HttpError {
@@ -140,7 +140,7 @@ function refused(name: string, detail: string): HttpError {
 
 const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Unix ms of a time; a day counts as its beginning in UTC, plus that many days. */
+/** Parses a time to unix ms; a day counts as its beginning in UTC, plus `daysOn` days. */
 function momentOf(query: URLSearchParams, name: string, daysOn: number): number | undefined {
   const value = text(query, name);
   if (!value) return undefined;

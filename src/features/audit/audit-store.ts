@@ -13,14 +13,14 @@ export type AuditRecord = {
   targetName: string | null;
   address: string | null;
   detail: string; // JSON
-  count: number; // equal changes within a minute that this record stands for; `at` is that of the last
+  count: number; // how many equal changes within a minute this record counts; `at` is the time of the last change
 };
 
 type NewRecord = Omit<AuditRecord, 'id' | 'count'>;
 type Merged = { targetName: string | null; count: number; firstAt: number | null };
 type LikeRecord = Merged & { id: number };
 
-/** Filters. `actor` is a name; `from` and `to` are unix ms, `to` excluded. */
+/** Filters of audit records. `actor` is a user name; `from` and `to` are unix ms, `to` excluded. */
 export type AuditFilter = {
   act?: string;
   actor?: string;
@@ -30,7 +30,7 @@ export type AuditFilter = {
   to?: number;
 };
 
-/** A page begins after this record, newest first. */
+/** The audit record after which a page begins, newest first. */
 type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
 
 type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
@@ -50,9 +50,9 @@ const CONDITIONS: Record<keyof AuditFilter, string> = {
 const NOTHING_ASKED = { act: '', actor: '', targetKind: '', targetId: 0, from: 0, to: 0 };
 const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/** The audit log. Only `audit` writes to it. */
+/** Stores the audit log. Only the function `audit` writes to this store. */
 export const auditRecords = store(({ db }) => {
-  // The trigger audit_records_of_leavers stores no name of a deleted account.
+  // The trigger audit_records_of_leavers prevents that a deleted account's name is stored.
   const insert = db.prepare<[NewRecord & Merged]>('record act', `
     INSERT INTO audit_records
            (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail, count, first_at)
@@ -78,8 +78,8 @@ export const auditRecords = store(({ db }) => {
     /** The latest time of a record, unix ms; null if there is none. */
     newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
-     * Adds a record. With `mergeSince` (unix ms) it replaces an equal record that began since then: it keeps that
-     * record's name of the target and counts one more. Throws 401 if the actor's account is deleted.
+     * Adds a record. With `mergeSince` (unix ms), replaces an equal record that began later: keeps the old record's
+     * target name and adds one to its count. Throws 401 if the actor's account is deleted.
      */
     insert(record: NewRecord, mergeSince?: number): void {
       const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });
@@ -89,18 +89,18 @@ export const auditRecords = store(({ db }) => {
       if (like) remove.run(like.id);
     },
 
-    /** Newest first. */
+    /** Lists matching audit records, newest first. */
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
-    /** The acts of one account, oldest first. */
+    /** Lists the audited acts of one account, oldest first. */
     listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
-    /** Removes up to `limit` older than that (unix ms), oldest first. Returns how many. */
+    /** Removes up to `limit` audit records from before `before` (unix ms), oldest first. Returns the number removed. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });
 
-/** Makes a statement for each set of filters, because one for all of them could use no index. */
+/** Prepares a statement for each set of filters, because one statement for all sets could not use an index. */
 function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked], AuditRecord> {
   const known = new Map<string, Statement<[Asked], AuditRecord>>();
 
@@ -114,14 +114,14 @@ function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked],
   };
 }
 
-/** A deleted account; `name` replaces its names. */
+/** A deleted account; the pseudonym `name` replaces the account's names. */
 export type Leaver = { id: number; name: string };
 
-/** Something that the account owned. */
+/** A source or post that a deleted account owned. */
 export type Thing = { kind: 'source' | 'post'; id: number };
 
 /**
- * Removes the names of deleted accounts and of their things from the audit records. The acts and their times stay.
+ * Removes names of deleted accounts, and titles of their sources and posts, from audit records. Acts and times stay.
  */
 export const leavers = store(({ db }) => {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
@@ -137,7 +137,7 @@ export const leavers = store(({ db }) => {
     UPDATE audit_records AS about SET target_name = NULL, detail = json_remove(detail, '$.title')
      WHERE ${ofThing} AND actor_id IS NOT @id AND target_name IS NOT NULL
        AND (NOT EXISTS (${madeByAnother}) OR EXISTS (${givenToLeaver}))`);
-  // The title of a token, post, file or source may contain a name too; only its kind and id stay.
+  // The title of a token, post, file or source may contain a person's name, so only the kind and the id stay.
   const hideActor = db.prepare<[Leaver & { limit: number }]>('hide actor', `
     UPDATE audit_records SET actor_id = NULL, actor_name = @name, address = NULL,
            target_name = CASE WHEN target_kind IN ('account', 'invitation', 'job') THEN target_name END,
@@ -148,12 +148,12 @@ export const leavers = store(({ db }) => {
      WHERE id IN (SELECT id FROM audit_records WHERE target_kind = 'account' AND target_id = @id LIMIT @limit)`);
 
   return {
-    /** The targets of the records from which `hideNames` next removes the account's name. */
+    /** The sources and posts in the audit records from which `hideNames` next removes the account's name. */
     thingsOf: (id: number, limit: number): Thing[] => selectThings.all({ id, limit }),
-    /** In records of others' acts on a thing that the deleted account owned or made. */
+    /** Removes the title of a source or post of the deleted account from records of other accounts' acts. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /** In up to `limit` records by the account, and as many about it. Returns the larger number. */
+    /** Removes an account's name from `limit` records by and `limit` about the account. Returns the larger count. */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

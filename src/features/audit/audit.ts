@@ -4,12 +4,12 @@ import { takeTurn, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { auditRecords } from './audit-store.ts';
 
-/** Every kind of audit event, `noun.verb`, and its text. */
+/** Every kind of audit event, `noun.verb`, and the event's text. */
 export const AUDIT_EVENTS = {
   'account.changed': 'An account was given another role or state',
   'account.deleted': 'A person deleted their account',
   'account.exported': 'A person downloaded their data',
-  'account.joined': 'A person joined by a link',
+  'account.joined': 'A person joined by an invitation link',
   'account.password-changed': 'A password was changed',
   'account.password-link-made': 'A link for a new password was made',
   'account.renamed': 'A person changed their display name',
@@ -28,7 +28,7 @@ export const AUDIT_EVENTS = {
   'post.files-added': 'Files were added to a post',
   'retention.applied': 'Rows past their retention period were removed',
   'session.created': 'Somebody signed in',
-  'session.ended': 'Somebody signed out, or ended another of their sessions',
+  'session.ended': 'Somebody signed out, or ended one of their other sessions',
   'session.others-ended': 'Somebody ended all their other sessions',
   'set-up-link.created': 'A link for the first account was printed',
   'source.created': 'A source was added',
@@ -51,8 +51,8 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * Changes that people can repeat without end. Those of one actor on one target within a minute become one record.
- * Never add roles, passwords, tokens, links or sign-ins here: each of these changes needs a record of its own.
+ * Changes that people can repeat without end. Equal changes by one actor on one target within a minute become one
+ * record. Never list roles, passwords, tokens, links or sign-ins here: each such change needs its own record.
  */
 const MERGED: readonly AuditEvent[] = [
   'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.paused', 'source.renamed',
@@ -60,43 +60,43 @@ const MERGED: readonly AuditEvent[] = [
 ];
 
 /**
- * By these a person signs in and ends what others may misuse. Nothing else that an account does can use them up, and
- * each of them needs the password, or the session or token that it ends.
+ * Acts that control access have an own rate limit: a member must always be able to sign in and to end stolen sessions
+ * and tokens. Each of these acts needs the password, or the session or token that the act ends.
  */
 const ACCESS: readonly AuditEvent[] = [
   'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',
 ];
 
-/** Records of one account, with those that were merged; and as many of ACCESS. */
+/** Rate limit on audited acts of one account, including merged acts; the acts in ACCESS count apart. */
 const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
 
 /**
- * The actor: an account, or with id null the command line or the hub itself. `recheck` throws 401 or 403 if the
- * account may not act any more. It is absent if the act's own transaction has checked the account, or if the event is
- * recorded after the session has ended.
+ * The actor of an audit event: an account or, with id null, the command line or the hub. `recheck` throws 401 or 403 if
+ * the account may no longer act. `recheck` is absent if the act's own transaction checks the account, or if the session
+ * has ended before the event is recorded.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 
 type AuditTarget = { kind: string; id: number | null; name: string };
 
-/** Flat, and never a secret. */
+/** Details of an audit event: a flat object that never contains a secret. */
 export type AuditDetail = Record<string, string | number | boolean | null>;
 
 export const COMMAND_LINE: Actor = { id: null, name: 'command line', address: null };
 export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
 
-/** The request of a signed-in viewer who asks for an act. */
+/** The parts of a signed-in viewer's request that identify the actor. */
 export type By = Pick<MemberRequest, 'viewer' | 'address' | 'recheck'>;
 
-/** The actor of a request. */
+/** The actor of a signed-in viewer's request. */
 export function actorOf({ viewer: { id, username }, address, recheck }: By): Actor {
   return { id, name: username, address, recheck };
 }
 
 /**
  * Writes one audit event, in the caller's transaction. Throws HttpError 401 or 403 if the session, token, role or
- * account that asked for the act is gone meanwhile. An act that ends the actor's own session or token is recorded
- * first.
+ * account that asked for the act is gone meanwhile. Call `audit` before an act that ends the actor's own session or
+ * token.
  */
 export function audit(
   hub: StoreHub, event: AuditEvent, by: Actor | By, target?: AuditTarget, detail: AuditDetail = {},

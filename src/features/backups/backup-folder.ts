@@ -15,7 +15,7 @@ export const DATABASE = 'hub.db';
 export const ARCHIVE = 'uploads.tar.gz';
 export const SUMS = 'SHA256SUMS';
 
-/** Left by killed runs: unfinished backups and half-removed ones. */
+/** Folders that killed runs left: unfinished and half-removed backups. */
 const LEFTOVER = /^\.(?:tmp-(?<unfinished>.+)-\d+|del-(?<removed>.+))$/;
 
 const NAMES_TO_TRY = 60;
@@ -32,7 +32,7 @@ export function interimFolder(backupDir: string): BackupFolder {
   return backupFolder(join(backupDir, 'interim'), INTERIM);
 }
 
-/** BACKUP_DIR: finished backups under their final names, everything else beginning with a dot. */
+/** The content of BACKUP_DIR: finished backups have their final names; all other names begin with a dot. */
 export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY) {
   const isLeftover = (name: string): boolean => {
     const { unfinished, removed } = LEFTOVER.exec(name)?.groups ?? {};
@@ -50,12 +50,12 @@ export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY)
     partialPath: (at: number, pid: number): string => join(root, `.tmp-${format(at)}-${pid}`),
     /** Names of the finished backups, oldest first. Ignores symbolic links. */
     list: (): Promise<string[]> => matching((name) => timeOf(name) !== undefined),
-    /** Removes what killed runs left. The caller holds the lock. */
+    /** Removes folders that killed runs left. The caller holds the lock. */
     async removeLeftovers(): Promise<void> {
       const leftovers = await matching(isLeftover);
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
     },
-    /** Renames a complete backup to its final name: `at`, or the first free second after it. Never replaces one. */
+    /** Renames a complete backup to its final name, `at` or the first free second after it. Replaces no backup. */
     async publish(partial: string, at: number): Promise<string> {
       for (let attempt = 0; attempt < NAMES_TO_TRY; attempt++) {
         const name = format(at + attempt * 1_000);
@@ -66,7 +66,7 @@ export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY)
       }
       throw new BackupError(`no free backup name: there is already a backup for every second since ${format(at)}`);
     },
-    /** Renames it first, so that a half-removed folder never looks like a backup. */
+    /** Renames a backup before its removal, so that a half-removed folder never looks like a backup. */
     async withdraw(name: string): Promise<void> {
       await rename(join(root, name), withdrawnPath(name));
       await syncPath(root);
@@ -75,7 +75,7 @@ export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY)
   };
 }
 
-const MARGIN = 64 * 1_024 * 1_024; // bytes: what the running hub may write meanwhile
+const MARGIN = 64 * 1_024 * 1_024; // bytes that the running hub may write during the backup
 
 export const LEAST_FREE = 1_024 ** 3; // bytes
 
@@ -93,8 +93,8 @@ export function reserveIn(
 }
 
 /**
- * Throws BackupError if a folder's disk lacks room, before anything is written. `kept`: bytes that must stay free
- * besides.
+ * Throws BackupError if a folder's disk lacks room, before anything is written. `kept`: further bytes that must stay
+ * free.
  */
 export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
   const { free } = diskUsage(folder);
@@ -151,7 +151,7 @@ async function removeOne(
 type RetentionFacts = {
   names: string[]; // all backups, this run's included
   made: string; // this run's backup
-  complete: string | null; // the newest complete one; null: none known
+  complete: string | null; // the newest complete backup; null: no complete backup is known
   days: number; // how long backups are kept
   now: number; // unix ms
 };
@@ -162,8 +162,8 @@ const KEPT = 3;
 const LONGEST_PAUSE = 35 * DAY;
 
 /**
- * Plans to remove backups that are older than `days` by their names. Keeps the newest three and the newest complete
- * one. Removes nothing if the clock looks wrong or no complete backup is known: `refusal` then says why.
+ * Plans to remove backups that are older than `days` by their names. Keeps the newest three backups and the newest
+ * complete backup. If the clock looks wrong or no complete backup is known, `remove` is empty and `refusal` says why.
  */
 export function planRetention(
   { names, made, complete, days, now }: RetentionFacts,
@@ -174,7 +174,7 @@ export function planRetention(
     .sort((a, b) => a.at - b.at);
   const removable = dated.slice(0, -KEPT).filter(({ name }) => name !== made && name !== complete);
   const remove = removable.filter(({ at }) => at < now - days * DAY).map(({ name }) => name);
-  const unknown = complete === null ? 'none is known to be complete' : null;
+  const unknown = complete === null ? 'no backup is known to be complete' : null;
   const refusal = remove.length > 0 ? unknown ?? clockTrouble(dated, made, now) : null;
   return refusal === null ? { remove, refusal } : { remove: [], refusal };
 }

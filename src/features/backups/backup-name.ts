@@ -11,13 +11,13 @@ export class BackupBusy extends Error {}
 
 const NAME = /^(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})(\d{2})$/;
 
-/** The name of a nightly backup: YYYYMMDD-HHMMSS in UTC, from unix ms. */
+/** The name of a nightly backup: its time in UTC as YYYYMMDD-HHMMSS. `at`: unix ms. */
 export function backupName(at: number): string {
   const [date = '', time = ''] = isoTime(at).slice(0, 19).split('T');
   return `${date.replaceAll('-', '')}-${time.replaceAll(':', '')}`;
 }
 
-/** Unix ms, or undefined if this is not a nightly backup's name. */
+/** The time of a nightly backup (unix ms) from its name; undefined if the name is not a nightly backup's name. */
 export function timeOfBackup(name: string): number | undefined {
   if (!NAME.test(name)) return undefined;
   const at = Date.parse(name.replace(NAME, '$1-$2-$3T$4:$5:$6Z'));

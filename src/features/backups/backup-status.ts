@@ -7,7 +7,7 @@ import { timeOfBackup } from './backup-name.ts';
 
 /**
  * `verified`: complete, intact and consistent. `degraded`: intact, but the hub itself lacked files or had defects when
- * the backup was made. `failed`: must not be restored; `problem` says why.
+ * the backup was made. `failed`: the backup must not be restored; `problem` says why.
  */
 export type Verdict = (typeof VERDICTS)[number];
 
@@ -15,8 +15,8 @@ const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
 /** How a run of backup or of verification ended. */
 export type RunResult = {
-  name: string | null; // the backup's name; null: none was made
-  at: number; // unix ms, when it ended
+  name: string | null; // the backup's name; null: no backup was made
+  at: number; // unix ms, end of the run
   ok: boolean;
   verdict: Verdict;
   bytes: number | null;
@@ -24,7 +24,7 @@ export type RunResult = {
   problem: string | null;
 };
 
-/** A day, and time for the backup itself. */
+/** A day, plus time for making the backup. */
 export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
 /** How sending copies to an off-site destination ended. */
@@ -41,7 +41,7 @@ export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 
 export type Dated = { name: string; createdAt: number };
 
-/** The last result of one backup, from making or verifying it. */
+/** The last result of making or verifying one backup. */
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
@@ -75,7 +75,7 @@ export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 /** Corrections of a machine's clock are smaller. */
 export const AHEAD = 5 * MINUTE;
 
-/** What the hub knows of its backups: three small files and one list of a folder. Never throws. */
+/** Reads the status of the hub's backups from three small files and a list of BACKUP_DIR. Never throws. */
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
   const { dataDir, backupDir } = config;
   const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
@@ -118,7 +118,7 @@ function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): R
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
 }
 
-/** Whether the newest verified backup is too old, or there is none. */
+/** Whether the newest verified backup is too old or missing. */
 export function isStale(newestVerified: { createdAt: number } | null, now: number): boolean {
   return newestVerified === null || Math.abs(now - newestVerified.createdAt) > OLDEST_BACKUP;
 }
@@ -142,13 +142,13 @@ export function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
-/** The last runs of that kind; nulls if the file cannot be read. */
+/** The last runs of that kind; the runs are null if the file cannot be read. */
 export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
   const kept = readJsonFile<{ last?: unknown; lastGood?: unknown }>(statusPath(dataDir, kind));
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
 }
 
-/** Null for anything else: the file may be damaged or of another version. */
+/** The value if it is a run, otherwise null: a file may be damaged or of another version. */
 function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
@@ -156,7 +156,7 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
-/** Nightly backups in the folder, oldest first; none if it cannot be read. */
+/** Nightly backups in the folder, oldest first; empty if the folder cannot be read. */
 export function listBackups(backupDir: string): Dated[] {
   return datedFolders(backupDir, timeOfBackup);
 }
@@ -215,7 +215,7 @@ export function recoveryKitPrintedAt(dataDir: string): number | null {
   return typeof at === 'number' && Number.isFinite(at) ? at : null;
 }
 
-/** The JSON in a file; null if the file is missing, unreadable or damaged. Its members are not checked. */
+/** The JSON in a file; null if the file is missing, unreadable or damaged. Does not check the JSON's members. */
 export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;

@@ -32,7 +32,7 @@ export type BackupOptions = {
   databasePath: string;
   migrations: Migration[];
   version: string;
-  retentionDays: number | null; // null: none is ever removed
+  retentionDays: number | null; // null: no backup is ever removed
   diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
@@ -52,8 +52,8 @@ export type UploadStore = {
 };
 
 /**
- * Makes, verifies and publishes a backup of a running hub, then removes old ones. Rejects with BackupBusy, BackupError
- * or the signal's reason, and has then left nothing new in BACKUP_DIR.
+ * Makes, verifies and publishes a backup of a running hub, then removes old backups. Rejects with BackupBusy,
+ * BackupError or the signal's reason, and then leaves nothing new in BACKUP_DIR.
  */
 export function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   return whileLocked(options, 'backup', async () => {
@@ -91,7 +91,7 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Refuses while a restore is in progress: it releases the lock between steps, and may still undo them. */
+/** Refuses a backup during a restore, which releases the lock between its steps and may still undo them. */
 const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
 
 /** Makes a backup in that folder, with the store for the moment of its snapshot, under the lock of the caller. */
@@ -108,7 +108,7 @@ export async function makeAndPublish(
     return { name, path, verification: { ...verification, name, folder: path } };
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
-    options.signal.throwIfAborted(); // the signal's reason, not a stream's error
+    options.signal.throwIfAborted(); // rejects with the signal's reason, not a stream's error
     throw error;
   }
 }
@@ -222,7 +222,7 @@ async function copyDatabase(options: BackupOptions, { partial: folder, store }: 
     db.close();
   }
   await chmod(join(folder, DATABASE), 0o600);
-  await nextTurn(); // handles signals that came during synchronous work
+  await nextTurn(); // lets Node handle signals that came during synchronous work
 }
 
 const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
@@ -231,7 +231,7 @@ const WHY: [code: RegExp, reason: string][] = [
   [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
 ];
 
-/** Says first that the hub's own database cannot be read. */
+/** Runs `work`. Turns an error of SQLite into a BackupError that first says the reason in words. */
 function explained<T>(work: () => T): T {
   try {
     return work();

@@ -15,7 +15,7 @@ type Hashes = { database: string; archive: string | null }; // SHA-256, hex; an 
 /** An upload that could not be saved: its file was missing or had changed. */
 export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
 
-/** What a backup states about itself. */
+/** The facts that a backup states about itself. */
 type Facts = {
   createdAt: number; // unix ms, of the snapshot
   version: string;
@@ -24,7 +24,7 @@ type Facts = {
   absent: AbsentUpload[];
 };
 
-/** `facts`: null if sha256sum alone wrote the file. */
+/** `facts`: null if sha256sum alone wrote SHA256SUMS. */
 export type Manifest = { hashes: Hashes; facts: Facts | null };
 
 const TITLE = '# Content Hub backup';
@@ -49,7 +49,10 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/** Throws BackupError unless each file has exactly one hash, with all facts or none. The archive may have none. */
+/**
+ * Throws BackupError unless SHA256SUMS has one hash for each file, and all facts or no fact. The archive may have no
+ * hash.
+ */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');
@@ -122,7 +125,7 @@ function quotedLine(text: string): string {
 
 const PIECE = 1_024 * 1_024; // bytes
 
-/** Opens a file for reading; follows no link and waits for no pipe. */
+/** The flags that open a file for reading, but follow no link and wait for no pipe. */
 export const READ_PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Opens a plain file for reading. Refuses links, pipes and devices. */
@@ -146,7 +149,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   }
 }
 
-/** Length and SHA-256 of the bytes on disk. */
+/** Length and SHA-256 of a plain file. */
 export async function hashFile(
   path: string, signal?: AbortSignal, onBytes?: (bytes: number) => void,
 ): Promise<WrittenFile> {

@@ -10,7 +10,10 @@ import { type RepositoryReading, readingPath, textOfReading } from './restic-rea
 
 type Run = RunResult | InterimRun | OffsiteRun;
 
-/** Records the result of a run. `last`: what still counts as the last run. Throws if DATA_DIR/run is not writable. */
+/**
+ * Records the result of a run of the given kind. `last`: the run that still counts as the last. Throws if DATA_DIR/run
+ * is not writable.
+ */
 export async function noteRun(
   dataDir: string, kind: Kind, run: Run, pid: number, last: Run = run,
 ): Promise<void> {
@@ -38,7 +41,7 @@ export async function noteOffsite(
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, pid, stays);
 }
 
-/** Records the result of a backup here, nightly or interim, and drops the records of removed ones. */
+/** Records the result of a local backup, nightly or interim, and drops the records of removed backups. */
 export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
   const there = new Set([...listBackups(backupDir), ...listInterim(backupDir)].map(({ name }) => name));
   const { name, at, verdict, problem } = run;
@@ -47,14 +50,14 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
-/** Stores what was read of the restic repository with that `destinationKey`. */
+/** Stores which packs of a restic repository were read. `place`: the repository's `destinationKey`. */
 export async function noteReading(
   dataDir: string, place: string, reading: RepositoryReading, pid: number,
 ): Promise<void> {
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-/** Stores the last sign of life in its file; null: none is expected any more. */
+/** Stores the last sign of life in its file; null: no sign of life is expected any more. */
 export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
   await replaceOwn(path, toJsonLine(last), pid);
 }

@@ -6,7 +6,7 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept } from './backup-status.ts';
 import { destinationKey } from './offsite-status.ts';
 
-/** In DATA_DIR, never in a backup. A restore replaces it together with the data (`swap-data.ts`). */
+/** A file in DATA_DIR, never in a backup. A restore replaces the file together with the data (`swap-data.ts`). */
 export const OFFSITE_HUB = 'offsite-hub.json';
 
 /** Another hub of the same origin that has backups in the repository. */
@@ -14,22 +14,22 @@ export type OlderHub = { id: string; backups: number; newest: string };
 
 /**
  * This hub's identity in a restic repository. Several hubs may come from one backup, so the id is random and bound to a
- * place: the inode of DATA_DIR/run, its file system and this machine. Elsewhere it is void, and a new id is made. The
- * inode survives a move of DATA_DIR on its disk; a copy gets another one.
+ * place: the inode of DATA_DIR/run, its file system and this machine. In another place the id is void, and a new id is
+ * made. The inode survives a move of DATA_DIR on its disk; a copy gets another inode.
  */
 export type OffsiteHub = Place & {
   id: string;
-  isRestored: boolean; // made by a restore
+  isRestored: boolean; // a restore made this id
   lookedAt: string | null; // repository (`destinationKey`) already searched for older hubs
-  older: OlderHub[]; // not decided yet
-  adopted: string[]; // ids of hubs that this one replaces
-  left: string[]; // ids of hubs whose backups stay
+  older: OlderHub[]; // hubs about which the operator has not decided
+  adopted: string[]; // ids of hubs that this hub replaces
+  left: string[]; // ids of hubs whose backups stay for ever
 };
 
-/** Null: unknown, for example the machine id in a container. Unknown values match everything. */
+/** A null member is unknown, for example the machine id in a container. An unknown member matches any value. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
-/** The place, from what scripts/off-site-restic.sh passes: /etc/machine-id and the file system's id. */
+/** The hub's place, from the arguments of scripts/off-site-restic.sh: /etc/machine-id and the file system's id. */
 export function locateHub(dataDir: string, machineId: string, fileSystem: string): Place {
   const machine = /^[0-9a-f]{32}$/.test(machineId) ? shortHash(`content-hub ${machineId}`) : null; // see machine-id(5)
   return { run: inodeOfRun(dataDir), machine, fileSystem: /^(?!0+$)[0-9a-f]+$/.test(fileSystem) ? fileSystem : null };
@@ -39,21 +39,21 @@ function inodeOfRun(dataDir: string): string {
   return String(statSync(join(dataDir, 'run'), { bigint: true, throwIfNoEntry: false })?.ino ?? '');
 }
 
-/** A new identity, without backups in the repository. */
+/** A new off-site identity, without backups in the repository. */
 function newOffsiteHub(place: Place, isRestored: boolean): OffsiteHub {
   const id = randomBytes(8).toString('hex');
   return { id, ...place, isRestored, lookedAt: null, older: [], adopted: [], left: [] };
 }
 
-/** Stages a new identity for DATA_DIR during a restore; the next off-site run adds machine and file system. */
+/** Stages a new off-site identity for DATA_DIR during a restore; the next off-site run adds machine and file system. */
 export async function stageOffsiteHub(staged: string, dataDir: string): Promise<void> {
   const place = { run: inodeOfRun(dataDir), machine: null, fileSystem: null };
   await writeNewFile(join(staged, OFFSITE_HUB), toLine(newOffsiteHub(place, true)));
 }
 
 /**
- * Returns this hub's off-site identity. Makes a new one if the file is missing or was copied from elsewhere. The caller
- * holds the lock of off-site.sh.
+ * Returns this hub's off-site identity. Makes a new identity if its file is missing or was copied from elsewhere. The
+ * caller holds the lock of off-site.sh.
  */
 export async function settleOffsiteHub(dataDir: string, place: Place): Promise<OffsiteHub> {
   const kept = readOffsiteHub(dataDir);
@@ -68,7 +68,7 @@ function isSamePlace(kept: Place, place: Place): boolean {
   return kept.run === place.run && agree(kept.machine, place.machine) && agree(kept.fileSystem, place.fileSystem);
 }
 
-/** Stores the identity durably. */
+/** Stores the hub's off-site identity durably. */
 export async function writeOffsiteHub(dataDir: string, hub: OffsiteHub): Promise<OffsiteHub> {
   await replaceFile(join(dataDir, OFFSITE_HUB), toLine(hub));
   return hub;
@@ -78,7 +78,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** The stored identity, even if it belongs to another place; null if unreadable. */
+/** The stored off-site identity, even if it belongs to another place; null if its file is unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
   const lists = [hub?.older, hub?.adopted, hub?.left];
@@ -90,8 +90,8 @@ export function readOffsiteHub(dataDir: string): OffsiteHub | null {
 export const HUB_ID = /^[0-9a-f]{16}$/;
 
 /**
- * The origin, which all hubs that came from one backup share. Version 1.0.0, and every hub restored from its backups,
- * used it as hub id.
+ * The origin of a hub, which all hubs that came from one backup share. Version 1.0.0, and every hub restored from its
+ * backups, used the origin as hub id.
  */
 export function originOf(seed: string): string {
   return shortHash(`restic ${seed}`);
@@ -102,7 +102,7 @@ function shortHash(text: string): string {
 }
 
 /**
- * Applies the operator's answer to one older hub, or to all undecided ones if `about` is null. Null if there is none.
+ * Applies the operator's answer to one older hub, or to all undecided hubs if `about` is null. Null: no hub matches.
  */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const undecided = hub.older.map(({ id }) => id);
@@ -115,7 +115,7 @@ export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string |
   return { ...hub, older, adopted, left: [...left, ...ids] };
 }
 
-/** Adds the hubs of the same origin that have backups in that repository, without those decided about. */
+/** Adds the hubs of the same origin that have backups in that repository, except hubs already decided about. */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };

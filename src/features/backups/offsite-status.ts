@@ -3,7 +3,7 @@ import { startedAt, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { isStale, readKept, type OffsiteRun } from './backup-status.ts';
 
-/** Destinations of copies, by the names that the scripts use. */
+/** The off-site destinations of backups, by the names that the scripts use. */
 export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;
 
 export type Destination = (typeof DESTINATIONS)[number];
@@ -18,15 +18,15 @@ export type Copies = (typeof COPIES)[Destination];
 export type OffsiteStatus = {
   name: Destination;
   last: OffsiteRun | null;
-  lastGood: OffsiteRun | null; // in which it got everything that it had missed
-  hasFailed: boolean; // the last run
-  isStale: boolean; // no good run in the last 26 hours
+  lastGood: OffsiteRun | null; // the last run that sent every backup that the destination lacked
+  hasFailed: boolean; // whether the last run failed
+  isStale: boolean; // no run has succeeded in the last 26 hours
 };
 
 /**
- * Each destination that is configured, and what is known of its copies. A run recorded after this process started
- * shows the destination now set in .env, which the scripts read each time. That run wins over this process's settings.
- * Never throws.
+ * The state of the copies at each configured destination. A run recorded after this process started shows the
+ * destination now set in .env, which the scripts read each time. That run wins over this process's settings. Never
+ * throws.
  */
 export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
   const { config, clock } = hub;
@@ -41,7 +41,7 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
   });
 }
 
-/** Identifies the configured destination by a hash, so that copies on another disk do not count; null if not set. */
+/** Identifies the configured destination by a hash, so that copies at an earlier one do not count; null if not set. */
 export function destinationKey(config: Config, name: Destination): string | null {
   const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
   const set = { dir, rclone, restic }[name];

@@ -7,9 +7,9 @@ import { writtenPath } from '../../platform/files/granted-name.ts';
 import { BackupError } from './backup-name.ts';
 
 /**
- * `staged`: the backup lies ready, nothing of the old data has been touched. `swapping`: old data goes aside and new
- * comes in. `swapped`: new data is in place and has not been started yet. `probation`: it may run, and has to prove
- * itself. `rejected`: it has not, and must not run any more. `undoing`: the old data comes back.
+ * Phases of a restore. `staged`: the new data is ready, and the old data is untouched. `swapping`: the old data moves
+ * out and the new data in. `swapped`: the new data is in place, but the hub has not started. `probation`: the hub runs
+ * on the new data on trial. `rejected`: the trial has failed, and no hub may start. `undoing`: the old data comes back.
  */
 export const PHASES = ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] as const;
 
@@ -41,12 +41,12 @@ export function isRestoreUnderWay(dataDir: string): boolean {
   return existsSync(statePath(dataDir));
 }
 
-/** Whether a restore has begun and is not over, probation included. */
+/** Whether a restore has begun and has not ended, probation included. */
 export function isRestoreOpen(dataDir: string): boolean {
   return whereaboutsOf(dataDir).some((path) => existsSync(path));
 }
 
-/** The possible state files in reading order. The first is repeated: a rename may move the state meanwhile. */
+/** The possible state files in reading order. The first file is repeated: a rename may move the state. */
 function whereaboutsOf(dataDir: string): string[] {
   return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
 }
@@ -80,14 +80,14 @@ export function readTrial(dataDir: string): Trial | null {
 }
 
 /**
- * Accepts what is on trial, durably. False if the script that began the trial has ended it: only one of this and
- * `rejectTrial` can succeed, because both remove the same file.
+ * Accepts the version or data on trial, durably. False if the script that began the trial has ended it: only one of
+ * `acceptTrial` and `rejectTrial` can succeed, because both remove the same file.
  */
 export async function acceptTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => unlink(path));
 }
 
-/** Stops the hub from starting again, so that the old data can come back. False if the hub has accepted. */
+/** Stops the hub from starting, so that the old data can come back. False if the hub has accepted the trial. */
 export async function rejectTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => rename(path, statePath(dataDir)));
 }

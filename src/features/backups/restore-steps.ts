@@ -18,8 +18,8 @@ const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
 /**
- * Stages a backup; from now on the hub does not start. `called`: the operator's name for the backup, if the folder is a
- * copy of it. Throws BackupError while another restore is in progress.
+ * Stages a backup; from then on the hub does not start. `called`: the operator's name for the backup, if the folder is
+ * a copy of it. Throws BackupError while another restore is in progress.
  */
 export async function beginRestore(
   options: Omit<StageOptions, 'staged'> & { called?: string | undefined },
@@ -40,13 +40,13 @@ export async function beginRestore(
   return { ...staged, state };
 }
 
-/** Puts the staged data in place of the old. Throws BackupError while any process has the old database open. */
+/** Puts the staged data in place of the old data. Throws BackupError while any process has the old database open. */
 export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
   let state = requireState(dataDir, ['staged', 'swapping', 'swapped']);
   const places = restoreFolders(dataDir, state.id);
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
-    // Not earlier: the hub assigned ids until it closed the database.
+    // Only now, because the hub assigned ids until it closed the database.
     raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
     state = await writeRestoreState(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }
@@ -57,12 +57,12 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   return state;
 }
 
-/** Begins probation: the hub may start on the new data. */
+/** Begins the restore's probation: the hub may start on the new data. */
 export async function openRestored(dataDir: string): Promise<RestoreState> {
   return writeRestoreState(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
 
-/** Ends the restore. Resolves to the folder of the old data, or null if there was none. */
+/** Ends the restore. Resolves to the folder of the old data, or null if there was no old data. */
 export async function finishRestore(dataDir: string): Promise<{ state: RestoreState; kept: string | null }> {
   const state = requireState(dataDir, ['probation']);
   const { staged, kept } = restoreFolders(dataDir, state.id);
@@ -87,8 +87,8 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
   const places = restoreFolders(dataDir, state.id);
   if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
     state = await writeRestoreState(dataDir, { ...state, phase: 'rejected' });
-    // The hub that could not prove itself has been stopped, and must not write on while its files are moved. Opened
-    // only while the new files are complete: a database beside the other one's log would take that log for its own.
+    // The stopped hub must not write while its files are moved. In later phases the database must not be opened: SQLite
+    // would apply the write-ahead log of the new database to the old database.
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     requireKept(places.kept, state.old);
   }
@@ -103,22 +103,22 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
 }
 
 /**
- * Frees the space that was set aside for it, before a restore is ended or undone: a full disk would not even give the
- * lock. Harmless while another process does the same.
+ * Frees the reserved space before a restore is ended or undone: a full disk has no room even for the lock file. Several
+ * processes may do so at the same time.
  */
 export async function makeRoom(dataDir: string): Promise<void> {
   const state = readRestoreState(dataDir);
   if (state) await releaseReserve(restoreFolders(dataDir, state.id));
 }
 
-/** Removes unfinished stagings. Only while no restore is in progress. */
+/** Removes folders of interrupted restores. Only while no restore is in progress. */
 export async function removeStaged(dataDir: string): Promise<number> {
   const left = (await readdir(dataDir)).filter(isStagingName);
   for (const name of left) await rm(join(dataDir, name), { recursive: true, force: true });
   return left.length;
 }
 
-/** A missing item would look already restored. */
+/** Throws BackupError if an item of the old data is missing: `swapBack` would take it for restored. */
 function requireKept(kept: string, old: string[]): void {
   const there = itemsIn(kept);
   const lost = old.filter((item) => !there.includes(item));
@@ -158,8 +158,8 @@ async function closeDatabase(path: string, letGoMs: number): Promise<void> {
     }
     if (performance.now() >= until) break;
   }
-  throw new BackupError('another process still has the database open: stop it (or set HUB_STOP_COMMAND to what stops ' +
-    'the hub) and try again');
+  throw new BackupError('another process still has the database open: stop that process (or set HUB_STOP_COMMAND to ' +
+    'the command that stops the hub) and try again');
 }
 
 function leaveWalMode(path: string): void {
@@ -183,12 +183,12 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // only now: one of the two must always exist
+  await rm(other, { force: true }); // only now, because one of the two files must always exist
   await syncPath(dirname(path));
   return state;
 }
 
-/** Removes the state: the hub may run. */
+/** Removes the restore's state: the hub may run again. */
 async function clearRestoreState(dataDir: string): Promise<void> {
   for (const path of [probationPath(dataDir), statePath(dataDir)]) {
     await rm(`${path}.partial`, { force: true });

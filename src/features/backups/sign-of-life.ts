@@ -8,7 +8,7 @@ import { type Config, hubUserAgent } from '../hub/read-config.ts';
 import { readJsonFile } from './backup-status.ts';
 import { noteSignOfLife } from './note-run.ts';
 
-/** Milliseconds for one attempt, and between the two. */
+/** Milliseconds for one call, and between a failed call and its repetition. */
 type Patience = { timeoutMs: number; pauseMs: number };
 
 const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
@@ -27,7 +27,7 @@ export function lastSignOfLife(dataDir: string): SignOfLife | null {
 type Caller = { clock: Clock; pid: number; patience?: Patience };
 
 /**
- * Calls HEARTBEAT_URL (`address`), at most twice, and records the result for the hub. Null if that is not set. The
+ * Calls HEARTBEAT_URL (`address`), at most twice, and records the result. Null if HEARTBEAT_URL is not set. The
  * address is the operator's own and may be private. Redirects are failures; a 2xx is a success, whatever its body.
  */
 export async function giveSignOfLife(
@@ -58,7 +58,7 @@ async function callTwice(url: URL, userAgent: string, { timeoutMs, pauseMs }: Pa
   return call(url, userAgent, timeoutMs);
 }
 
-/** Why it failed; null if it did not. Node's own messages are not passed on: some contain the whole address. */
+/** Why a call failed; null for success. Leaves out Node's own messages, because some contain the whole address. */
 async function call(url: URL, userAgent: string, timeoutMs: number): Promise<string | null> {
   const signal = AbortSignal.timeout(timeoutMs);
   const request = openRequest(url, { headers: { 'User-Agent': userAgent }, signal });

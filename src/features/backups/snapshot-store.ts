@@ -11,26 +11,26 @@ import { countSources } from '../sources/source-store.ts';
 import { BackupError } from './backup-name.ts';
 import { type Counts, openPlainFile } from './manifest.ts';
 
-/** What was read from a backup's database. */
+/** Facts that were read from a backup's database. */
 export type SavedRows = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
 
 export type DatabaseFacts = SavedRows & {
-  /** The schema compared with this program's. It cannot run on `newer` and `foreign`. */
+  /** The backup's schema, compared with this program's. The program cannot run on `newer` and `foreign` schemas. */
   schema: 'same' | 'older' | 'newer' | 'foreign';
-  /** Defects of the content in a sound file: the hub itself had them. */
+  /** Defects of the content that the hub's own database had too. */
   defects: string[];
 };
 
 const MAGIC = 'SQLite format 3\0';
 
-/** SQLite's file format 1.3, "the database header": both 1 for a file without write-ahead log. */
+/** Two bytes of SQLite's database header (file format 1.3). Both are 1 in a file without write-ahead log. */
 const VERSIONS_AT = 18;
 const HEADER = 100; // bytes
 
-/** Missing schema objects named at most. */
+/** A message names at most this many missing schema objects. */
 const GAPS_SHOWN = 5;
 
-/** Writes a consistent copy to a new path, while other processes write. */
+/** Writes a consistent copy of a database to a new path, while other processes write. */
 export function copyTo(db: Db, path: string): void {
   db.prepare<[string]>('snapshot', 'VACUUM INTO ?').run(path);
 }
@@ -40,14 +40,14 @@ export function databaseSize(db: Db): number {
   return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
 }
 
-/** The schema version of a hub's database; throws BackupError for any other. */
+/** The schema version of a hub's database; throws BackupError for any other database. */
 export function requireHubSchema(db: Db): number {
   const version = schemaVersion(db);
   if (version === 0) throw new BackupError('hub.db is not the database of a hub: it has no schema_migrations');
   return version;
 }
 
-/** Reads rows of a backup's database without checking it. */
+/** Reads facts from a backup's database without checking the database. */
 export async function readSnapshot(path: string): Promise<SavedRows> {
   return withSnapshot(path, readRows);
 }
@@ -63,11 +63,11 @@ function readRows(db: Db): SavedRows {
   return { schemaVersion: requireHubSchema(db), counts, uploads: listUploads(hub) };
 }
 
-/** Checks a finished copy in place without writing. Throws BackupError if it cannot be used. */
+/** Checks a backup's database in place without writing. Throws BackupError if the database cannot be used. */
 export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
   const facts = await withSnapshot(path, (db, fileBytes) => {
     if (databaseSize(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
-    const integrity = String(db.pragma('integrity_check')); // full-text tables included
+    const integrity = String(db.pragma('integrity_check')); // checks full-text tables too
     if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
     const schema = checkSchema(db, requireHubSchema(db), migrations);
     return { ...readRows(db), schema, defects: defects(db) };
@@ -77,7 +77,7 @@ export async function checkDatabase(path: string, migrations: Migration[]): Prom
   return facts;
 }
 
-/** Returns what `work` returns for a backup's database, read in place. Throws BackupError if it is damaged. */
+/** Returns what `work` returns for a backup's database, read in place. Throws BackupError for damage. */
 export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: number) => T): Promise<T> {
   const fileBytes = await checkHeader(path);
   let db: Db | undefined;
@@ -86,7 +86,7 @@ export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: nu
     return work(db, fileBytes);
   } catch (error) {
     if (!(error instanceof Error) || !codeOf(error)?.startsWith('SQLITE_')) throw error;
-    const what = isStorageTrouble(error) ? 'is damaged' : 'is not a whole hub';
+    const what = isStorageTrouble(error) ? 'is damaged' : 'is incomplete';
     throw new BackupError(`hub.db ${what}: ${error.message}`, { cause: error });
   } finally {
     db?.close();
@@ -94,7 +94,8 @@ export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: nu
 }
 
 /**
- * Checks the header before SQLite opens the file, which in write-ahead mode would create two more. Returns its bytes.
+ * Checks a database's header before SQLite opens the file: in write-ahead mode, SQLite would create two more files.
+ * Returns the database's size in bytes.
  */
 async function checkHeader(path: string): Promise<number> {
   const file = await openPlainFile(path);

@@ -26,8 +26,8 @@ import { checkUploads, foldersOf } from './upload-folder.ts';
 import { counting, verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
- * A folder of filler files beside the staged data. A step that ends or undoes the restore removes it first, so that it
- * has room on a full disk, in bytes and in inodes.
+ * A folder of filler files beside the staged data. A step that ends or undoes the restore first removes these files, so
+ * that the step has room on a full disk, in bytes and in inodes.
  */
 const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
@@ -35,7 +35,7 @@ const RESERVE_FILE_BYTES = 128 * 1_024;
 
 export type StageOptions = RestoreTarget & {
   dataDir: string;
-  backup: string; // its folder
+  backup: string; // the backup's folder
   staged: string; // a new folder in DATA_DIR
   keptFree?: number; // bytes that must stay free: the hub's reserve, if a rehearsal uses its disk
   onStep: (what: string) => void;
@@ -67,7 +67,7 @@ async function stage(
 ): Promise<Omit<Staged, 'verification'>> {
   const { dataDir, backup, staged, keptFree = 0, onStep, onProgress } = options;
   const { size } = await stat(join(backup, DATABASE));
-  // Migrations may rewrite the database.
+  // Twice the size of the database, because migrations may rewrite the database.
   await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore', keptFree);
   await mkdir(staged, { mode: 0o700 });
 
@@ -97,7 +97,7 @@ function requireRestorable({ verdict, problem, schema }: Verification): void {
     'the version that made it');
 }
 
-/** The rows of the checked copy: the backup itself may have changed since. */
+/** Copies the database. Returns the upload rows of the checked copy: the backup may have changed since its check. */
 async function copyChecked(from: string, to: string, sha256: string): Promise<UploadRow[]> {
   await copyFile(from, to);
   await chmod(to, 0o600);
@@ -124,7 +124,7 @@ function writingTo(path: string): MemberSink {
   };
 }
 
-/** Hashes the unpacked files once more, in case the disk stored something else. */
+/** Hashes the unpacked files once more, in case the disk stored other bytes. */
 async function requireUnchanged(staged: string, rows: UploadRow[], onBytes: (bytes: number) => void): Promise<void> {
   for (const { sha256 } of rows) {
     const found = await hashFile(join(staged, uploadPath(sha256)), undefined, onBytes);
@@ -132,7 +132,7 @@ async function requireUnchanged(staged: string, rows: UploadRow[], onBytes: (byt
   }
 }
 
-/** Filled with random bytes, because some file systems compress others. */
+/** Fills the reserve with random bytes, because some file systems compress other bytes. */
 async function writeReserve(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 });
   for (let n = 0; n < RESERVE_FILES; n++) {
@@ -140,7 +140,7 @@ async function writeReserve(folder: string): Promise<void> {
   }
 }
 
-/** Removes the reserve. Steps that end or undo a restore call it first. */
+/** Removes the reserve. Steps that end or undo a restore call this function first. */
 export async function releaseReserve({ staged }: Places): Promise<void> {
   await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
@@ -168,7 +168,7 @@ type RestoreTarget = {
 const START_OF_2026 = Date.UTC(2026, 0);
 
 /**
- * Prepares the staged database to run: migrations, ids, sessions and jobs. Throws BackupError if it cannot be migrated.
+ * Prepares the staged database to run: migrations, ids, sessions and jobs. Throws BackupError if a migration fails.
  */
 function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
@@ -178,12 +178,12 @@ function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   });
 }
 
-/** Raises the staged database's next ids above those of the database that it replaces, if that is readable. */
+/** Raises the staged database's next ids above the ids of the replaced database, if the latter is readable. */
 export function raiseIdsAbove(path: string, replaced: string): void {
   changeStaged(path, (db) => raiseIds(db, idsGivenBy(replaced, numberedTables(db))));
 }
 
-/** Changes the database and leaves it as one file without a write-ahead log. */
+/** Changes a staged database and leaves it as one file without a write-ahead log. */
 function changeStaged<T>(path: string, work: (db: Db) => T): T {
   const db = openDatabase(path);
   try {
@@ -195,7 +195,7 @@ function changeStaged<T>(path: string, work: (db: Db) => T): T {
   }
 }
 
-/** Applies safe migrations only; returns how many. */
+/** Applies safe migrations only. Returns the number of migrations. */
 function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   try {
     return migrate(db, migrations, clock).length;
@@ -206,7 +206,7 @@ function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   }
 }
 
-/** Ends all sessions, discards jobs that may have been done since, and records the restore. */
+/** Ends all sessions, discards jobs that may have run since the backup, and records the restore. */
 function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Settled {
   return db.write('settle restored database', () => {
     const sessions = endAllSessions({ db });
@@ -218,16 +218,16 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
 }
 
 /**
- * Left alone, a restored database would give the ids again that the hub gave after the backup was made. So its ids go
- * on above a floor that grows faster with time than the ids of any hub: the hundredths of a second since 2026. It holds
- * where the replaced database is lost, and whichever backup is restored next. Until 2057 it has at most 11 digits.
+ * Raises the next ids of a restored database, which would otherwise assign again the ids that the hub assigned after
+ * the backup. New ids begin at the hundredths of a second since 2026, a number that grows faster than the ids of any
+ * hub. It works without the replaced database and for restores in any order. Until 2057 it has at most 11 digits.
  */
 function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));
   raiseIds(db, new Map(numberedTables(db).map((table) => [table, floor])));
 }
 
-/** Empty if the database is missing, damaged, or not a hub's. */
+/** The ids that a database has assigned; empty if the database is missing, damaged, or not a hub's. */
 function idsGivenBy(path: string, tables: string[]): GivenIds {
   if (!existsSync(path)) return new Map();
   let db: Db | undefined;

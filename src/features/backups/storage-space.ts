@@ -8,7 +8,7 @@ import { counts, type Hub } from '../hub/hub.ts';
 
 export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };
 
-/** Sizes of the database's files, and what its file system has left for the hub. */
+/** The sizes of the database's files, and the bytes that its file system has left for the hub. */
 export function readStorageSizes(databasePath: string): StorageSizes {
   const { free } = diskUsage(dirname(databasePath));
   return { databaseBytes: fileBytes(databasePath), walBytes: fileBytes(`${databasePath}-wal`), freeBytes: free };
@@ -30,7 +30,7 @@ export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1)
   return { isLow, least: Math.min(freeBytes, forBackups), needed, isBackupDisk: isLow && !isDataLow && isOther };
 }
 
-/** What takes the space of the disk that DATA_DIR lies on, in words, the largest first. */
+/** The users of space on DATA_DIR's disk, in words, the largest first. */
 export function spaceTaken(hub: Hub): string {
   const { used, emptyPages } = hub.disk.space();
   const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
@@ -44,7 +44,7 @@ export function spaceTaken(hub: Hub): string {
     .map(([what, bytes]) => `${what} ${byteSize(bytes)}`).join(', ');
 }
 
-/** 0 where they lie on another disk, or cannot be listed. */
+/** Bytes of all backups; 0 if BACKUP_DIR lies on another disk or cannot be listed. */
 function bytesOfBackups({ config: { dataDir, backupDir } }: Hub): number {
   try {
     if (statSync(backupDir).dev !== statSync(dataDir).dev) return 0;

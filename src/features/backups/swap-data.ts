@@ -6,16 +6,15 @@ import { BackupError } from './backup-name.ts';
 import { OFFSITE_HUB } from './offsite-hub.ts';
 
 /**
- * Everything that changes places: the database with what SQLite may keep beside it, the attachments, and who the hub is
- * off-site, which is new after every restore. A log that stayed beside another database would undo the restore without
- * a word.
+ * The items that a restore exchanges: the database with the files that SQLite keeps beside it, the attachments, and the
+ * hub's off-site identity. SQLite would silently apply a write-ahead log that stayed beside another database.
  */
 export const DATA_ITEMS = ['hub.db-wal', 'hub.db-shm', 'hub.db-journal', 'hub.db', 'uploads', OFFSITE_HUB] as const;
 
 export type Places = {
   live: string; // DATA_DIR
-  staged: string; // where the new data lies ready
-  kept: string; // where the old data is put aside
+  staged: string; // folder with the new data
+  kept: string; // folder for the old data
 };
 
 /** The folders of a restore within DATA_DIR. */
@@ -33,14 +32,14 @@ export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
 
-/** The items that are in place now. */
+/** The items that exist in the folder. */
 export function itemsIn(folder: string): string[] {
   return DATA_ITEMS.filter((item) => existsSync(join(folder, item)));
 }
 
 /**
- * Puts the old items (`old`) aside and the staged ones in their place. Can be stopped at any instant and called again:
- * an item in place is the new one exactly if the old one is among the kept.
+ * Moves the old items (`old`) to `kept` and the staged items to `live`. Can be stopped at any instant and called again:
+ * an item in `live` is the new item exactly if the old item is in `kept`.
  */
 export async function swapIn({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(kept, { recursive: true, mode: 0o700 });
@@ -56,7 +55,7 @@ export async function swapIn({ live, staged, kept }: Places, old: string[], move
   await syncPath(live);
 }
 
-/** Brings the old items back and the new ones to `staged`, after any part of `swapIn` or of itself. */
+/** Moves the old items back to `live` and the new items to `staged`, after any part of `swapIn` or `swapBack`. */
 export async function swapBack({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(staged, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {
@@ -64,7 +63,7 @@ export async function swapBack({ live, staged, kept }: Places, old: string[], mo
     if (!isOldInPlace && existsSync(join(live, item))) await move(join(live, item), join(staged, item));
     if (old.includes(item) && !isOldInPlace) await move(join(kept, item), join(live, item));
   }
-  await syncPath(kept).catch(() => {}); // it may never have been made
+  await syncPath(kept).catch(() => {}); // the folder may never have been made
   await syncPath(live);
 }
 
@@ -80,7 +79,7 @@ export async function requireMovable(dataDir: string): Promise<void> {
   }
 }
 
-/** Whether something is mounted at that path; false if /proc does not tell (proc(5)). */
+/** Whether a file system is mounted at that path; false if /proc does not tell (proc(5)). */
 function isMountPoint(path: string): boolean {
   try {
     return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync.native(path));
@@ -89,7 +88,7 @@ function isMountPoint(path: string): boolean {
   }
 }
 
-/** The fifth field of each line; spaces, tabs, line breaks and backslashes in it are written in octal. */
+/** Mount points: the fifth field of each line, in which spaces, tabs, line breaks and backslashes are octal. */
 function mountPoints(mountinfo: string): string[] {
   const fields = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
   const toCharacter = (_: string, octal: string): string => String.fromCharCode(parseInt(octal, 8));

@@ -19,14 +19,14 @@ type ArchiveOptions = {
   createdAt: number; // unix ms, of the snapshot
   path: string;
   signal: AbortSignal;
-  /** Told of bytes of files, as they are read. */
+  /** Called with the size of each file that was read. */
   onProgress: (bytes: number) => void;
 };
 
-/** A damaged file shows only after it was written. Then the archive is made again without it. */
+/** A file shows its damage only once it is in the archive, which is then made again without the file. */
 const ATTEMPTS = 3;
 
-/** Archives exactly the files that the rows name, except those that are gone or changed, which it lists. */
+/** Archives the files that the rows name. Leaves out missing and changed files, and lists them in `absent`. */
 export async function archiveUploads(options: ArchiveOptions): Promise<WrittenFile & { absent: AbsentUpload[] }> {
   const absent = new Map<string, AbsentUpload>();
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -72,9 +72,9 @@ function* members(
 const PIECE = 256 * 1_024; // bytes
 
 /**
- * Opens a row's file, or returns what is wrong with it. Throws a system error if the file is not readable. `content`
- * gives exactly as many bytes as the row states, zeros for unreadable ones; then `isSound` tells whether they have the
- * uploaded file's hash. Reads synchronously: this blocks the process, but small files take a tenth of the time.
+ * Opens a row's file, or returns the file's defect. Throws a system error if the file is not readable. `content` yields
+ * exactly as many bytes as the row states, zeros for unreadable bytes; `isSound` then tells whether the bytes have the
+ * uploaded file's hash. Synchronous reading blocks the process, but takes a tenth of the time for small files.
  */
 export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
@@ -107,7 +107,7 @@ function openOrMissing(path: string): number | undefined {
   }
 }
 
-/** Zeros if the file became shorter or cannot be read: then the hash differs. */
+/** Reads a chunk of a file. Returns zeros if the file became shorter or is unreadable, so that its hash differs. */
 function readChunk(fd: number, length: number): Buffer {
   const chunk = Buffer.allocUnsafe(length);
   try {
@@ -124,15 +124,15 @@ export type CheckOptions = {
   /** SHA-256 of files that the archive must lack although rows name them. */
   absent: ReadonlySet<string>;
   signal?: AbortSignal | undefined;
-  /** Receives the bytes of a file in the archive, besides hashing. */
+  /** Returns a sink that receives the bytes of a file in the archive. */
   destination?: (name: string) => MemberSink | undefined;
-  /** Told of bytes of the archive, as they are read. */
+  /** Called with the number of bytes that were read from the archive. */
   onBytes?: ((bytes: number) => void) | undefined;
 };
 
 /**
- * Walks through the archive once: every file that the rows name is there once, with its size and its SHA-256, and
- * nothing else is. Returns length and hash of the archive's own bytes. Throws BackupError with what it found.
+ * Reads the archive once. It must hold every file that the rows name once, with its size and SHA-256, and no others.
+ * Returns length and hash of the archive itself. Throws BackupError with the first defect.
  */
 export async function checkArchive(path: string, options: CheckOptions): Promise<WrittenFile> {
   const file = await openPlainFile(path);
@@ -144,7 +144,7 @@ export async function checkArchive(path: string, options: CheckOptions): Promise
     walk.finish();
     return { bytes: (await file.stat()).size, sha256: hash.digest('hex') };
   } catch (error) {
-    if (error instanceof ArchiveError) throw new BackupError(`uploads.tar.gz ${error.message}`, { cause: error });
+    if (error instanceof ArchiveError) throw new BackupError(`uploads.tar.gz: ${error.message}`, { cause: error });
     throw error;
   } finally {
     await file.close();
@@ -168,11 +168,15 @@ export function createWalk({ rows, absent, destination = () => undefined }: Chec
   function onMember({ kind, name, size }: UnpackedMember): MemberSink | undefined {
     if (kind === 'folder') {
       if (/^uploads(\/[0-9a-f]{2})?$/.test(name)) return undefined;
-      throw new ArchiveError(`holds the folder ${JSON.stringify(name.slice(0, 120))}`);
+      throw new ArchiveError(`the archive holds the folder ${JSON.stringify(name.slice(0, 120))}`);
     }
     const row = expected.get(name);
-    if (!row) throw new ArchiveError(`holds ${JSON.stringify(name.slice(0, 120))}, which hub.db does not reference`);
-    if (size !== row.bytes) throw new ArchiveError(`holds ${name} with ${size} bytes instead of ${row.bytes}`);
+    if (!row) {
+      throw new ArchiveError(`the archive has ${JSON.stringify(name.slice(0, 120))}, which hub.db does not reference`);
+    }
+    if (size !== row.bytes) {
+      throw new ArchiveError(`the archive holds ${name} with ${size} bytes instead of ${row.bytes}`);
+    }
     expected.delete(name);
     return comparing(row, destination(name));
   }
@@ -181,7 +185,7 @@ export function createWalk({ rows, absent, destination = () => undefined }: Chec
     const [first] = expected.keys();
     if (first === undefined) return;
     const more = expected.size > 1 ? ` and ${expected.size - 1} more` : '';
-    throw new ArchiveError(`lacks ${first}${more}, which hub.db references`);
+    throw new ArchiveError(`the archive lacks ${first}${more}, which hub.db references`);
   }
 
   return { onMember, finish };
@@ -189,13 +193,14 @@ export function createWalk({ rows, absent, destination = () => undefined }: Chec
 
 function comparing({ sha256 }: UploadRow, next: MemberSink | undefined): MemberSink {
   const hash = createHash('sha256');
+  const name = uploadPath(sha256);
   return {
     write(chunk) {
       hash.update(chunk);
       next?.write(chunk);
     },
     end() {
-      if (hash.digest('hex') !== sha256) throw new ArchiveError(`holds ${uploadPath(sha256)} with other content`);
+      if (hash.digest('hex') !== sha256) throw new ArchiveError(`the archive holds ${name} with other content`);
       next?.end();
     },
   };

@@ -133,8 +133,8 @@ export async function checkUploads(
   try {
     return { bytes: await walkFolder(backup, options), sha256: null };
   } catch (error) {
-    if (error instanceof ArchiveError) throw new BackupError(`the folder uploads ${error.message}`, { cause: error });
-    throw error;
+    if (!(error instanceof ArchiveError)) throw error;
+    throw new BackupError(error.message.replace(/^the archive/, 'the folder uploads'), { cause: error });
   }
 }
 
@@ -142,11 +142,11 @@ async function walkFolder(backup: string, options: CheckOptions): Promise<number
   const { onMember, finish } = createWalk(options);
   let bytes = 0;
   for (const { name: group, ...entry } of await listed(join(backup, UPLOADS))) {
-    if (!entry.isFolder) throw new ArchiveError(`holds ${shown(group)}, which is no folder`);
+    if (!entry.isFolder) throw new ArchiveError(`the archive holds ${shown(group)}, which is no folder`);
     onMember({ kind: 'folder', name: `${UPLOADS}/${group}`, size: 0 });
     for (const { name, isFile } of await listed(join(backup, UPLOADS, group))) {
       const path = `${UPLOADS}/${group}/${name}`;
-      if (!isFile) throw new ArchiveError(`holds ${shown(path)}, which is not a plain file`);
+      if (!isFile) throw new ArchiveError(`the archive holds ${shown(path)}, which is not a plain file`);
       bytes += readInto(join(backup, path), options, (size) => onMember({ kind: 'file', name: path, size }));
       await nextTurn(); // handles signals
       options.signal?.throwIfAborted();

@@ -29,7 +29,7 @@ export type Verification = {
   isInterim: boolean; // the folder has the files of an interim backup
   databaseBytes: number | null;
   archiveBytes: number | null; // of an interim backup: of its uploads
-  verifiedAt: number; // unix ms, when it ended
+  verifiedAt: number; // unix ms, end of the verification
   seconds: number;
 };
 
@@ -38,7 +38,7 @@ type VerifyOptions = {
   clock: Clock;
   signal?: AbortSignal;
   onStep?: (what: string) => void;
-  onProgress?: ((done: number, total: number) => void) | undefined; // bytes that were read, in the step
+  onProgress?: ((done: number, total: number) => void) | undefined; // bytes that were read in the current step
 };
 
 const FILES = [SUMS, DATABASE, ARCHIVE];
@@ -106,7 +106,7 @@ async function readWhole(folder: string): Promise<Manifest> {
   throw new BackupError(`SHA256SUMS ${hasHash ? 'names' : 'has no hash of'} ${ARCHIVE}`);
 }
 
-const SEE_LIST = ' (restore.sh --list shows what there is)';
+const SEE_LIST = ' (restore.sh --list shows all backups)';
 const SEALED = 'backup.tar.gz.age'; // an encrypted copy, which only the scripts open
 
 /** Adds up bytes and reports the sum as progress. */
@@ -126,7 +126,7 @@ async function requireFiles(folder: string): Promise<string[]> {
     if (codeOf(error) !== 'ENOTDIR') throw error;
     throw new BackupError(`${writtenPath(folder)} is not the folder of a backup${SEE_LIST}`);
   });
-  if (found.includes(SEALED)) throw new BackupError('it is encrypted: decrypt it first, as the handbook shows');
+  if (found.includes(SEALED)) throw new BackupError('the backup is encrypted: decrypt it first, as the handbook shows');
   const files = found.includes(UPLOADS) && !found.includes(ARCHIVE) ? INTERIM_FILES : FILES;
   const missing = files.find((name) => !found.includes(name));
   if (missing) throw new BackupError(`${missing} is missing`);
@@ -150,8 +150,8 @@ function noteManifest(folder: string, { facts, hashes }: Manifest, found: Partia
 }
 
 const SCHEMA_NOTES: Partial<Record<DatabaseFacts['schema'], string>> = {
-  newer: 'its schema is newer than this program, which cannot restore it: use the version that made it',
-  foreign: 'its schema was made by other migrations than this program has, which cannot restore it',
+  newer: 'the backup’s schema is newer than this program, which cannot restore it: use the version that made it',
+  foreign: 'the backup’s schema was made by migrations that this program lacks: this program cannot restore it',
 };
 
 function noteDatabase(facts: DatabaseFacts, found: Partial<Verification>): void {
@@ -163,7 +163,7 @@ function noteDatabase(facts: DatabaseFacts, found: Partial<Verification>): void 
   if (note) found.notes = [...(found.notes ?? []), note];
 }
 
-/** A sound but emptied database must not pass for a backup. */
+/** Compares a database with its recorded facts: a sound but emptied database must not pass for a backup. */
 function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorded: Manifest['facts']): void {
   if (!recorded) {
     if (counts.admins === 0) throw new BackupError('hub.db has no administrator');
@@ -185,11 +185,11 @@ function compareHash(name: string, actual: string | null, recorded: string | nul
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** Words for any failure; system errors name the file themselves. */
+/** The message of any failure. A system error's message names the file itself. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);
-  if (code === 'ERR_ACCESS_DENIED') return 'it is no folder that may be read';
+  if (code === 'ERR_ACCESS_DENIED') return 'this process may not read the folder';
   return error instanceof BackupError || code !== undefined ? error.message : `${error.name}: ${error.message}`;
 }
 

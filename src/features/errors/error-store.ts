@@ -8,7 +8,7 @@ const MAX_TEXT = 4_000;
 export type ErrorEvent = {
   id: number;
   program: string;
-  message: string; // of the latest one
+  message: string; // of the latest error
   stack: string;
   count: number;
   firstAt: number;
@@ -35,21 +35,21 @@ export const errorEvents = store(({ db, clock }) => {
     'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
   return {
-    /** Counts one more error of that kind. */
+    /** Stores an error, or counts it in the row with the same fingerprint. */
     add: (error: Omit<NewError, 'now'>): void => void upsert.run({ ...error, now: clock() }),
 
-    /** The most recent first, beginning after that position. */
+    /** Error events after a position, most recent first. */
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
       selectPage.all(lastAt, id, limit),
-    /** Removes up to `limit` kinds last seen before that (unix ms), oldest first. Returns how many. */
+    /** Removes up to `limit` error events last seen before `before` (unix ms), oldest first; returns their number. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });
 
 /**
- * Counts an unexpected error: one row per fingerprint, with a count and the first and last time. Never throws. If the
- * database cannot be written, there is only a log line.
+ * Counts an unexpected error: one row per fingerprint, with a count and the first and last time. Never throws: if the
+ * database cannot be written, only logs the failure.
  */
 export function noteError(hub: Hub, error: unknown): void {
   const { program } = hub;
@@ -66,7 +66,7 @@ export function noteError(hub: Hub, error: unknown): void {
   }
 }
 
-/** Equal for equal errors at one place in the code; ids and names in the message do not count. */
+/** A hash that is equal for equal errors at one place in the code, whatever ids and names are in the message. */
 export function fingerprintOf(program: string, { name, message, stack }: Description): string {
   const gist = message.replace(/"[^"]*"|'[^']*'/g, '""').replace(/\d+/g, '0');
   const place = stack.split('\n').find((line) => /^\s+at /.test(line)) ?? '';

@@ -11,11 +11,11 @@ const PICTURES = new Map([
   ['jpg', 'image/jpeg'], ['jpeg', 'image/jpeg'], ['jfif', 'image/jpeg'], ['png', 'image/png'], ['gif', 'image/gif'],
   ['webp', 'image/webp'], ['avif', 'image/avif'],
 ]);
-/** Files kept for one item. */
+/** Maximum number of files kept for one feed item. */
 export const MAX_ITEM_FILES = 100;
 
 /**
- * The files of an item, in document order, one per absolute URL and at most MAX_ITEM_FILES. Later mentions of a URL
+ * The files of an item, in document order, one per absolute URL and at most MAX_ITEM_FILES. Later mentions of a file
  * fill in missing details. `itunes:duration` applies to the first audio or video file.
  */
 export function collectAttachments(item: XmlElement, base: string): IncomingFile[] {
@@ -28,7 +28,7 @@ export function collectAttachments(item: XmlElement, base: string): IncomingFile
   return attachments;
 }
 
-/** Adds a file while there is room. For a known URL, fills in missing details. */
+/** Adds a file while the item has room for files; for a known URL, fills in missing details of the file. */
 export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFile): void {
   const known = found.get(file.url);
   if (known === undefined) {
@@ -41,7 +41,7 @@ export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFi
   known.durationSeconds ??= file.durationSeconds;
 }
 
-/** `type/subtype` in lower case without parameters, or null. */
+/** A media type as `type/subtype` in lower case without parameters; null if the text is no media type. */
 export function mediaTypeOf(text: string | null | undefined): string | null {
   const type = essenceOf(text);
   return /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/.test(type) ? type : null;
@@ -51,7 +51,7 @@ export function mediaTypeOf(text: string | null | undefined): string | null {
 export function parseDuration(text: string | null | undefined): number | null {
   const parts = text?.trim().split(':') ?? [];
   if (parts.length === 0 || parts.length > 3) return null;
-  const [last = '', ...before] = parts.map((part) => part.trim()).reverse(); // the last may have a fraction
+  const [last = '', ...before] = parts.map((part) => part.trim()).reverse(); // the seconds may have a fraction
   if (!/^\d{1,9}(?:\.\d+)?$/.test(last) || !before.every((part) => /^\d{1,9}$/.test(part))) return null;
   const seconds = parts.reduce((total, part) => total * 60 + Number(part), 0);
   return Math.round(seconds);
@@ -65,7 +65,7 @@ export function parseByteCount(text: string | number | null | undefined): number
 }
 
 function collectFrom(parent: XmlElement, base: string, found: Map<string, IncomingFile>): void {
-  // FeedBurner replaces the address of an enclosure and keeps the original here.
+  // FeedBurner replaces the address of an enclosure and keeps the original address in this element.
   const original = lineOf(childOf(parent, 'feedburner:origenclosurelink'));
   for (const child of parent.children) {
     if (found.size >= MAX_ITEM_FILES) return;
@@ -89,7 +89,7 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   });
 }
 
-/** Media type of Media RSS content without one: by file extension, else from `medium="image"`. */
+/** Media type of Media RSS content that declares no type: by file extension, else from `medium="image"`. */
 function pictureType(file: XmlElement, url: string): string | null {
   const medium = attributeOf(file, 'medium')?.toLowerCase() || 'image';
   if (file.name !== 'media:content' || medium !== 'image') return null;
@@ -97,7 +97,7 @@ function pictureType(file: XmlElement, url: string): string | null {
   return PICTURES.get(extension) ?? (attributeOf(file, 'medium') ? 'image/*' : null);
 }
 
-/** Atom's `<link rel="enclosure">`. */
+/** Adds the file that an Atom `<link rel="enclosure">` names. */
 function addEnclosureLink(link: XmlElement, base: string, found: Map<string, IncomingFile>): void {
   if (attributeOf(link, 'rel')?.toLowerCase() !== 'enclosure') return;
   const url = absoluteUrl(attributeOf(link, 'href'), base);

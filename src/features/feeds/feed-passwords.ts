@@ -13,7 +13,7 @@ export function basicAuthorization({ username, password }: FeedPassword): string
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** Stores a feed's password for its present origin, or removes it if null, in the caller's transaction. */
+/** Stores a feed's password for the feed's present origin, in the caller's transaction; null removes the password. */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;
@@ -23,7 +23,7 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
 
 /**
  * The Authorization header for a feed; undefined without a password, or if the feed has moved to another origin since
- * it was given. Throws, with a message for the owner, if the stored password cannot be decrypted.
+ * the owner gave the password. Throws, with a message for the owner, if the password cannot be decrypted.
  */
 export function authorizationFor(
   hub: Hub, { sourceId, url }: Pick<SyncState, 'sourceId' | 'url'>,
@@ -37,11 +37,11 @@ export function authorizationFor(
   } catch (error) {
     if (!(error instanceof SealedSecretError)) throw error;
     hub.log.error('feed passwords cannot be read', { error: error.message });
-    throw new Error('The hub cannot read the stored password of this feed: enter it again.', { cause: error });
+    throw new Error('The hub cannot read the password of this feed. Enter the password again.', { cause: error });
   }
 }
 
-/** Encrypts up to `limit` passwords that were stored without a key, in the caller's transaction. Returns how many. */
+/** Encrypts up to `limit` passwords stored without a key, in the caller's transaction; returns their number. */
 export function sealFeedPasswords(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = feedCredentials(hub).beginningWith(PLAIN, limit);

@@ -10,18 +10,18 @@ import type { IncomingPost } from '../posts/post-store.ts';
 import type { FeedFacts } from '../sources/sync-state-store.ts';
 import { parseDate } from './parse-date.ts';
 
-/** Character references. Without a semicolon, only those that cannot be part of a word or URL. */
+/** Character references; without a semicolon, only references that cannot be part of a word or URL. */
 const REFERENCE = /&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});|&(?:#\d{2,7}|amp|lt|gt|quot|nbsp)(?![a-z0-9=])/gi;
 const INLINE_NAMES = 'a abbr b big br cite code del div em font h1 h2 h3 h4 h5 h6 i img ins kbd mark nobr p q s small '
   + 'span strike strong sub sup tt u wbr';
 const INLINE_TAG = new RegExp(`</?(?:${INLINE_NAMES.replaceAll(' ', '|')})(?:\\s[^<>]*)?/?>`, 'gi');
 const WORD_BREAK = /<(?:br|\/?(?:p|div|h[1-6]|li|ul|ol|tr|td|table|blockquote))(?:\s[^<>]*)?\/?>/gi;
-/** Dates tried in one element; rejecting an unknown time zone is slow. */
+/** Maximum dates parsed in one element, because rejecting an unknown time zone is slow. */
 const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
 
 const MAX_NAMES = 20;
-/** Characters. Longer names are cut without parsing, because a feed repeats the author with every item. */
+/** Maximum characters of an author's name; longer names are cut unparsed, because every item repeats the name. */
 const MAX_NAME_LENGTH = 200;
 
 const PERIODS = new Map([
@@ -32,8 +32,8 @@ const PERIODS = new Map([
 export type LinkBase = { url: string; given: boolean };
 
 /**
- * One line of plain text from a title that may be HTML or plain text. Inline tags are removed if the text looks like
- * HTML; `The <b> tag` stays. References are decoded once more, because double encoding is common in feeds.
+ * One line of plain text from a title that may be HTML or plain text. Inline tags are removed only if the title looks
+ * like HTML: `The <b> tag` stays. Character references are decoded twice, because double encoding is common in feeds.
  */
 export function titleText(decoded: string): string {
   const untagged = LOOKS_LIKE_HTML.test(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;
@@ -71,7 +71,7 @@ export function lineOf(element: XmlElement | undefined): string | null {
   return text === '' ? null : text;
 }
 
-/** The text of the first non-empty child, by the order of the names, on one line. */
+/** The text of the first non-empty child, in the order of `names`, on one line. */
 export function firstLine(element: XmlElement, names: readonly string[]): string | null {
   for (const child of childrenInOrder(element, names)) {
     const line = lineOf(child);
@@ -80,12 +80,12 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
-/** The children with these names, by the order of the names. */
+/** The child elements with these names, in the order of `names`. */
 export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
   return names.flatMap((name) => childrenOf(element, name));
 }
 
-/** The first readable date among the children, by the order of the names; unix ms or null. Tries at most `most`. */
+/** The first readable date among the child elements `names`, in unix ms, or null. Parses at most `most` dates. */
 export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
   for (const child of childrenInOrder(element, names).slice(0, most)) {
     const date = parseDate(textOf(child));
@@ -98,7 +98,7 @@ function decodeOnceMore(text: string): string {
   return text.includes('&') ? text.replace(REFERENCE, decodeEntities) : text;
 }
 
-/** Up to twenty distinct names, joined by commas; null if there are none. */
+/** Up to twenty distinct names of authors, joined by commas; null without names. */
 export function personNames(written: Iterable<string>): string | null {
   const names = new Set<string>();
   for (const text of written) {
@@ -122,13 +122,13 @@ function withoutAddresses(text: string): string {
   return words.length > 0 ? words.join(' ') : text.replace(/^mailto:/i, '');
 }
 
-/** An absolute http(s) URL without credentials, as the sanitiser writes links; null for any other or too long one. */
+/** An absolute http(s) URL without credentials, as the sanitiser writes links; null for any other or too long link. */
 export function absoluteUrl(link: string | null | undefined, base: string): string | null {
   const trimmed = link?.trim() ?? '';
   return trimmed === '' ? null : webAddress(trimmed, base) ?? null;
 }
 
-/** The base URL inside an element; `base` is the one around it. */
+/** The base URL for links inside an element; `base`: the base URL around the element. */
 export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase {
   const url = element === null ? null : absoluteUrl(attributeOf(element, 'xml:base'), base.url);
   return url === null ? base : { url, given: true };
@@ -136,13 +136,13 @@ export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase
 
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
-/** A BCP 47 language tag as written; null if it cannot be one. */
+/** A BCP 47 language tag as written; null if the text cannot be a language tag. */
 export function languageTag(written: string | null | undefined): string | null {
   const tag = written?.trim().slice(0, 40).replaceAll('_', '-') ?? '';
   return LANGUAGE.test(tag) ? tag : null;
 }
 
-/** The language of an element's content: from these children, `xml:lang`, or else the outer language. */
+/** The language of an element's content: from the children `names`, else `xml:lang`, else the outer language. */
 export function languageInside(element: XmlElement, names: readonly string[], outer: string | null): string | null {
   return languageTag(firstLine(element, names)) ?? languageTag(attributeOf(element, 'xml:lang')) ?? outer;
 }
@@ -157,13 +157,13 @@ export function publishedInterval(channel: XmlElement): number | null {
   return frequency > 0 && Number.isFinite(frequency) ? Math.round(period / frequency) : period;
 }
 
-/** Items read from one feed; of more, the newest. */
+/** Maximum number of items read from one feed, which are the newest items. */
 export const MAX_ITEMS = 2000;
 
-/** Items whose dates are read to find the newest; of more, half from each end. Reading a date may be slow. */
+/** Maximum items whose dates are read to find the newest items, half from each end, because reading dates is slow. */
 const MAX_DATED = 10_000;
 
-/** Longer ids are replaced by their hash. */
+/** Maximum characters of an item's id; a longer id is replaced by its hash. */
 const MAX_GUID_LENGTH = 1024;
 
 export type ParsedFeed = FeedFacts & {
@@ -174,7 +174,7 @@ export type ParsedFeed = FeedFacts & {
   cut: { lastIsSure: boolean } | null;
 };
 
-/** The document is no feed; the message says what it is instead. */
+/** Error for a document that is no feed; its message says what the document is instead. */
 export class NotAFeedError extends Error {
   override name = 'NotAFeedError';
 }
@@ -183,9 +183,9 @@ export class NotAFeedError extends Error {
 export type UnidentifiedItem = Omit<IncomingPost, 'guid'> & { guid: string | null };
 
 /**
- * Gives each item an id that is the same at every fetch: the publisher's, else the link, else a hash of the content.
- * Items that share an id (some feeds use one for all) get their link or hash appended, so that an id never moves to
- * another item. Drops duplicates and empty items; at most MAX_ITEMS stay.
+ * Gives each item an id that is the same at every fetch: the publisher's id, else the link, else a hash of the content.
+ * Items that share an id get their link or hash appended, so that an id never moves to another item. Drops duplicates
+ * and empty items; keeps at most MAX_ITEMS items.
  */
 export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   const read = items.filter(holdsSomething).slice(0, MAX_ITEMS);
@@ -199,7 +199,7 @@ export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   });
 }
 
-/** Records a unique guid for each item of a group that shares one; duplicates of an earlier item get none. */
+/** Records a unique guid for each item of a group with the same `guid`; duplicates of an earlier item get no guid. */
 function tellApart(guid: string, group: UnidentifiedItem[], guids: Map<UnidentifiedItem, string>): void {
   const different = [...new Map(group.toReversed().map((item) => [contentHash(item), item]))];
   const withUrl = Map.groupBy(different, ([, item]) => item.url);
@@ -219,7 +219,7 @@ export function newestItems<T>(items: T[], dateOf: (item: T) => number | null): 
   return newest.sort((a, b) => a.place - b.place).map(({ item }) => item);
 }
 
-/** The items to store: without deleted ones and, in a truncated feed, without a last item whose id is uncertain. */
+/** The items to store: without deleted items and, in a truncated feed, without a last item whose id is uncertain. */
 export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[] {
   const sure = cut && !cut.lastIsSure ? items.slice(0, -1) : items;
   const gone = new Map(deleted.map(({ guid, deletedAt }) => [guid, deletedAt ?? Infinity]));
@@ -227,14 +227,14 @@ export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[
     (updatedAt ?? publishedAt ?? 0) > (gone.get(guid) ?? -Infinity));
 }
 
-/** Null for a complete document; otherwise whether the id of the truncated item was complete. */
+/** How a document was truncated: null if complete; otherwise whether the id of the last item is complete. */
 export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonly string[]): ParsedFeed['cut'] {
   if (!root.isCut) return null;
   const last = items.at(-1);
   return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
 }
 
-/** The id of an item as it is stored. */
+/** The id of a feed item as the hub stores it: a long id is hashed. */
 export function keptGuid(guid: string): string {
   return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

@@ -31,13 +31,13 @@ export type FetchedFeed = {
   /** The feed's address for the next fetch; changed by permanent redirects and autodiscovery. */
   url: string;
   validators: Validators;
-  /** Milliseconds to wait before the next request, from the response headers; 0 if they do not say. */
+  /** Milliseconds to wait before the next request, from the response headers; 0 by default. */
   askedFor: number;
   /** Size of the document, or of the part that was read; null after 304. */
   bytes: number | null;
   /** Only the beginning of a large document was read: `feed` has its title, but not all its posts. */
   isPartial?: boolean;
-  /** If the address was a web page: all feeds that it links to. `feed` is the first. */
+  /** All feeds that a web page at the address links to; `feed` is the first of these feeds. */
   advertised?: FeedLink[];
 };
 
@@ -45,8 +45,8 @@ export type FetchedFeed = {
 export class FeedGoneError extends Error {}
 
 /**
- * `discover`: if the address is a web page, fetch the feed that it links to. `recognise`: of a large feed read only the
- * title. `totalMs`: shorter timeout than usual. `authorization`: sent only to the origin of the address.
+ * `discover`: if the address is a web page, fetch the feed that the page links to. `recognise`: read only the title of
+ * a large feed. `totalMs`: shorter timeout than usual. `authorization`: header sent only to the origin of the address.
  * `toRead`: called with the size of the body, and awaited, before parsing.
  */
 type FetchOptions = Within & { discover: boolean; recognise?: boolean };
@@ -116,19 +116,19 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
-    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // never later than a day
+    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // at most a day
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
   throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
 }
 
-/** Throws rather than send a password to another origin than the owner gave it for. */
+/** Throws rather than send a password to another origin than the owner gave the password for. */
 function requireSameOrigin(url: string, advertised: string, { authorization }: Within): void {
   const [asked, other] = [new URL(url), new URL(advertised)];
   if (authorization === undefined || asked.origin === other.origin) return;
   throw new Error(`The page at ${asked.host} links to a feed at another address, ${other.host}. The hub does not send `
-    + 'the password there. Enter the address of that feed instead.');
+    + 'the password to that address. Enter the address of that feed instead.');
 }
 
 const WRONG_PASSWORD = ': it does not accept the user name and password';
@@ -144,8 +144,8 @@ const MEANINGS: Record<number, string> = {
 };
 
 /**
- * The address for the next fetch, after permanent redirects. A redirect from https to http is followed but not stored;
- * neither is one to another origin for a feed with a password.
+ * The address for the next fetch, after permanent redirects. The hub follows but does not store a redirect from https
+ * to http or, for a feed with a password, to another origin.
  */
 function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse, { authorization }: Within): string {
   if (movedPermanentlyTo === null) return url;
@@ -167,10 +167,10 @@ function contentTypeOf({ headers }: OutboundResponse): string | null {
   return headers['content-type'] ?? null;
 }
 
-const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connecting to it reaches loopback
+const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connecting to these addresses reaches loopback
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
 
-/** Whether the URL is this hub's own: its public host and port, or an address and port on which it listens. */
+/** Whether a URL leads to this hub: by the hub's public host and port, or an address and port that it listens on. */
 export function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
   const base = new URL(config.baseUrl);
   if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;
@@ -199,24 +199,24 @@ function ownAddresses(): Cidr[] {
   return parseCidrs(all.filter(({ scopeid }) => !scopeid).map(({ address }) => address).join());
 }
 
-/** Bytes. Only larger bodies wait for one another. */
+/** Bytes. Only larger response bodies wait for one another. */
 const LARGE_BODY = 1024 * 1024;
 
-/** Large bodies received at once, 10 MiB each at most. Only one is parsed and stored at a time. */
+/** Maximum large bodies received at once, 10 MiB each at most. Only one large body is parsed and stored at a time. */
 const RECEIVED_AT_ONCE = 3;
 
 const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));
 
-/** The turns of one synchronisation in the memory that all large feeds share. */
+/** The turns of one synchronisation in the queue that bounds the memory for large feeds. */
 export type LargeFeedTurns = {
   body: LargeBody;
-  /** Resolves when the body may be parsed: at once if it is small, else when no other large one is being parsed. */
+  /** Resolves when the body may be parsed: a small body at once, a large body when no other is being parsed. */
   read(bytes: number): Promise<void>;
-  /** Gives the turns back, when body and posts are no longer needed. */
+  /** Ends the turns, when body and posts of the feed are no longer needed. */
   end(): void;
 };
 
-/** Takes part in the queue for large bodies; call `end` in any case. */
+/** Joins the queue for large bodies; the caller must call `end` in any case. */
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();

@@ -14,25 +14,25 @@ import { headTags } from './parse-feed.ts';
 
 const ICON_BYTES = 100 * 1024;
 
-/** Bytes. Larger pages are refused; only the beginning is searched for icon links. */
+/** Maximum bytes of a web page; only the first HEAD_BYTES of a page are searched for icon links. */
 const ICON_PAGE_BYTES = 2 * 1024 * 1024;
 const HEAD_BYTES = 256 * 1024;
 
-/** Timeout of each request. */
+/** Timeout of each request for an icon or page. */
 const TIME = 5 * SECOND;
 
-/** Requests for one source, redirects not counted. */
+/** Maximum requests in search of one source's icon, without redirects. */
 const MAX_REQUESTS = 8;
 
-/** Icon jobs enqueued at once. Other due icons stay in their table, so that they do not count as late jobs. */
+/** Maximum icon jobs enqueued at once. Other due icons stay in their table, so that they do not count as late jobs. */
 const PLANNED_AT_ONCE = 20;
 
 /** After one of these errors no more requests go to the host. */
 const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
 /**
- * Looks for the icon of a feed: named by the feed, linked from the site's page or its home page, or /favicon.ico. If
- * none is found, an earlier icon stays, because the site may be down.
+ * Looks for a feed's icon: named by the feed, linked from the site's page or its home page, or /favicon.ico. If no
+ * icon is found, an earlier icon stays, because the site may be down.
  */
 export const fetchIcon: JobKind<{ sourceId: number }> = {
   name: 'fetch-icon',
@@ -44,13 +44,13 @@ export const fetchIcon: JobKind<{ sourceId: number }> = {
 
   async run(hub, { sourceId }, signal) {
     const source = sources(hub).find(sourceId);
-    if (!source || sourceIcons(hub).isCleared(sourceId)) return; // deleted or cleared meanwhile
+    if (!source || sourceIcons(hub).isCleared(sourceId)) return; // source deleted or icon cleared meanwhile
     const icon = await findIcon(hub, source, signal);
     if (icon) return () => sourceIcons(hub).keep(sourceId, icon);
   },
 };
 
-/** Enqueues jobs for due icons, unless earlier ones are still waiting. */
+/** Enqueues jobs for due icons, unless earlier icon jobs are still waiting. */
 export function planDueIcons(hub: Hub): void {
   if (jobs(hub).oldestDueSeconds(fetchIcon.name) > 0 || !mayRecord(hub)) return;
   hub.db.write('plan due icons', () => {
@@ -89,12 +89,12 @@ function namedByPage(page: OutboundResponse | undefined): string[] {
   return findIconLinks(text, page.url);
 }
 
-/** The site of a feed; without one, the root of the feed's host, because the feed's path may hold a secret. */
+/** The address of a feed's site or, if unknown, the root of the feed's host, because the feed's path may be secret. */
 function siteOf({ siteUrl, feedUrl }: Source): URL {
   return siteUrl === null ? new URL('/', feedUrl ?? '') : new URL(siteUrl);
 }
 
-/** Resolves to the response, or undefined if it is of no use. */
+/** Requests an address; resolves to undefined if the response is not usable. */
 type Ask = (url: string, maxBytes: number) => Promise<OutboundResponse | undefined>;
 
 /** Requests each address at most once, never with a password, and skips hosts that did not answer. */
@@ -135,13 +135,13 @@ function recognised(content: Buffer): Icon | undefined {
   }
 }
 
-/** Pixels of a sharp icon on a high-density screen; larger ones take longer to load. */
+/** Pixels of a sharp icon on a high-density screen; larger icons take longer to load. */
 const WANTED_SIDE = 36;
 
-/** Assumed width of an icon without `sizes`; most are 16 or 32 wide. */
+/** Assumed width in pixels of an icon without `sizes`; most such icons are 16 or 32 wide. */
 const USUAL_SIDE = 24;
 
-/** Icon links used from one page. */
+/** Maximum icon links used from one page. */
 const MAX_LINKS = 4;
 
 const DATA = /^data:image\//i;
@@ -151,7 +151,7 @@ type IconLink = { url: string; cost: number };
 
 /**
  * The icons that a web page links to, best first: large enough, for pages rather than home screens, for a light
- * background. Without SVG, which the hub does not show. May contain `data:` URLs.
+ * background. Leaves out SVG, which the hub does not show. The URLs may be `data:` URLs.
  */
 export function findIconLinks(html: string, pageUrl: string): string[] {
   const tags = headTags(html);
@@ -173,7 +173,7 @@ function iconLink(attributes: ReadonlyMap<string, string>, base: string): IconLi
   return [{ url, cost: sizeCost(attributes.get('sizes')) + (isPlain ? 0 : 1_000) + (isDark ? 10_000 : 0) }];
 }
 
-/** Distance of the best of the `sizes` (`16x16 32x32`) from the wanted size; too small counts double. */
+/** Pixels between WANTED_SIDE and the nearest of the `sizes` (`16x16 32x32`); missing pixels count double. */
 function sizeCost(sizes: string | undefined): number {
   const sides = (sizes ?? '').split(/\s+/).map((size) => parseInt(size, 10)).filter((side) => side > 0);
   const costs = (sides.length > 0 ? sides : [USUAL_SIDE])

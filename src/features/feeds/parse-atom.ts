@@ -45,7 +45,7 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   };
 }
 
-/** A tombstone (RFC 6721). */
+/** Reads a tombstone, which says that an entry was deleted (RFC 6721). */
 function deletedEntry(element: XmlElement): DeletedPost[] {
   const guid = singleLine(attributeOf(element, 'ref') ?? '');
   return guid === '' ? [] : [{ guid: keptGuid(guid), deletedAt: parseDate(attributeOf(element, 'when') ?? '') }];
@@ -74,12 +74,12 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
   };
 }
 
-/** FeedBurner's original, else the alternate link. */
+/** The link of an entry: FeedBurner's original link, else the alternate link. */
 function linkOf(entry: XmlElement, base: string): string | null {
   return absoluteUrl(firstLine(entry, ['feedburner:origlink']), base) ?? alternateLink(entry, base);
 }
 
-/** The alternate link that is a web page, else the first alternate. */
+/** The alternate link to a web page, else the first alternate link. */
 function alternateLink(parent: XmlElement, base: string): string | null {
   let first: string | null = null;
   for (const link of parent.children) {
@@ -92,7 +92,7 @@ function alternateLink(parent: XmlElement, base: string): string | null {
   return first;
 }
 
-/** The names of the authors; the address if there is no name. */
+/** The names of the authors; an email address stands in for a missing name. */
 function authorsOf(parent: XmlElement): string | null {
   return personNames(writtenAuthors(parent));
 }
@@ -117,7 +117,7 @@ function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
   return { html, summary: null, base: baseInside(summary ?? null, base) };
 }
 
-/** Atom 0.3 allows the same content in several types; prefers HTML to text. */
+/** Sorts HTML before plain text: Atom 0.3 allows the same content in several types. */
 function bestFirst(contents: XmlElement[]): XmlElement[] {
   if (contents.length < 2) return contents;
   return contents.toSorted((a, b) => Number(isPlain(a)) - Number(isPlain(b)));
@@ -127,7 +127,7 @@ function isPlain(content: XmlElement): boolean {
   return ['text', 'text/plain'].includes(attributeOf(content, 'type')?.toLowerCase() || 'text');
 }
 
-/** The Media RSS description, for entries without content and summary, such as those of video platforms. */
+/** The Media RSS description, for entries without content and summary, such as entries of video platforms. */
 function mediaDescription(entry: XmlElement): string {
   const holder = childOf(entry, 'media:group') ?? entry;
   const description = childOf(holder, 'media:description');
@@ -159,7 +159,7 @@ function atomTitle(title: XmlElement | undefined): string {
   return kind === 'html' || kind === 'xhtml' ? htmlToText(atomHtml(title)) : titleText(sourceText(title));
 }
 
-/** An Atom text or content construct as HTML; '' if it is neither text nor markup. */
+/** An Atom text or content construct as HTML; '' if the construct is neither text nor markup. */
 function atomHtml(element: XmlElement): string {
   const kind = kindOf(element);
   if (kind === 'other') return '';
@@ -173,7 +173,7 @@ function atomHtml(element: XmlElement): string {
   return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : escapeHtml(text);
 }
 
-/** The kind of a text construct. Atom 1.0 gives a kind or media type (RFC 4287, 3.1.1 and 4.1.3), 0.3 a media type. */
+/** The kind of a text construct. Atom 1.0 gives a kind or media type (RFC 4287, 3.1.1, 4.1.3), Atom 0.3 only a type. */
 function kindOf(element: XmlElement): TextKind {
   const type = essenceOf(attributeOf(element, 'type')) || 'text';
   const mode = attributeOf(element, 'mode')?.toLowerCase();
@@ -183,7 +183,7 @@ function kindOf(element: XmlElement): TextKind {
   return mode === undefined && !type.includes('/') ? 'text' : 'other';
 }
 
-/** The text, decoded from Atom 0.3's base64 if necessary. */
+/** The text of an element, decoded from Atom 0.3's base64 if necessary. */
 function sourceText(element: XmlElement): string {
   const text = textOf(element);
   const isBase64 = attributeOf(element, 'mode')?.toLowerCase() === 'base64';

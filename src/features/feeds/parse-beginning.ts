@@ -2,7 +2,7 @@ import type { TakeBody } from '../../platform/net/outbound-exchange.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 import { isHtmlPage, parseFeed } from './parse-feed.ts';
 
-/** Bytes. Of larger documents only this much is parsed while a person waits. */
+/** Bytes of a large document that are parsed while a person waits. */
 const BEGINNING = 64 * 1024;
 const LARGE = 2 * BEGINNING;
 /** Bytes of a web page that are searched for feed links. */
@@ -13,12 +13,12 @@ const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 
-/** A received document: complete, or for a large one at most its first BEGINNING_BYTES. */
+/** A received document: complete, or about the first BEGINNING_BYTES of a large document. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
- * Receives a document piece by piece and stops once a large one is known to be a feed. A document that does not begin
- * like a feed is received to its end or to the limit, without keeping it.
+ * Receives a document piece by piece and stops once a large document is known to be a feed. A document that does not
+ * begin like a feed is received to its end or to the limit, but only its first BEGINNING_BYTES are kept.
  */
 export function takeBeginning(): Beginning {
   const pieces: Buffer[] = [];
@@ -60,8 +60,8 @@ function isJson(bytes: Buffer): boolean {
 }
 
 /**
- * Parses the beginning of a large document: title, but not all posts. Throws NotAFeedError like `parseFeed`. If the
- * posts come first in JSON, only the required members are checked.
+ * Parses the beginning of a large document: title, but not all posts. Throws NotAFeedError like `parseFeed`. If a JSON
+ * Feed begins with its posts, only the required members are checked.
  */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();

@@ -33,7 +33,7 @@ const MONTHS = new Map(MONTH_STEMS.flatMap((stems, index) => stems.map((stem): [
 const LONGEST_STEM = 5;
 const SHORTEST_STEM = 3;
 
-/** Minutes east of Greenwich, by the abbreviations seen in feeds. Military letters mean UTC (RFC 5322, 4.3). */
+/** Minutes east of Greenwich by zone abbreviation, as seen in feeds. Military letters mean UTC (RFC 5322, 4.3). */
 const ZONES = new Map<string, number>([
   ['z', 0], ['ut', 0], ['utc', 0], ['gmt', 0], ['wet', 0], ['west', 60], ['bst', 60], ['cet', 60], ['cest', 120],
   ['met', 60], ['mest', 120], ['mez', 60], ['mesz', 120], ['eet', 120], ['eest', 180], ['sast', 120], ['msk', 180],
@@ -46,9 +46,9 @@ const ZONES = new Map<string, number>([
 ]);
 
 /**
- * A date as feeds write them, in unix ms, or null. A date without a time zone is UTC. Reads ISO 8601 with missing
+ * Parses a date as feeds write dates; unix ms or null. A date without a time zone is UTC. Reads ISO 8601 with missing
  * parts, RFC 822, RFC 850 and asctime with common errors, month names in a dozen languages, and unix times. Ignores
- * weekdays. A year before 1900 gives null, one after 9999 the end of 9999.
+ * weekdays. A year before 1900 gives null, a year after 9999 the end of 9999.
  */
 export function parseDate(text: string): number | null {
   const trimmed = text.trim();
@@ -66,14 +66,14 @@ function tidyText(text: string): string {
     .replace(/\([^()]*\)/g, ' ').replace(/[,\s]+/g, ' ').trim();
 }
 
-/** Unix seconds, or milliseconds from 12 digits on. */
+/** Parses a number as unix seconds, or as unix milliseconds from 12 digits on. */
 function fromNumber(text: string): number | null {
   if (!/^\d{9,13}(?:\.\d+)?$/.test(text) || /^(?:19|20)\d{10}$/.test(text)) return null;
   const value = Number(text);
   return Math.round(value >= 1e11 ? value : value * SECOND);
 }
 
-/** `20031231`, `20031231T101455Z`, `200312311014`. */
+/** Parses dates such as `20031231`, `20031231T101455Z` and `200312311014`. */
 function fromCompact(text: string): number | null {
   const parts = COMPACT_DATE.exec(text);
   if (parts === null) return null;
@@ -84,7 +84,7 @@ function fromCompact(text: string): number | null {
   return instant(date, time, clock?.zone ?? text.slice(all.length));
 }
 
-/** `2003`, `2003-12`, `2003-12-31` or the ordinal `2003-365`; the last two may have a time. */
+/** Parses `2003`, `2003-12`, `2003-12-31` and the ordinal `2003-365`; dates with a day may have a time. */
 function fromIso(text: string): number | null {
   const ordinal = ORDINAL_DATE.exec(text);
   const parts = ordinal ?? ISO_DATE.exec(text);
@@ -103,7 +103,7 @@ function fromIso(text: string): number | null {
   return instant(date, sinceMidnight, time?.zone ?? '');
 }
 
-/** Any other form: takes out the time and zone, then finds day, month and year in the rest. */
+/** Parses any other date: takes out time and zone, then finds day, month and year in the remaining text. */
 function fromWords(text: string): number | null {
   const time = readTime(text);
   const date = readDate(time?.rest ?? text, time !== null);
@@ -138,7 +138,7 @@ function hour(hours: number, half: string | undefined): number {
   return (hours % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
 }
 
-/** Day, month and year in words or numbers, and a time of four digits if no other was found. */
+/** Day, month and year in words or numbers, and a time of four digits if no other time was found. */
 function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnight: number; zone: string }) | null {
   const numbers = text.match(/\d+/g) ?? [];
   // A weekday may look like a month (mar. is also mardi) and comes first, so the last match wins.
@@ -158,8 +158,8 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
 }
 
 /**
- * A date of three numbers. Year first if it has four digits or the form is `99-12-31`; day first with dots, with dashes
- * or if the first number cannot be a month; otherwise month first.
+ * Parses a date of three numbers. The year is first if it has four digits or the form is `99-12-31`; the day is first
+ * with dots, with dashes or if the first number cannot be a month; otherwise the month is first.
  */
 function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
   const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;
@@ -169,7 +169,7 @@ function numericDate(text: string, a: string, b: string, c: string): YearMonthDa
   return { year: fullYear(c), month: Number(month) - 1, day: Number(day) };
 }
 
-/** Two digits mean 1950 to 2049; three count from 1900, as some programs do (RFC 5322, 4.3). */
+/** A year of two digits means 1950 to 2049; a year of three digits counts from 1900 (RFC 5322, 4.3). */
 function fullYear(digits: string): number {
   const year = Number(digits);
   if (digits.length === 3) return 1900 + year;

@@ -10,12 +10,12 @@ import { parseRss } from './parse-rss.ts';
 
 type Root = { kind: 'rss' | 'atom'; start: number };
 
-/** Start tags that may come before the feed's root, such as those of a server's warning. */
+/** Maximum start tags before the feed's root, such as the tags of a server's warning. */
 const MAX_TAGS_BEFORE_ROOT = 50;
 const ROOTS = new Map<string, Root['kind']>([['rss', 'rss'], ['rdf', 'rss'], ['channel', 'rss'], ['feed', 'atom']]);
 const SIBLINGS = new Set(['item', 'entry']);
 
-/** Namespaces of modules, in lower case and without a trailing slash, with their usual prefix. */
+/** Namespaces of feed modules, in lower case and without a trailing slash, with their usual prefix. */
 const MODULES: [string, string][] = [
   ['http://purl.org/rss/1.0/modules/content', 'content'],
   ['http://purl.org/dc/elements/1.0', 'dc'],
@@ -160,10 +160,10 @@ export function isHtmlPage(text: string): boolean {
   }
 }
 
-/** Tags read from one page, so that a page with thousands of links stays cheap. */
+/** Maximum tags read from one page, so that a page with thousands of links stays cheap. */
 const HEAD_TAGS_MAX = 1_000;
 
-/** The first `link` and `base` tags of a page, without those in comments, scripts and similar elements. */
+/** The first `link` and `base` tags of a page, without tags in comments, scripts and similar elements. */
 export function headTags(html: string): { name: string; attributes: ReadonlyMap<string, string> }[] {
   const tags: { name: string; attributes: ReadonlyMap<string, string> }[] = [];
   TAG.lastIndex = 0;

@@ -69,7 +69,7 @@ function readItem(
 type ItemMembers = Pick<IncomingPost, 'title' | 'url' | 'author' | 'language' | 'publishedAt' | 'updatedAt' |
   'attachments'> & { html: string; text: string; summary: string };
 
-/** A JSON Feed item as a post. A summary stands in for missing content; `base` for the item's missing address. */
+/** A JSON Feed item as a post. A summary stands in for missing content, and `base` for a missing address. */
 export function postOfItem({ html, text, summary, ...members }: ItemMembers, base: string): Omit<IncomingPost, 'guid'> {
   const content = html.trim() || textToHtml(text);
   const summaryHtml = textToHtml(summary);
@@ -82,7 +82,7 @@ export function postOfItem({ html, text, summary, ...members }: ItemMembers, bas
   };
 }
 
-/** Names in `authors` (1.1) or `author` (1); either may be an array, an object or a plain name. */
+/** Names in `authors` (JSON Feed 1.1) or `author` (1); either member may be an array, an object or a plain name. */
 function authorsOf(holder: JsonObject): string | null {
   for (const member of ['authors', 'author']) {
     const names = personNames(listIn(holder, member).map(authorName));
@@ -113,7 +113,7 @@ function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
   return [...found.values()];
 }
 
-/** A member as text; numbers are converted, anything else becomes ''. */
+/** A member of a JSON object as text; numbers are converted, anything else becomes ''. */
 function textIn(holder: JsonObject, name: string): string {
   return scalarText(holder[name]);
 }
@@ -122,7 +122,7 @@ function scalarText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? repairControls(String(value)) : '';
 }
 
-/** A member as an array; a single value becomes an array of one. */
+/** A member of a JSON object as an array; a single value becomes an array of one element. */
 function listIn(holder: JsonObject, name: string): unknown[] {
   const value = holder[name];
   return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];

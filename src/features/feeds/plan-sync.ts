@@ -5,7 +5,7 @@ const LONGEST_INTERVAL = DAY;
 
 /** Interval for a feed whose publishing rhythm is not known yet. */
 const UNKNOWN_RHYTHM = HOUR;
-/** Polling at half the usual gap finds a post, on average, a quarter of a gap after it was published. */
+/** Polling at half the usual gap between posts finds a post, on average, a quarter of a gap after its publication. */
 const SHARE_OF_GAP = 0.5;
 
 type Rhythm = {
@@ -16,14 +16,14 @@ type Rhythm = {
 };
 
 /**
- * Milliseconds until the next sync after a success: half the usual gap between posts, growing while there are none, and
- * at least the interval that the publisher asks for. From 15 minutes to 24 hours, with jitter.
+ * Milliseconds until the next sync after a success: half the usual gap between posts, growing while no posts appear,
+ * and at least the interval that the publisher asks for. The result is 15 minutes to 24 hours, with jitter.
  */
 export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
   return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);
 }
 
-/** Milliseconds until the next job after one ran out of attempts: 1 h, doubling, at most 24 h. */
+/** Milliseconds until the next job after a job used up its attempts: 1 h, doubling, at most 24 h. */
 export function planAfterFailure(failures: number, random: Random): number {
   return jittered(HOUR * 2 ** Math.min(failures, 10), SHORTEST_INTERVAL, random);
 }
@@ -43,8 +43,8 @@ function clamp(interval: number): number {
 }
 
 /**
- * The interval with up to 10 % of jitter, so that sources added together drift apart. Normally shorter; never shorter
- * than `shortest` nor longer than a day.
+ * The interval with up to 10 % of jitter, so that sources added together drift apart. Jitter shortens the interval, but
+ * never below `shortest`; the result is never longer than a day.
  */
 function jittered(wanted: number, shortest: number, random: Random): number {
   const interval = Math.max(clamp(wanted), shortest);

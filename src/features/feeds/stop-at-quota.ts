@@ -11,11 +11,11 @@ const LATER = 5 * MINUTE;
 /** In a transaction: throws NotNowError if the disk or the owner's quota has become full since the job began. */
 export function requireMayStore(hub: Hub, sourceId: number): void {
   if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
-  if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s sources are full', hub.clock());
+  if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s content quota is used up', hub.clock());
 }
 
-/** In a transaction: stops a feed because its owner's sources are full. `watchContentQuotas` restarts it. */
+/** In a transaction: stops a feed because its owner's quota is used up. `watchContentQuotas` restarts it. */
 export function stopAtQuota(hub: Hub, sourceId: number): void {
   syncState(hub).recordFailure(sourceId, NO_ROOM_FOR_CONTENT, { isFinal: false, timedOut: false });
-  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // in case the setting was raised
+  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // in case the quota is raised
 }

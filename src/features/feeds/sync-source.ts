@@ -30,12 +30,12 @@ import { requireMayStore, stopAtQuota } from './stop-at-quota.ts';
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
 
-/** Newest posts whose times decide when the next sync is due. */
+/** Number of newest posts whose times decide when the next sync is due. */
 const RHYTHM = 10;
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
-/** Start of each run in this process, by `performance.now()`. */
+/** Start of each synchronisation in this process, by `performance.now()`. */
 const started = new WeakMap<Job, number>();
 
 /**
@@ -52,7 +52,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
 
   async run(hub, { sourceId }, signal, job) {
     const source = syncState(hub).find(sourceId);
-    if (!source || source.state === 'paused') return; // deleted or paused while the job waited
+    if (!source || source.state === 'paused') return; // the source was deleted or paused while the job waited
     if (isSourceFull(hub, sourceId)) return () => stopAtQuota(hub, sourceId);
     started.set(job, performance.now());
     const turns = largeFeedTurns(hub, signal);
@@ -77,7 +77,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     syncState(hub).recordFailure(sourceId, error.message, { isFinal: fate === 'failed', timedOut });
     const retryAt = jobs(hub).find(job.id)?.runAt;
     if (fate === 'failed') failedForGood(hub, source, error);
-    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // matches the retry of the job
+    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // the time of the job's retry
   },
 };
 
@@ -97,13 +97,13 @@ async function fetchUnlessGone(
   }
 }
 
-/** The fetched source; `sourceId` is null if it does not exist yet. */
+/** The fetched source; `sourceId` is null if the source does not exist yet. */
 type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null };
 
 /**
- * Sanitises the posts of a fetched feed. Of a large feed it already stores most of them, in steps that first check the
- * job's lease (`early`). The returned function stores the rest in the caller's transaction and returns the result.
- * Stored posts are released from memory at once.
+ * Sanitises the posts of a fetched feed. With `early`, already stores most posts of a large feed, in steps that first
+ * check the job's lease, and releases these posts from memory. The returned function stores the remaining posts in the
+ * caller's transaction and returns the result of the run.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
@@ -163,16 +163,16 @@ function truncationNote(items: number): string {
   return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
 }
 
-/** Posts stored at once when a feed is added; more would block other writers. */
+/** Maximum posts stored at once when a feed is added; more posts would block other writers. */
 const MANY_ITEMS = 150;
 
 /**
- * A fetched feed; `store` adds its posts to a source, in the caller's transaction. For a large feed it does nothing: a
- * new source is due at once, and the worker stores them.
+ * A fetched feed; `store` adds its posts to a source, in the caller's transaction. For a large feed `store` does
+ * nothing: the new source is due at once, and the worker stores the posts.
  */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
-/** Fetches the feed at an address, or the one that a web page there links to. Error messages are for the user. */
+/** Fetches the feed at an address, or the feed that a web page there links to. Error messages are for the user. */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
   const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true, authorization });
@@ -184,12 +184,12 @@ export async function openFeed(hub: Hub, address: string, authorization: string 
   return { url, title, store: (sourceId) => noteRuns(hub, sourceId, [{ ...store(sourceId), tookMs }]) };
 }
 
-/** Pauses a source after 410. */
+/** Pauses a source whose publisher answered 410 (gone). */
 function pauseGone(hub: Hub, sourceId: number): void {
-  pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that it is permanently gone');
+  pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that the feed is permanently gone');
 }
 
-/** Stores the feed's new address. If the owner already has a source there, pauses this one and returns false. */
+/** Stores the feed's new address. If the owner already has a source there, pauses this source and returns false. */
 function moveFeed(hub: Hub, sourceId: number, url: string): boolean {
   if (syncState(hub).move(sourceId, url)) return true;
   const { host } = new URL(url);
@@ -214,7 +214,7 @@ function tellRecovered(hub: Hub, sourceId: number): void {
   if (source) notifyOwner(hub, source, 'recovered', 'can be synchronised again');
 }
 
-/** The job is out of attempts: plans the next one, notifies the owner and raises an alert. */
+/** Handles a job without attempts left: plans the next job, notifies the source's owner and raises an alert. */
 function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error): void {
   const notBefore = error instanceof RetryLaterError ? error.at : 0;
   const next = hub.clock() + planAfterFailure(failures, hub.random);
@@ -237,7 +237,7 @@ function requireLease(hub: Hub, job: Job): void {
   if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this job');
 }
 
-/** Counts a run and stores its result. No duration if another process began the job. */
+/** Counts a run and stores its result, without a duration if another process began the job. */
 function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): void {
   const startedAt = started.get(job);
   const took = startedAt === undefined ? undefined : performance.now() - startedAt;
@@ -253,7 +253,7 @@ export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<voi
   await throttled(hub)('plan due syncs', (limit) => planSomeSyncs(hub, limit), () => stopping.aborted);
 }
 
-/** Enqueues jobs for up to `limit` due sources; returns how many. */
+/** Enqueues jobs for up to `limit` due sources; returns the number of jobs. */
 export function planSomeSyncs(hub: Hub, limit: number): number {
   return syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
     const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
@@ -261,7 +261,7 @@ export function planSomeSyncs(hub: Hub, limit: number): number {
   });
 }
 
-/** Makes a job for the feed due now: a new one, or the waiting one. */
+/** Enqueues a job for the feed, or makes the waiting job due now. */
 export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): void {
   const turn = { lane: new URL(feedUrl ?? '').host, owner: ownerId, rank: RANKS.asked };
   if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));

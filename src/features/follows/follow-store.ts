@@ -5,14 +5,14 @@ import { store, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { joinSource, maySee, sources, type Source, type SourceState } from '../sources/source-store.ts';
 
-/** Characters of a folder's name. */
+/** Maximum characters of a folder's name. */
 export const FOLDER_MAX = 100;
 
-/** Folders that a form offers; others can be typed. */
+/** Maximum folders that a form suggests; other folder names can be typed. */
 const OFFERED = 200;
 
 /**
- * A source in a reading list. `readUpTo` is a high-water mark: posts with an id up to it are read, later ones unread.
+ * A source in a reading list. `readUpTo` is a high-water mark: posts with an id up to it are read, later posts unread.
  * `read_marks` holds the exceptions.
  */
 export type Follow = {
@@ -23,41 +23,41 @@ export type Follow = {
   createdAt: number;
 };
 
-/** A follow of a source that its reader may still see. */
+/** A follow of a source that the follower may still see. */
 export type ListedFollow = Omit<Follow, 'createdAt'> & { title: string; state: SourceState };
 
-/** Changes to a follow; undefined members stay. */
+/** Changes to a follow; undefined members change nothing. */
 export type FollowChange = { folder?: string | null | undefined; notify?: boolean | undefined };
 
-/** The table, for reading lists that join it. Only this folder writes to it. */
+/** The table of follows, for reading lists that join it. Only this folder writes to the table. */
 export const FOLLOWS = 'follows';
 
-/** SQL: whether the follow `f` is in `@folder`; true if that is NULL. */
+/** SQL: whether the follow `f` is in `@folder`; true if `@folder` is NULL. */
 export const IN_FOLDER = `(@folder IS NULL
   OR f.folder_id = (SELECT id FROM folders WHERE account_id = @viewerId AND name = @folder))`;
 
-/** SQL: whether the viewer may see the source `s`. The one rule for all reading lists. */
+/** SQL: whether the viewer may see the source `s`; all reading lists use this rule. */
 export const MAY_SEE = `(s.visibility = 'public' OR s.owner_id = @viewerId OR @isAdmin)`;
 
-/** SQL: the viewer's follows `f`, all or those in `@folder`, with their sources `s` that the viewer may see. */
+/** SQL: the viewer's follows `f`, all or only in `@folder`, with their sources `s` that the viewer may see. */
 export const READING_LIST = `
   FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = @viewerId AND ${IN_FOLDER} AND ${MAY_SEE}`;
 
-/** Parameters of MAY_SEE. */
+/** Parameters of the SQL in MAY_SEE. */
 export type Asking = { viewerId: number; isAdmin: number };
 
-/** The viewer, for statements with MAY_SEE. */
+/** The viewer as parameters of SQL statements with MAY_SEE. */
 export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
   return { viewerId: id, isAdmin: role === 'admin' ? 1 : 0 };
 }
 
-/** SQL: the columns of `f`, with the name of its folder. */
+/** SQL: the columns of the follow `f`, with the name of its folder. */
 export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE id = f.folder_id) AS folder, f.notify,
   f.read_up_to AS readUpTo`;
 
 const SELECT = `SELECT ${FOLLOW}, f.created_at AS createdAt FROM follows f`;
 
-/** Who follows which source, in which folder, and up to which post it is read. */
+/** Which account follows which source, in which folder, and up to which post the account has read the source. */
 export const follows = store(({ db, clock }) => {
   const select = db.prepare<[number, number], Follow>('follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
   const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
@@ -109,7 +109,7 @@ export const follows = store(({ db, clock }) => {
     /** Which of the sources the account follows. */
     followedAmong: (accountId: number, sourceIds: number[]): Set<number> =>
       new Set(selectAmong.all(accountId, JSON.stringify(sourceIds)).map(({ id }) => id)),
-    /** The viewer's follows, all or those in a folder, without sources that they may not see. */
+    /** The viewer's follows, all or only in a folder, without sources that the viewer may not see. */
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
@@ -119,14 +119,14 @@ export const follows = store(({ db, clock }) => {
       void insert.run(accountId, sourceId, readUpTo, clock()),
     unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
 
-    /** In the caller's transaction. Creates a new folder; a trigger removes a folder that becomes empty. */
+    /** Changes a follow, in the caller's transaction. Creates a new folder; a trigger removes an empty folder. */
     change(accountId: number, sourceId: number, { folder, notify }: FollowChange): void {
       if (folder) insertFolder.run(accountId, folder);
       if (folder !== undefined) setFolder.run({ accountId, sourceId, name: folder });
       if (notify !== undefined) setNotify.run(notify ? 1 : 0, accountId, sourceId);
     },
 
-    /** Moves all follows of a folder to another one (created if new), or with null out of any folder. */
+    /** Moves all follows of a folder to another folder, created if new; with null, out of any folder. */
     moveFolder(accountId: number, from: string, to: string | null): void {
       if (to !== null) insertFolder.run(accountId, to);
       moveFolder.run({ accountId, from, to });
@@ -142,13 +142,13 @@ export const follows = store(({ db, clock }) => {
 
     setReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
       void setReadUpTo.run(postId, accountId, sourceId),
-    /** Follows after that source id, in the order of source ids. */
+    /** An account's follows after source id `after`, in the order of source ids. */
     listOf: (accountId: number, after: number, limit: number): Follow[] => selectOf.all(accountId, after, limit),
     /** The next follow of any account, ordered by account and source. */
     after: (accountId: number, sourceId: number): FollowKey | undefined => selectAfter.get(accountId, sourceId),
-    /** The present accounts that want notifications of new posts. */
+    /** Followers that want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
-    /** Removes up to `limit` follows of the account; returns how many. Triggers remove empty folders. */
+    /** Removes up to `limit` follows of the account; returns their number. Triggers remove empty folders. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
@@ -156,8 +156,8 @@ export const follows = store(({ db, clock }) => {
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
 
 /**
- * Notifies followers who want that of `posts` new posts, in the caller's transaction: one notification for all of them.
- * `authorId` wrote the posts on this hub and is not notified.
+ * Sends one notification about `posts` new posts to each follower who wants notifications, in the caller's transaction.
+ * `authorId`: the account that wrote the posts on this hub, which is not notified.
  */
 export function notifyFollowers(hub: Hub, sourceId: number, posts: number, authorId: number | null = null): void {
   const followers = follows(hub).toTell(sourceId).filter((id) => id !== authorId);
@@ -172,7 +172,7 @@ export function notifyFollowers(hub: Hub, sourceId: number, posts: number, autho
   }
 }
 
-/** Followers of a source that became private, and former administrators, may not see it any more. */
+/** Whether a follower may see the source: it may have become private, or the follower may be a former administrator. */
 function maySeeNow(hub: Hub, source: Source, accountId: number): boolean {
   if (source.visibility === 'public') return true;
   const account = accounts(hub).find(accountId);

@@ -8,7 +8,7 @@ import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 /** Requests per second from one address or IPv6 /56; a /48 may send twice as many. */
 const A_SECOND = 100;
 
-/** Requests per second of all networks that skip the queues: each takes 0.1 ms. More wait for their turn. */
+/** Requests per second that may skip the queues; each takes 0.1 ms. Further requests wait in the queues. */
 const AHEAD_A_SECOND = 400;
 
 /** New answers per second and kind; each takes about 0.3 ms. Further requests get the last answer again. */
@@ -17,11 +17,11 @@ const MADE_A_SECOND = 40;
 type MadeAnswer = { since: number; made: number; reply: Reply };
 
 type Probes = {
-  /** Counts a request. Returns false if one of its networks has sent too many within this second. */
+  /** Counts a request. Returns false if a network of the request has sent too many within this second. */
   admit(networks: readonly string[]): boolean;
-  /** Counts an admitted request. Returns false if too many of all networks have skipped the queues in this second. */
+  /** Counts an admitted request. Returns false if too many requests have skipped the queues in this second. */
   goesAhead(): boolean;
-  /** The answer of that kind: a new one, or one of the last second. */
+  /** The answer of that kind: a new answer, or an answer of the last second. */
   answer(kind: string, make: () => Reply): Reply;
 };
 
@@ -57,14 +57,14 @@ export function createProbes(now: () => number): Probes {
   };
 }
 
-/** The secret by which web knows the hub's own check. */
+/** The secret by which web recognises the hub's own health check. */
 export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(config.dataDir, log));
 
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
  * Whether a probe skips the queues. Throws 429 beyond 100 probes per second from one network. The hub's own check,
- * which sends the secret that is stored in DATA_DIR/run, always skips them.
+ * which sends the secret that is stored in DATA_DIR/run, always skips the queues.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;

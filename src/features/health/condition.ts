@@ -12,7 +12,7 @@ import { recentErrors } from '../history/record-history.ts';
 import { HYSTERESIS } from '../hub/disk-reserve.ts';
 import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 
-/** The tiles of the overview. */
+/** The names of the tiles of the administrators' overview. */
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
   'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Interim backups' | 'Verification' | Copies |
   'Copies elsewhere' | 'Older backups in restic' | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' |
@@ -36,15 +36,15 @@ export type Trouble = {
 };
 
 type Alerting = {
-  over: string; // the title of the message that it is over
+  over: string; // the title of the message that the condition is over
   severity?: Severity; // the default is error
-  /** The default: the worker raises it when `look` finds it. `its cause`: the code that meets the problem raises it. */
+  /** Who raises the alert: by default the worker when `look` finds trouble; `its cause`: the code with the problem. */
   raisedBy?: 'its cause' | 'web';
-  /** Whether an alert that its cause raised is not over; by default, while `look` finds something. */
+  /** Whether an alert that its cause raised stays open; by default, while `look` finds trouble. */
   lasts?: (reading: HubReading) => boolean;
 };
 
-/** Something that may be wrong with the hub. Its name is the alert's event. */
+/** A problem that the hub may have. The condition's name is the alert's event. */
 export type Condition = {
   name: string;
   subject: Subject; // the tile on the overview that shows it
@@ -53,7 +53,7 @@ export type Condition = {
   title: string; // without a full stop: the headline, and the title of the alert
   href: string | null; // the page that helps
   whatToDo: string;
-  /** What is wrong now; null or nothing if it does not hold. */
+  /** The trouble found now; null or an empty list if the condition does not hold. */
   look(reading: HubReading): Trouble | Trouble[] | null;
   alert?: Alerting;
   degrades?: 'disk' | 'backup-dir'; // its name in `degraded` of GET /api/health
@@ -67,7 +67,7 @@ export function troublesOf({ subject, level, state, title, href, whatToDo, look 
   });
 }
 
-/** Within this time the errors are counted that `error-burst` judges. */
+/** The condition `error-burst` counts the errors within this time. */
 export const BURST_TIME = 10 * MINUTE;
 
 /** The worker, which beats every 5 s, counts as running for this long after it was last seen. */
@@ -75,10 +75,10 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/** One look at the hub. All conditions and tiles of a list share it; each part is read when it is first asked for. */
+/** The hub's state, shared by all conditions and tiles of a list. Each part is read when first asked for. */
 export type HubReading = {
   hub: Hub;
-  pending: readonly Migration[]; // migrations that the database lacks; only the command line sees any
+  pending: readonly Migration[]; // migrations that the database lacks; always empty in web and worker
   kept(): CountsReading;
   worker(): WorkerState & { seenAt: number | null };
   backups(): BackupStatus;
@@ -120,7 +120,7 @@ export function countIn(kept: CountsReading, metric: 'jobs' | 'sources', state: 
     .reduce((sum, label) => sum + kept.value(metric, label), 0);
 }
 
-/** "Since 2026-11-22 13:05 UTC."; empty if that is not known. */
+/** "Since 2026-11-22 13:05 UTC."; empty if the time is not known. */
 export function sinceInWords(since: number | null | undefined): string {
   return since ? `Since ${utcTime(since)}.` : '';
 }

@@ -20,16 +20,16 @@ import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
 import { countIn, type Condition, type Trouble } from './condition.ts';
 
-/** A job that waits longer is overdue. */
+/** A job that waits longer than this is overdue. */
 export const LONGEST_WAIT = HOUR;
 
 /** Web raises `worker-silent` once it has seen no heartbeat for this long. */
 export const LONGEST_SILENCE = 5 * MINUTE;
 
-/** A required scanner alerts after this long; the worker asks a silent one again every minute. */
+/** The hub alerts after a required scanner was silent for this long; the worker asks the scanner every minute. */
 const SCANNER_PATIENCE = 90 * SECOND;
 
-/** This many unexpected errors within BURST_TIME are many. */
+/** The number of unexpected errors within BURST_TIME that raises `error-burst`. */
 export const BURST = 20;
 
 /** As many failing feeds concern the operator if they are this part of all feeds, or all of one host. */
@@ -43,11 +43,11 @@ export const ROOM_HREF = '/admin#room';
 const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
   restored: 'This hub was restored: in the restic repository it is a new hub.',
   copied: 'This DATA_DIR was copied: in the restic repository it is a new hub.',
-  upgraded: 'Since the upgrade from 1.0.0 this hub is a new one in the restic repository.',
-  found: 'In the restic repository this hub is a new one: it was restored, copied, or upgraded from 1.0.0.',
+  upgraded: 'Since the upgrade from 1.0.0 this hub has a new id in the restic repository.',
+  found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
 };
 
-/** Everything that may be wrong. Of one subject, the tile shows the first that is found. */
+/** All conditions. The tile of a subject shows the first of its conditions that holds. */
 export const CONDITIONS: readonly Condition[] = [
   {
     name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,
@@ -105,7 +105,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'jobs-failed', subject: 'Queue', level: 'warn', state: 'failed', href: '/admin/jobs?state=failed',
     title: 'Jobs have failed for good',
-    whatToDo: 'Read why they failed, then retry or discard them: ./scripts/hubctl jobs list.',
+    whatToDo: 'Read why the jobs failed, then retry or discard each job: ./scripts/hubctl jobs list.',
     look({ hub, kept }) {
       const failed = countIn(kept(), 'jobs', 'failed') - jobs(hub).failedCount(SYNC_SOURCE); // see `sync-failed`
       if (failed === 0) return null;
@@ -129,7 +129,7 @@ export const CONDITIONS: readonly Condition[] = [
       const host = failingSources(hub).wholeHost(MANY_FAILING);
       return host && { state, since: host.since, headline: `All ${host.count} feeds of ${host.host} are failing.` };
     },
-    // Each source raises it when its retries are used up.
+    // Each source raises this alert when its retries are used up.
     alert: {
       over: 'All sources are synchronised again', raisedBy: 'its cause',
       lasts: ({ hub }) => jobs(hub).failedCount(SYNC_SOURCE) > 0,
@@ -138,7 +138,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'content-quota', subject: 'Content quota', level: 'warn', state: 'full', href: '/admin/accounts',
     title: 'Sources of an account have stopped: their contents have reached CONTENT_QUOTA_BYTES',
-    whatToDo: 'Its owner has been told. To give more room to everybody, raise CONTENT_QUOTA_BYTES and restart the hub.',
+    whatToDo: 'The owner has been told. To give more room to everybody, raise CONTENT_QUOTA_BYTES and restart the hub.',
     look({ hub }) {
       const { n, since } = contentUsage(hub).full();
       if (n === 0) return null;
@@ -151,7 +151,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'webhook-silent', subject: 'Webhooks', level: 'warn', state: 'silent', href: '/admin/webhooks',
     title: 'Webhooks have been silent for more than 7 days',
-    whatToDo: 'See whether the senders still send, and with the right secret. Pause webhooks that are no longer used.',
+    whatToDo: 'See whether senders still send events with the right secret. Pause webhooks that are no longer used.',
     look({ hub, kept }) {
       const silent = kept().value('webhooks', 'silent');
       if (silent === 0) return null;
@@ -163,8 +163,8 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'scanner-silent', subject: 'Virus scanner', level: 'bad', state: 'does not answer', href: null,
     title: 'The virus scanner does not answer: every upload is refused',
-    whatToDo: 'See whether the scanner at VIRUS_SCAN_URL runs. The hub’s log says why it gave no verdict (file not ' +
-      'scanned).',
+    whatToDo: 'See whether the scanner at VIRUS_SCAN_URL runs. The hub’s log says why the scanner gave no verdict ' +
+      '(file not scanned).',
     look({ hub }) {
       const since = scannerSilentSince(hub);
       if (since === null) return null;
@@ -178,7 +178,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'error-burst', subject: 'Errors', level: 'warn', state: 'too many', href: '/admin/errors',
     title: 'There are many unexpected errors',
-    whatToDo: 'Read the list of errors, and the log about them. Look into the most frequent one first.',
+    whatToDo: 'Read the list of errors, and the log. Look into the most frequent error first.',
     look({ errors }) {
       const { count, since } = errors();
       if (count < BURST) return null;
@@ -243,7 +243,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-degraded', subject: 'Backup here', level: 'bad', state: 'the last is incomplete', href: NIGHTS_HREF,
     title: 'The last backup lacks something that the hub has lost',
-    whatToDo: 'The hub has lost data. ./scripts/hubctl doctor says which; restore it from an older backup.',
+    whatToDo: 'The hub has lost data. ./scripts/hubctl doctor names the data; restore the data from an older backup.',
     look({ backups }) {
       const { lastBackup } = backups();
       if (lastBackup?.verdict !== 'degraded') return null;
@@ -255,7 +255,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-stale', subject: 'Backup here', level: 'bad', state: 'too old', href: NIGHTS_HREF,
     title: `No verified backup in the last ${OLDEST_BACKUP / HOUR} hours`,
-    whatToDo: 'Run ./scripts/backup.sh. Then see why cron or the timer did not (./scripts/install-backup-cron.sh).',
+    whatToDo: 'Run ./scripts/backup.sh. Then see why cron or the timer made none (./scripts/install-backup-cron.sh).',
     look({ hub, backups }) {
       const { wereEverMade, newestVerified, lastBackup, ahead } = backups();
       if (!wereEverMade || !isStale(newestVerified, hub.clock())) return null;
@@ -286,7 +286,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-verify-failed', subject: 'Verification', level: 'bad', state: 'failed', href: NIGHTS_HREF,
     title: 'A backup is damaged',
-    whatToDo: 'Look at the disk that holds it. Make another (./scripts/backup.sh), then remove the damaged one.',
+    whatToDo: 'Check the disk of the backup. Make a new backup (./scripts/backup.sh), then remove the damaged backup.',
     look({ backups }) {
       const { damaged, lastVerification } = backups();
       if (!damaged) return null;
@@ -298,15 +298,15 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', state: 'failing', href: NIGHTS_HREF,
     title: 'Off-site copies are failing',
-    whatToDo: 'Correct what the reason names, and run ./scripts/off-site.sh check to see whether it works again. The ' +
-      'next backup sends what is missing.',
+    whatToDo: 'Correct what the reason names, and run ./scripts/off-site.sh check to test the destination. The next ' +
+      'backup sends the missing copies.',
     look: ({ offsite }) => offsite().filter(({ hasFailed }) => hasFailed).map((status) => copyFailed(status)),
     alert: { over: 'Off-site copies succeed again' },
   },
   {
     name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', state: 'too old', href: NIGHTS_HREF,
     title: 'No recent off-site copy',
-    whatToDo: 'Run ./scripts/backup.sh, which sends what is missing, and read what it says.',
+    whatToDo: 'Run ./scripts/backup.sh, which sends the missing copies, and read its messages.',
     look: ({ offsite, backups }) => offsite().filter((one) => one.isStale).map(({ name, last, lastGood }) => {
       const headline = `${COPIES[name]}: none in the last ${OLDEST_BACKUP / HOUR} hours.`;
       const since = lastGood?.at ?? last?.at ?? null;
@@ -391,8 +391,8 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'certificate-ending', subject: 'Certificate', level: 'warn', state: 'ends soon', href: null,
     title: 'The certificate of BASE_URL ends soon',
-    whatToDo: 'Renew it on the machine that serves BASE_URL: see the log of Caddy, certbot or another program that ' +
-      'renews it.',
+    whatToDo: 'Renew the certificate on the machine that serves BASE_URL: see the log of Caddy, certbot or another ' +
+      'program that renews certificates.',
     look({ hub }) {
       const { expiresAt, problem } = seenCertificate(hub) ?? {};
       if (!expiresAt) return null;
@@ -431,18 +431,18 @@ function copyFailed({ name, last, lastGood }: OffsiteStatus): Trouble {
     return {
       ...found, level: 'bad', state: 'damaged', headline: 'The restic repository is damaged.',
       problem: because('The restic repository is damaged', last),
-      whatToDo: 'Repair it: see "A damaged restic repository" in scripts/README.md. Then run ./scripts/backup.sh.',
+      whatToDo: 'Repair the repository: see "A damaged restic repository" in scripts/README.md. Then run ' +
+        './scripts/backup.sh.',
     };
   }
   const haveLaterArrived = (last?.name ?? '') > (last?.unsent ?? '');
-  const missing = haveLaterArrived ? `${last?.unsent} is missing there.` :
-    `${last?.unsent} and later ones are missing there.`;
+  const missing = `The destination lacks ${last?.unsent}${haveLaterArrived ? '' : ' and later backups'}.`;
   const what = `${COPIES[name]} are failing`;
   const problem = because(what, last) + (last?.unsent ? ` ${missing}` : '');
   return { ...found, headline: `${what}.`, problem };
 }
 
-/** A sentence with the reason that a run has noted. */
+/** A sentence with the reason that the run of a backup has recorded. */
 function because(what: string, run: { problem: string | null } | null): string {
   const reason = run?.problem ?? 'the reason is not known';
   return `${what}: ${reason}${/[.?!]$/.test(reason) ? '' : '.'}`;

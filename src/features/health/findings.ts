@@ -16,10 +16,10 @@ import { countIn, startReading, troublesOf, type HubReading, type Subject } from
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { assertInPlace, schemaVersionReader } from './read-health.ts';
 
-/** `off`: not set up, which is no fault. `warn`: the hub works, but somebody should look. */
+/** `off`: the subject is not set up, which is no fault. `warn`: the hub works, but an operator should look. */
 export type Level = 'good' | 'off' | 'warn' | 'bad';
 
-/** A tile of the overview, and what is wrong with its subject. Times in unix ms. */
+/** A tile of the overview, and the problem of its subject, if any. Times in unix ms. */
 export type Finding = {
   subject: string;
   level: Level;
@@ -29,14 +29,14 @@ export type Finding = {
   at: number | null; // when the state began, or was last seen
   problem: string | null; // what is wrong and why, in a sentence or more
   headline: string | null; // the problem in few words
-  since: number | null; // since when it is wrong, if known
-  href: string | null; // the page that helps
-  whatToDo: string | null; // a sentence; also for what is not set up
+  since: number | null; // when the problem began, if known
+  href: string | null; // the page about the subject
+  whatToDo: string | null; // a sentence; also for a subject that is not set up
 };
 
 type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
 
-/** What is well, or not set up, unless it says otherwise. */
+/** A finding with the given members. The default level is `good`. */
 export function finding(given: GivenFinding): Finding {
   const level = given.level ?? 'good';
   const isBad = level === 'warn' || level === 'bad';
@@ -45,20 +45,20 @@ export function finding(given: GivenFinding): Finding {
   return { ...nothing, ...given, headline, level, isBad };
 }
 
-/** Findings that somebody has to act on, the worst first. */
+/** Findings that the operator has to act on, the worst first. */
 export function problemsOf(all: readonly Finding[]): Finding[] {
   return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
 }
 
-/** The state of a subject with which nothing is wrong. */
+/** The state of a subject that has no problem. */
 type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
 
-/** What each tile shows while no condition holds, in the order of the overview; null for no tile. */
+/** The content of each tile while no condition holds, in the order of the overview. Null: no tile. */
 const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   Schema: () => null,
   Settings: () => null,
   Web({ hub, pending }) {
-    const seconds = pending.length > 0 ? undefined : recentAnswerTime(hub, 0.99); // its table may be missing
+    const seconds = pending.length > 0 ? undefined : recentAnswerTime(hub, 0.99); // pending migrations: no table yet
     const detail = seconds === undefined ? null : `p99 ${measuredTime(seconds * SECOND)}`;
     return { state: upFor(hub, 'web'), detail, href: '/admin#answers' };
   },
@@ -115,8 +115,8 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   'Recovery kit'({ hub }) {
     const at = recoveryKitPrintedAt(hub.config.dataDir);
     if (at !== null) return { state: 'printed', at };
-    const whatToDo = 'Run ./scripts/hubctl recovery-kit, and keep what it prints in another place. With it and a ' +
-      'backup a new machine can take over.';
+    const whatToDo = 'Run ./scripts/hubctl recovery-kit, and keep the printed kit in another place. With the kit ' +
+      'and a backup a new machine can take over.';
     return { level: 'off', state: 'never printed', whatToDo };
   },
   Disk({ space }) {
@@ -140,8 +140,8 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
 };
 
 /**
- * What the overview, `hubctl status` and `hubctl doctor` show, from one reading: a finding for each tile. `pending`:
- * the migrations that the database lacks.
+ * The findings that the overview, `hubctl status` and `hubctl doctor` show, one for each tile. `pending`: the
+ * migrations that the database lacks.
  */
 export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[] {
   assertInPlace(hub);
@@ -149,7 +149,7 @@ export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[
   return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, reading));
 }
 
-/** The finding on one subject; none if it has no tile and nothing is wrong. */
+/** The finding on one subject; empty if the subject has neither a tile nor a problem. */
 export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   try {
     const tile = TILES[subject](reading);
@@ -161,7 +161,7 @@ export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   }
 }
 
-/** While migrations are pending, a table may be missing: makes 'not known' of that, and rethrows other errors. */
+/** Turns an error about a table that a pending migration creates into a finding 'not known'. Rethrows other errors. */
 export function unknownYet(subject: string, pending: readonly Migration[]): (error: unknown) => Finding[] {
   return (error) => {
     if (pending.length === 0 || !isMissingObject(error)) throw error;
@@ -169,7 +169,7 @@ export function unknownYet(subject: string, pending: readonly Migration[]): (err
   };
 }
 
-/** The first condition that holds for the subject. */
+/** The trouble of the first condition that holds for the subject. */
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
   const isCopies = (Object.values(COPIES) as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
@@ -180,7 +180,7 @@ function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> |
   return undefined;
 }
 
-/** One for each destination that is configured: when it last got every backup that it had missed. */
+/** A tile for each configured off-site destination: when it last got every backup that it lacked. */
 function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
   const tile = (name: Destination) => ({ offsite }: HubReading): Tile | null => {
     const status = offsite().find((one) => one.name === name);

@@ -37,7 +37,7 @@ function unready(error: string): Reply {
   return json({ ok: false, database: 'unreadable', error }, 503, NO_STORE);
 }
 
-/** Metrics for a scraper; 401 without METRICS_TOKEN if that is set. */
+/** Metrics for a scraper; 401 without METRICS_TOKEN if the setting has a value. */
 export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   const { metricsToken } = hub.config;
   if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) {
@@ -50,7 +50,7 @@ export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
     text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' }));
 }
 
-/** The scheme is case-insensitive (RFC 9110, 11.1). */
+/** Whether the header has the bearer token. The scheme `Bearer` is case-insensitive (RFC 9110, 11.1). */
 function hasToken(authorization: string | undefined, token: string): boolean {
   return isSecret(/^bearer +(.*)$/i.exec(authorization ?? '')?.[1] ?? '', token);
 }

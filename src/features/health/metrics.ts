@@ -19,7 +19,7 @@ import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
 
-/** Metrics of the hub, without those of the process and of HTTP. */
+/** Metrics of the hub, without metrics of the process and of HTTP. */
 export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   {
     type: 'info',
@@ -37,7 +37,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   {
     type: 'gauge',
     name: 'service_sync_jobs',
-    help: 'Synchronisation jobs by state; failed ones are out of attempts and wait for a person or a later success.',
+    help: 'Synchronisation jobs by state; failed jobs are out of attempts and wait for a person or a later success.',
     labels: { state: JOB_STATES.filter((state) => state !== 'done' && state !== 'discarded') },
     value: ({ counts }, state) => counts.value('jobs', `${SYNC_SOURCE},${state}`),
   },
@@ -58,13 +58,13 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   },
 
   kept('gauge', 'service_webhooks',
-    'Incoming webhooks by state; silent ones heard no valid event for more than a week.', { state: WEBHOOK_STATES }),
+    'Incoming webhooks by state; silent webhooks had no valid event for more than a week.', { state: WEBHOOK_STATES }),
   kept('counter', 'service_webhook_events_total', 'Incoming webhook events by result.',
     { result: ['accepted', 'duplicate', 'rejected'] }),
 
   kept('gauge', 'service_attachment_cache_files', 'Files in the cache of remote attachments.'),
   kept('gauge', 'service_attachment_cache_bytes', 'Size of the cache of remote attachments.'),
-  gauge('service_attachment_cache_max_bytes', 'Size the cache may grow to, 0 when it is off.',
+  gauge('service_attachment_cache_max_bytes', 'Size that the cache may grow to, 0 when the cache is off.',
     ({ cacheMaxBytes }) => cacheMaxBytes),
   kept('counter', 'service_attachment_cache_requests_total', 'Requests for remote attachments by result.',
     { result: ['hit', 'miss', 'error'] }),
@@ -85,7 +85,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
     ({ backups }) => seconds(backups.lastVerifiedAt)),
   gauge('service_backup_oldest_verification_timestamp_seconds',
-    'When the backup on this machine that has waited longest for another verification was verified; 0 for none.',
+    'When the least recently verified backup on this machine was last verified, 0 for none.',
     ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
   gauge('service_backup_interim_last_success_timestamp_seconds',
     'When the newest verified interim backup on this machine was made, 0 for none.',
@@ -95,20 +95,20 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
-    help: 'Whether the last run made no good backup, a backup that is still there was found damaged, or one was left ' +
-      'unsent.',
+    help: 'Whether the last backup failed, an existing backup was found damaged, or the last off-site run left a ' +
+      'backup unsent.',
     labels: { run: ['backup', 'verify', ...DESTINATIONS.map((name) => `offsite-${name}`)] },
     value: (reading, run) => lastRunFailed(reading, run),
   },
   offsite('service_backup_offsite_last_success_timestamp_seconds',
-    'When an off-site destination last got every backup that it had missed, 0 for never.',
+    'When an off-site destination last got every backup that it lacked, 0 for never.',
     ({ lastGood }) => seconds(lastGood?.at ?? null)),
-  offsite('service_backup_offsite_last_bytes', 'Size of the newest copy of the last such run, 0 for none.',
+  offsite('service_backup_offsite_last_bytes', 'Size of the newest copy of the last good off-site run, 0 for none.',
     ({ lastGood }) => lastGood?.bytes ?? 0),
-  offsite('service_backup_offsite_last_duration_seconds', 'How long the last run took, whether it succeeded or not.',
+  offsite('service_backup_offsite_last_duration_seconds', 'Duration of the last off-site run, successful or not.',
     ({ last }) => last?.seconds ?? 0),
   offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
-    'When the oldest backup was made that the last run left unsent, 0 for none.',
+    'When the oldest backup that the last off-site run left unsent was made, 0 for none.',
     ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
   {
     type: 'gauge',
@@ -125,7 +125,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     ({ storage }) => storage.freeBytes),
 ];
 
-/** Every metric. A new one needs a line here and the place that counts it. */
+/** Every metric. A new metric needs a line here and code that counts it. */
 export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
 
 /** The families of a scrape. */
@@ -135,7 +135,7 @@ function gauge(name: string, help: string, value: (reading: ServiceReading) => n
   return { type: 'gauge', name, help, value };
 }
 
-/** A gauge with a value for each off-site destination; 0 if it is not configured. */
+/** A gauge with a value for each off-site destination; 0 if the destination is not configured. */
 function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
@@ -168,7 +168,7 @@ function seconds(at: number | null): number {
   return (at ?? 0) / SECOND;
 }
 
-/** One scrape's reading of the database and some files. Ages are whole seconds, 0 if there is nothing. */
+/** One scrape's reading of the database and some files. Ages are whole seconds, 0 for none. */
 type ServiceReading = {
   build: { version: string; node: string; sqlite: string };
   counts: CountsReading;

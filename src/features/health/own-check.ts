@@ -7,7 +7,7 @@ import { newSecret } from '../../platform/secrets.ts';
 /** The header by which `scripts/healthcheck.sh` shows that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
-/** Makes the secret of this run of web. Without room for the file, checks are counted like other requests. */
+/** Makes and stores the secret of this web process. If the disk is full, health checks count like other requests. */
 export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();
   try {
@@ -19,7 +19,7 @@ export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   return secret;
 }
 
-/** The secret of the running web process; undefined if there is none, or for an account that may not read it. */
+/** The secret of the running web process; undefined if no web runs, or the account may not read the secret. */
 export function readOwnCheckSecret(dataDir: string): string | undefined {
   try {
     return readFileSync(secretPath(dataDir), 'utf8');

@@ -20,21 +20,21 @@ type Health = {
   lastBackup: { ageSeconds: number; verified: boolean } | null;
   /** The newest backup that was found good when it was made or last verified. */
   lastVerifiedBackup: { ageSeconds: number } | null;
-  /** Each configured destination, and how long ago it last got every backup that it had missed. */
+  /** Each configured off-site destination, and how long ago it last got every backup that it lacked. */
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
   /** How long ago the recovery kit was last printed; null for never. */
   recoveryKit: { ageSeconds: number } | null;
-  /** Conditions that keep the hub from doing all that it should. */
+  /** Conditions that keep the hub from doing all of its work. */
   degraded: NonNullable<Condition['degrades']>[];
 };
 
 /** The number of the newest migration that was applied. */
 export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
-/** Device and inode of the database file that this process has opened. It keeps that file if it is replaced. */
+/** Device and inode of the database file that this process opened, which stays open if the path is replaced. */
 export const openedFile = once(({ config }: Hub) => fileId(config.databasePath));
 
-/** The database file was removed or replaced, although the open one can still be read. */
+/** The database file was removed or replaced, although the open file can still be read. */
 export class DatabaseGoneError extends Error {}
 
 /** Throws DatabaseGoneError if the path no longer leads to the file that was opened. */
@@ -44,7 +44,7 @@ export function assertInPlace(hub: Hub): void {
   if (found === openedFile(hub)) return;
   const what = found === undefined ? 'removed' : 'replaced by another file';
   throw new DatabaseGoneError(`${basename(databasePath)} was ${what} while the hub runs. Stop the hub, then ` +
-    'restore a backup; what was stored since then is lost.');
+    'restore a backup; data stored since that backup is lost.');
 }
 
 function fileId(path: string): string | undefined {
@@ -68,7 +68,7 @@ export function readHealth(hub: Hub): Health {
   };
 }
 
-/** Read from files, not from the database: after a restore that would be as old as the backup. */
+/** Reads the state of backups from files, because a restored database is as old as its backup. */
 function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit'> {
   const { config, clock } = hub;
   const { newest, newestVerified } = readBackupStatus(hub);

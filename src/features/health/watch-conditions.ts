@@ -13,11 +13,11 @@ type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
 
 const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert !== undefined);
 
-/** The words of each alert that the hub sends, by its name. */
+/** The texts of each alert that the hub sends, by the condition's name. */
 export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
   ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
 
-/** Raises and ends the alerts of all conditions that the worker judges. One that cannot be judged stops no other. */
+/** Raises and ends the alerts of all conditions that the worker judges. An error in a condition stops no other. */
 export function watchConditions(hub: Hub): void {
   const reading = startReading(hub);
   const failures: unknown[] = [];
@@ -39,24 +39,24 @@ function watchCondition(condition: AlertingCondition, reading: HubReading): void
   if (isOver) resolveAlert(reading.hub, name);
 }
 
-/** A line for each thing with which the condition finds something wrong. */
+/** A line for each subject in which the condition finds trouble. */
 function problemLines(condition: Condition, reading: HubReading): Map<string, string> {
   return new Map(troublesOf(condition, reading).filter(({ isQuiet }) => !isQuiet)
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
 
-/** Makes messages of the alerts that may be told by now. */
+/** Sends a message for each alert that may be told by now. */
 export function tellOperator(hub: Hub): void {
   tellAlerts(hub, ALERT_WORDS);
 }
 
-/** A longer gap between two looks, or a negative one: the clock was set, or the machine slept. */
+/** A longer or negative gap between two checks means that the clock was set or the machine slept. */
 const LONGEST_GAP = MINUTE;
 
 /** Web waits this long for a delivery in progress when the worker is back, or when web ends. */
 const GRACE = 2 * SECOND;
 
-/** What web remembers between its looks, and its deliverer of alerts. */
+/** Web's memory between two checks of the worker, and web's own deliverer of alerts. */
 const watches = once((hub: Hub) => {
   const { db, clock, log } = hub;
   const [queue, handlers] = [workerQueue(hub), jobHandlers(hub, [deliverAlert])];
@@ -65,8 +65,8 @@ const watches = once((hub: Hub) => {
 });
 
 /**
- * Web's look at the worker. If the worker was not seen for five minutes, web raises `worker-silent` and delivers alerts
- * until it is back.
+ * Checks in web whether the worker runs. If the worker is silent for five minutes, web raises `worker-silent` and
+ * delivers alerts until the worker is back.
  */
 export async function watchWorker(hub: Hub): Promise<void> {
   const seenAt = heartbeats(hub).lastSeen('worker');
@@ -95,8 +95,8 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
 }
 
 /**
- * Tells whether a value has stayed the same for LONGEST_SILENCE, over regular looks. After an irregular gap it begins
- * anew.
+ * Returns a function that tells whether a value has stayed the same for LONGEST_SILENCE. A gap between calls that is
+ * irregular begins a new measurement.
  */
 function noticingStillness(clock: Clock): (value: number | null) => boolean {
   let last = { value: null as number | null, at: -Infinity };

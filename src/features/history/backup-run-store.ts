@@ -2,9 +2,9 @@ import { DAY } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 
 export const RUNS_KEPT = 60 * DAY;
-export const MOST_RUNS = 500; // of one place
+export const MOST_RUNS = 500; // of one place: this machine or one off-site destination
 
-/** How a run of a backup ended, here or at an off-site destination. */
+/** How a backup run ended, on this machine or at an off-site destination. */
 export type BackupRun = {
   place: string; // 'here' or the name of the destination
   at: number; // unix ms, when it ended
@@ -16,7 +16,7 @@ export type BackupRun = {
 
 type Bounds = { place: string; before: number; after: number; skipped: number };
 
-/** Results of backup runs. The files in DATA_DIR/run keep only the last run of each kind. */
+/** Stores the results of backup runs. The files in DATA_DIR/run keep only the last run of each kind. */
 export const backupRuns = store(({ db, clock }) => {
   const insert = db.prepare<[BackupRun]>('note backup run', `
     INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)
@@ -30,12 +30,12 @@ export const backupRuns = store(({ db, clock }) => {
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** Stores a run unless it is known, and removes some old ones. In the caller's transaction. */
+    /** Stores a backup run unless the run is known, and removes some old runs. Runs in the caller's transaction. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
     },
-    /** Runs that ended since then, the earliest first. */
+    /** Backup runs that ended at `at` or later, the earliest first. */
     since: (at: number): BackupRun[] => select.all(at),
   };
 });

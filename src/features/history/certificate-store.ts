@@ -1,12 +1,12 @@
 import { store, type Hub } from '../hub/hub.ts';
 
-/** It ends soon and was not renewed, it is for another name, or the hub could not see it. */
+/** The certificate ends soon and was not renewed, is for another name, or was out of the hub's reach. */
 export type CertificateProblem = 'ending' | 'other name' | 'not seen';
 
-/** Times in unix ms. `expiresAt` and `problem` are those of the last certificate that was seen, if any was. */
+/** Times in unix ms. `expiresAt` and `problem` describe the last certificate that the hub saw, if the hub saw any. */
 type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
 
-/** The certificate at BASE_URL as the worker last saw it, so that no page has to wait for a look at it. */
+/** Stores what the worker last saw of the TLS certificate at BASE_URL, so that no page waits for a TLS handshake. */
 export const certificates = store(({ db, clock }) => {
   const select = db.prepare<[string], SeenCertificate>('certificate', `
     SELECT checked_at AS checkedAt, expires_at AS expiresAt, problem FROM certificates WHERE origin = ?`);
@@ -23,7 +23,7 @@ export const certificates = store(({ db, clock }) => {
   };
 });
 
-/** What was last seen of the hub's certificate; undefined on http, and before the first look. */
+/** The hub's TLS certificate as last seen; undefined on http, and before the worker's first look. */
 export function seenCertificate(hub: Hub): SeenCertificate | undefined {
   const { protocol, origin } = new URL(hub.config.baseUrl);
   return protocol === 'https:' ? certificates(hub).find(origin) : undefined;

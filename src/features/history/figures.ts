@@ -1,14 +1,14 @@
 import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 
-/** How two buckets are merged: sum, the later value, or the greater value. */
+/** How a figure of two time buckets is merged: the sum, the later value, or the greater value. */
 type Kind = 'sum' | 'last' | 'max';
 
 const KINDS = {
   answer_errors: 'sum', // answers with 5xx
   syncs_changed: 'sum', syncs_unchanged: 'sum', syncs_error: 'sum',
   webhooks_accepted: 'sum', webhooks_rejected: 'sum',
-  posts: 'sum', // that were new
-  errors: 'sum', // unexpected ones
+  posts: 'sum', // posts that were new
+  errors: 'sum', // unexpected errors
   oldest_due: 'last', oldest_due_max: 'max', // seconds
   web_memory: 'last', web_memory_max: 'max', worker_memory: 'last', worker_memory_max: 'max', // bytes
   web_busy: 'max', worker_busy: 'max', // per cent of one processor
@@ -16,21 +16,21 @@ const KINDS = {
   database_bytes: 'last', uploads_bytes: 'last', cache_bytes: 'last', free_bytes: 'last',
 } as const satisfies Record<string, Kind>;
 
-/** `answers_0.005` counts answers up to that many seconds that took longer than the bound before it. */
+/** `answers_0.005` counts HTTP replies that took at most 0.005 seconds, but longer than the next smaller bound. */
 export type Figure = keyof typeof KINDS | `answers_${number}`;
 
-/** Figures of a span of time. A missing figure is unknown, not 0. */
+/** The figures of a time span. A missing figure is unknown, not 0. */
 export type Figures = Partial<Record<Figure, number>>;
 
 export const ANSWERS = [...ANSWER_BOUNDS, Infinity].map((bound) => `answers_${bound}` as const);
 
-/** Every figure and how it is merged. A new one needs no migration. */
+/** Every figure, and how the figure is merged. A new figure needs no migration. */
 export const FIGURES = new Map<Figure, Kind>([
   ...ANSWERS.map((name): [Figure, Kind] => [name, 'sum']),
   ...(Object.entries(KINDS) as [Figure, Kind][]),
 ]);
 
-/** The figures of two spans together. */
+/** Merges the figures of two time spans. */
 export function merge(earlier: Figures, later: Figures): Figures {
   const merged = { ...earlier };
   for (const [name, value] of Object.entries(later) as [Figure, number][]) {

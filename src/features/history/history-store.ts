@@ -2,7 +2,7 @@ import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { merge, type Figure, type Figures } from './figures.ts';
 
-/** The lengths of buckets (ms) and how long each is kept: at most 577 and 1441 rows, 1.5 MB. */
+/** The lengths of time buckets (ms), and how long buckets are kept: at most 577 and 1441 rows, 1.5 MB. */
 export const FINE = 5 * MINUTE;
 export const COARSE = HOUR;
 export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
@@ -12,10 +12,10 @@ const FORGOTTEN_AT_ONCE = 3; // rows
 /** `figures`: a JSON array by position; null is unknown. */
 type Row = { at: number; figures: string };
 
-/** The figures of a span of time that begins `at` (unix ms). */
+/** The figures of a time span that begins at `at` (unix ms). */
 export type Slot = { at: number; figures: Figures };
 
-/** Figures of the past, in buckets that begin at multiples of their length. */
+/** Stores figures of the past in time buckets, which begin at multiples of their length. */
 export const history = store(({ db, clock }) => {
   const selectNames = db.prepare<[], { name: Figure; position: number }>('names of figures',
     'SELECT name, position FROM history_figures ORDER BY position');
@@ -39,7 +39,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** A new figure gets the next index. An index is never used for another figure. */
+  /** Array positions of figures. A new figure gets the next position; a position is never reused for another figure. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {
@@ -60,9 +60,8 @@ export const history = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds figures to the buckets that contain `at`, and removes a few rows that are too old or in the future. They are
-     * more than are added, but so few that an hour with a wrong clock does not remove everything. In the caller's
-     * transaction.
+     * Adds figures to the buckets that contain `at`, in the caller's transaction. Also removes FORGOTTEN_AT_ONCE rows
+     * that are too old or in the future: few enough that an hour with a wrong clock does not remove everything.
      */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
@@ -72,13 +71,13 @@ export const history = store(({ db, clock }) => {
       }
     },
 
-    /** The buckets of that length that begin at `from` or later and before `until`, the earliest first. */
+    /** The buckets of length `step` that begin at `from` or later and before `until`, the earliest first. */
     list(step: number, from: number, until: number): Slot[] {
       const places = positions();
       return selectFrom.all(step, from, until).map((row) => ({ at: row.at, figures: toFigures(row, places) }));
     },
 
-    /** One figure of the buckets that begin at `from` or later, without unknown values. */
+    /** The known values of one figure in the buckets that begin at `from` or later. */
     one(step: number, from: number, name: Figure): { at: number; value: number }[] {
       const place = positions().get(name);
       return place === undefined ? [] : selectOne.all(`$[${place}]`, step, from);
@@ -96,7 +95,7 @@ function toFigures({ figures }: Row, places: Map<Figure, number>): Figures {
   return known;
 }
 
-/** Notes of one process for others, or for itself after a restart. */
+/** Stores notes of one process for other processes, or for its own next start. */
 export const readings = store(({ db, clock }) => {
   const select = db.prepare<[string], { at: number; reading: string }>('reading',
     'SELECT at, reading FROM history_readings WHERE name = ?');

@@ -5,11 +5,11 @@ import type { Night, NightOutcome } from './nights.ts';
 
 const HERE: Record<NightOutcome, string> = {
   good: 'made and verified', late: 'made after a failure', degraded: 'made, but something is missing', failed: 'failed',
-  none: 'none was made', unknown: 'no data',
+  none: 'no backup was made', unknown: 'no data',
 };
 
 const ELSEWHERE: Record<NightOutcome, string> = {
-  good: 'arrived', late: 'arrived after a failure', degraded: 'arrived', failed: 'failed', none: 'none was sent',
+  good: 'arrived', late: 'arrived after a failure', degraded: 'arrived', failed: 'failed', none: 'no copy was sent',
   unknown: 'no data',
 };
 
@@ -17,7 +17,7 @@ const ELSEWHERE: Record<NightOutcome, string> = {
 export function nightsView(nights: Night[]): Html {
   const hasCopies = nights.some(({ elsewhere }) => elsewhere !== null);
   return html`<section aria-labelledby="nights"><div class="section-head"><h2 id="nights">Nights</h2>
-<span class="soft">${hasCopies ? 'above: backup here; below: copies elsewhere' : 'one backup each'}</span></div>
+<span class="soft">${hasCopies ? 'above: backup here; below: copies elsewhere' : 'one backup each night'}</span></div>
 <ol class="nights">${nights.map(nightView)}</ol></section>`;
 }
 
@@ -35,7 +35,7 @@ function nightView({ day, here, elsewhere, problems }: Night, index: number): Ht
   isNamed && html`<span class="month" aria-hidden="true">${month}</span>`}</li>`;
 }
 
-/** A good night is a thin line; any other is a block with a sign. */
+/** A good night is drawn as a thin line, a bad night as a block with a sign. */
 const DRAWN: Record<NightOutcome, Html> = {
   good: html`<rect y="6" width="24" height="4" fill="currentColor"/>`,
   late: block('M8 8h8'),

@@ -7,21 +7,21 @@ import type { Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './backup-run-store.ts';
 
 /**
- * The result of one night's backup. `late`: only after a failure. `none`: no run is known, although there were earlier
- * ones. `unknown`: before the first known run, and today until there is one.
+ * The result of one night's backup. `late`: the backup succeeded after a failure. `none`: no backup run is known,
+ * although earlier runs are. `unknown`: no backup run yet: before the first known run, or today.
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 
-/** One day of the viewer's calendar, by its number. `elsewhere`: the worst of all destinations, null without any. */
+/** A day of the viewer's calendar, by its number. `elsewhere`: the worst off-site result; null without destinations. */
 export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome | null; problems: string[] };
 
 export const NIGHTS = 35;
 
-/** Each night shows this many problems, the last ones. */
+/** How many problems a night shows: the last problems of the night. */
 const PROBLEMS_NAMED = 3;
 const PROBLEM_MAX = 200; // characters
 
-/** The last five weeks, today last. `dayOf` tells the number of a time's day. */
+/** The backups of the last five weeks, today last. `dayOf` returns the day number of a time (unix ms). */
 export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   const today = dayOf(hub.clock());
   const { there, damaged } = foundHere(hub);
@@ -39,14 +39,14 @@ export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   });
 }
 
-/** The problems of runs, each text once. */
+/** The problems of backup runs, without duplicates. */
 function problemTexts(runs: BackupRun[]): string[] {
   const told = new Set(runs.filter(({ problem }) => problem !== null)
     .map(({ place, problem }) => (place === 'here' ? `${problem}` : `${place}: ${problem}`)));
   return [...told].slice(-PROBLEMS_NAMED).map((one) => excerpt(one, PROBLEM_MAX));
 }
 
-/** The days of backups on this machine, whose runs may be unknown after a restore, and of damaged ones. */
+/** The backups that exist on this machine, whose runs may be unknown after a restore; and times of damaged backups. */
 function foundHere(hub: Hub): { there: BackupRun[]; damaged: number[] } {
   const all = readBackupStatus(hub).byVerification
     .map(({ name, verdict }) => ({ at: timeOfBackup(name) ?? 0, verdict }))

@@ -3,31 +3,31 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { shortTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
-/** A line or a colour of bars. `tone`: a class of the stylesheet. Each step has a value; undefined is unknown. */
+/** A plot's line, or its bars of one colour. `tone`: a CSS class. `values`: one per time step; undefined is unknown. */
 export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
 
 export type Plot = {
   id: string;
   title: string;
-  now: string; // beside the title: the most important value
-  shape: 'bars' | 'lines'; // bars are stacked
+  now: string; // the most important value, shown beside the title
+  shape: 'bars' | 'lines'; // bars of several series are stacked
   unit: Unit;
   series: Series[];
-  /** The value from which an alert is raised; drawn if the axis reaches it. */
+  /** The value from which the hub raises an alert, drawn as a line if the axis reaches this value. */
   limit?: { at: number; words: string };
 };
 
-/** The names of the spans of time, and the five labels of the axis. */
+/** The names of a plot's time steps, and the five labels of the time axis. */
 type Axis = { steps: string[]; marks: string[] };
 
-/** The time axis of these spans: steps and labels. */
+/** The time axis of a plot, from the beginnings of its time steps. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
   const quarter = starts.length / 4;
   const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));
   return { steps: starts.map((at) => shortTime(times, at, 'both')), marks: [...marks, last] };
 }
 
-/** A plot with its key, and the same data as a table. No element has an inline style, because of the CSP. */
+/** A plot with its key and a table of its data. Without inline styles, because the CSP forbids inline styles. */
 export function plotView(plot: Plot, axis: Axis): Html {
   const { id, title, now, series } = plot;
   const top = plot.unit.top(highest(plot));
@@ -43,7 +43,7 @@ ${drawing(plot, axis, top, limit?.at)}
 ${table(plot, axis)}</section>`;
 }
 
-/** The greatest value drawn; stacked bars count as their sum. */
+/** The greatest value in a plot; stacked bars count as their sum. */
 function highest({ shape, series }: Plot): number {
   const [first] = series;
   if (!first) return 0;
@@ -53,7 +53,7 @@ function highest({ shape, series }: Plot): number {
   }));
 }
 
-/** The drawing: one unit of width per step, height 100. */
+/** The SVG of a plot: one unit of width per time step, height 100. */
 function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undefined): Html {
   const { id, title, shape, series } = plot;
   const width = steps.length;
@@ -69,26 +69,26 @@ function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undef
   html`<rect x="${step}" width="1" height="100"><title>${name}: ${told(plot, step)}</title></rect>`)}</g></svg>`;
 }
 
-/** The tooltip of a step. */
+/** The tooltip of a plot's time step. */
 function told({ shape, series, unit }: Plot, step: number): string {
   const known = series.flatMap(({ name, values }) => {
     const value = values[step];
     if (value === undefined) return [];
     return [shape === 'bars' ? `${unit.say(value)} ${name}` : `${name} ${unit.say(value)}`];
   });
-  return known.length > 0 ? known.join(', ') : 'not known';
+  return known.length > 0 ? known.join(', ') : 'no data';
 }
 
 /** A description of the plot for screen readers. */
 function summary({ name, values }: Series, unit: Unit): string {
   const known = values.filter((value) => value !== undefined);
   const last = known.at(-1);
-  if (last === undefined) return `${name}: not known.`;
+  if (last === undefined) return `${name}: no data.`;
   const [lowest, highest] = [unit.say(Math.min(...known)), unit.say(Math.max(...known))];
   return `${name}: lowest ${lowest}, highest ${highest}, last ${unit.say(last)}.`;
 }
 
-/** A height from 0 to 100, with one decimal. */
+/** The y coordinate of a value, from 0 (top) to 100 (bottom), with one decimal. */
 function height(value: number, top: number): number {
   return Math.round((100 - value / top * 100) * 10) / 10;
 }
@@ -104,7 +104,7 @@ function barPaths(series: Series[], top: number): string[] {
   }).join(''));
 }
 
-/** Unknown values are gaps; a value between two gaps is a dot. */
+/** Draws a line with gaps for unknown values; a value between two gaps is a dot. */
 function linePath(values: (number | undefined)[], top: number): string {
   let path = '';
   for (const [step, value] of values.entries()) {
@@ -116,7 +116,7 @@ function linePath(values: (number | undefined)[], top: number): string {
   return path;
 }
 
-/** The data as a table, the last step first. */
+/** The data of a plot as a table, the latest time step first. */
 function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
   const cell = (value: number | undefined): Html => html`<td>${value === undefined ? '–' : unit.say(value)}</td>`;
   const rows = steps.map((name, step) =>
@@ -127,19 +127,19 @@ function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
 <tbody>${rows.reverse()}</tbody></table></div></details>`;
 }
 
-/** How a plot writes its values, and where its axis ends. */
+/** How a plot formats its values, and where the plot's value axis ends. */
 export type Unit = {
-  /** "13.5 ms", "1,234". */
+  /** Formats a value: "13.5 ms", "1,234". */
   say(value: number): string;
-  /** The end of the axis: a round number that is at least `most`. */
+  /** The end of the value axis: a round number that is at least `most`. */
   top(most: number): number;
-  /** A value on the axis: with its unit, without needless digits. */
+  /** A label of the value axis: a value with its unit, without needless digits. */
   mark(value: number): string;
 };
 
 const ROUND = [1, 2, 4, 6, 8, 10];
 
-/** Rounds up to 1, 2, 4, 6, 8, 10, 20, … */
+/** Rounds a number up to 1, 2, 4, 6, 8, 10, 20, … */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return (ROUND.find((digit) => digit * power >= value * 0.999_999) ?? 10) * power;

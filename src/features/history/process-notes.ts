@@ -5,7 +5,7 @@ import { changedSettings } from '../hub/read-config.ts';
 import { ANSWERS } from './figures.ts';
 import { readings } from './history-store.ts';
 
-/** Web's figures: answers since it started, all else since its last note. */
+/** Figures of the web process: HTTP replies since the process started, all other figures since its last note. */
 export type WebReading = Sample & {
   startedAt: number; // unix ms; identifies the web process
   saidAt: number; // unix ms
@@ -13,10 +13,10 @@ export type WebReading = Sample & {
   errors: number;
 };
 
-/** The key of web's note. */
+/** The name of the web process's note in `readings`. */
 export const WEB = 'web';
 
-/** Web's heartbeat, and its figures for the worker to record. */
+/** Writes the web process's heartbeat, and its figures for the worker to record. */
 export function beatOfWeb(hub: Hub): void {
   const { answers, errors } = countAnswers(hub);
   const reading: WebReading = {
@@ -40,19 +40,19 @@ function countAnswers(hub: Hub): { answers: number[]; errors: number } {
   return { answers, errors };
 }
 
-/** A process counts as running for this long after it was last seen; web beats once a minute. */
+/** How long a process counts as running after its last heartbeat; the web process beats once a minute. */
 export const PROCESS_ALIVE = 2 * MINUTE + 30 * SECOND;
 
 type Note = { names: string[] };
 
-/** Stores the settings that need a restart of this process, for other processes to show. */
+/** Stores the names of changed settings that need a restart of this process, for other processes to show. */
 export function noteChangedSettings(hub: Hub): void {
   const names = changedSettings(hub.config);
   if (noted(hub, hub.program).join() === names.join()) return;
   hub.db.write('note changed settings', () => readings(hub).put(nameOf(hub.program), { names } satisfies Note));
 }
 
-/** Names of settings that need a restart of web, worker or this process. */
+/** Names of changed settings that need a restart of web, worker or this process. */
 export function settingsToApply(hub: Hub): string[] {
   const isRunning = (program: string): boolean =>
     !hasPassed(heartbeats(hub).lastSeen(program) ?? -Infinity, PROCESS_ALIVE, hub.clock());
@@ -69,15 +69,15 @@ function nameOf(program: string): string {
   return `changed settings of ${program}`;
 }
 
-/** Since the last sample: memory in bytes, event loop delay in ms, percent of one processor. */
+/** Measured since the last sample: memory in bytes, event loop delay in ms, CPU use in percent of one processor. */
 export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number; busy: number };
 
-/** Fine enough to see delays that a person notices, and cheap. */
+/** Resolution of the delay measurement: fine enough for delays that a person notices, and cheap. */
 const RESOLUTION = 50; // ms
 
 const MS = 1e6; // nanoseconds
 
-/** Measures this process from the first call on. It has its own histogram, because each scrape resets the metrics'. */
+/** Measures this process from the first call on, in its own histogram: a scrape resets the histogram of the metrics. */
 export const processSample = once((_hub: Hub) => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();
@@ -91,7 +91,7 @@ export const processSample = once((_hub: Hub) => {
   }
 
   return {
-    /** Measures the memory; the sample has the maximum. */
+    /** Measures the memory; the next sample contains the maximum. */
     look: (): void => void look(),
 
     take(): Sample {
@@ -107,7 +107,7 @@ export const processSample = once((_hub: Hub) => {
   };
 });
 
-/** Percent of one processor, with one decimal. */
+/** CPU use since `at` in percent of one processor, with one decimal. */
 function busySince({ at, cpu }: { at: number; cpu: NodeJS.CpuUsage }): number {
   const { user, system } = process.cpuUsage(cpu); // microseconds
   const passed = Math.max(1, performance.now() - at); // ms

@@ -9,7 +9,7 @@ import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
 import { FINE, history, readings } from './history-store.ts';
 import { processSample, WEB, type WebReading } from './process-notes.ts';
 
-/** Counters whose growth is recorded: name, and the label unless all labels are added up. */
+/** Counters whose growth the history records: metric name and label; without a label, all labels are added up. */
 const COUNTED = {
   syncs_changed: ['sync_runs_total', 'changed'], syncs_unchanged: ['sync_runs_total', 'unchanged'],
   syncs_error: ['sync_runs_total', 'error'],
@@ -19,20 +19,20 @@ const COUNTED = {
 
 type Counted = keyof typeof COUNTED;
 
-/** The counters at the end of the last bucket, from which growth is computed. */
+/** The counters at the end of the last time bucket; growth is computed from these counters. */
 type Totals = { counters: Record<Counted, number>; web: WebReading | null };
 
 const TOTALS = 'totals';
 
-/** The bucket that is not over yet: its beginning, its figures, and web's last note. */
+/** The current time bucket: its beginning, its figures so far, and the web process's last note. */
 type Open = { at: number; figures: Figures; web: WebReading | null };
 
 /** `runs`: the backup runs that are stored, by place, as times. */
 const open = once((_hub: Hub): { bucket?: Open; runs: Map<string, number> } => ({ runs: new Map() }));
 
 /**
- * The worker's heartbeat. It also stores backup runs that have ended, and a bucket every five minutes. If that fails,
- * it beats all the same.
+ * Writes the worker's heartbeat, stores backup runs that have ended and, every five minutes, a bucket of figures. If
+ * storing fails, writes the heartbeat alone.
  */
 export function beatOfWorker(hub: Hub): void {
   try {
@@ -46,7 +46,7 @@ export function beatOfWorker(hub: Hub): void {
 function beatAndRecord(hub: Hub): void {
   const at = hub.clock() - hub.clock() % FINE;
   const state = open(hub);
-  // In the first bucket after a start, web's earlier note counts if it is recent.
+  // In the first bucket after a start, the web process's earlier note counts if the note is recent.
   const bucket = state.bucket ??
     { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
   look(hub, bucket);
@@ -65,13 +65,13 @@ function beatAndRecord(hub: Hub): void {
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
 }
 
-/** The counters from which growth is computed; null after a long pause, as its growth has no known time. */
+/** The counters from which growth is computed; null after a pause, whose growth has no known time. */
 function baseline(hub: Hub): Totals | null {
   const kept = readings(hub).find<Totals>(TOTALS);
   return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;
 }
 
-/** Adds the figures of this moment. */
+/** Adds the figures of this moment to the current bucket. */
 function look(hub: Hub, bucket: Open): void {
   processSample(hub).look();
   const due = oldestDueSeconds(hub);
@@ -82,7 +82,7 @@ function look(hub: Hub, bucket: Open): void {
   bucket.web = said.reading;
 }
 
-/** Web's figures since its last note; after a restart of web, all of them. */
+/** The web process's figures since its last note; after a restart, all figures of the new process. */
 function ofWeb(now: WebReading, before: WebReading | null): Figures {
   const isSame = before?.startedAt === now.startedAt;
   const answers = ANSWERS.map((name, bound) =>
@@ -93,7 +93,7 @@ function ofWeb(now: WebReading, before: WebReading | null): Figures {
   };
 }
 
-/** Figures that are measured once, at the end of a bucket. */
+/** The figures that are measured only once, at the end of a time bucket. */
 function closing(hub: Hub): Figures {
   const kept = counts(hub).read();
   const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
@@ -105,7 +105,7 @@ function closing(hub: Hub): Figures {
   };
 }
 
-/** How much the counters have grown; empty after a pause. */
+/** How much the counters have grown since the last bucket; empty after a pause. */
 function growth(hub: Hub, since: number): Figures {
   const before = baseline(hub);
   if (!before || hasPassed(since, 2 * FINE, hub.clock())) return {};
@@ -121,7 +121,7 @@ function readCounters(hub: Hub): Record<Counted, number> {
   return Object.fromEntries(read) as Record<Counted, number>;
 }
 
-/** Unexpected errors in the five-minute buckets that overlap the last `span` ms, with the one that is not over yet. */
+/** Unexpected errors in the five-minute buckets that overlap the last `span` ms, including the current bucket. */
 export function recentErrors(hub: Hub, span: number): { count: number; since: number | null } {
   const now = hub.clock();
   const ended = history(hub).one(FINE, now - span - FINE, 'errors').filter(({ at, value }) => at <= now && value > 0);
@@ -136,7 +136,7 @@ function total(kept: CountsReading, metric: string, label: string | undefined): 
   return kept.labels(metric).reduce((sum, one) => sum + kept.value(metric, one), 0);
 }
 
-/** The last run of backups here and at each destination. */
+/** The last backup run on this machine, and the last copy to each off-site destination. */
 function lastRuns(hub: Hub): BackupRun[] {
   const { lastBackup } = readBackupStatus(hub);
   return [

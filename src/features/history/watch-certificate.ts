@@ -6,13 +6,13 @@ import { portOf } from '../../platform/net/outbound-target.ts';
 import type { Hub } from '../hub/hub.ts';
 import { type CertificateProblem, certificates } from './certificate-store.ts';
 
-/** Certificates are renewed when a third of their time is left; half of that is late. */
+/** TLS certificates are usually renewed when a third of their lifetime is left; a sixth counts as late. */
 const LATE = 1 / 6;
 const MOST_LATE = 14 * DAY;
 
 const TIMEOUT = 10 * SECOND;
 
-/** On https: looks at the certificate that browsers get. Not every hub can reach its own address, which is no fault. */
+/** On https: notes the TLS certificate that browsers get. A hub that cannot reach its own address is not at fault. */
 export async function lookAtCertificate(hub: Hub): Promise<void> {
   const url = new URL(hub.config.baseUrl);
   if (url.protocol !== 'https:') return;
@@ -30,10 +30,10 @@ function certificateProblem({ from, until, isForName }: Certificate, now: number
   return isForName ? null : 'other name';
 }
 
-/** Validity in unix ms, and whether it is for the requested name. */
+/** A TLS certificate's validity in unix ms, and whether the certificate is for the requested host name. */
 type Certificate = { from: number; until: number; isForName: boolean };
 
-/** Reads a server's certificate from the TLS handshake. Sends nothing, and verifies nothing. */
+/** Reads a server's certificate from the TLS handshake. Sends no request, and does not verify the certificate. */
 function readCertificate(host: string, port: number, timeoutMs: number): Promise<Certificate> {
   const { promise, resolve, reject } = Promise.withResolvers<Certificate>();
   const name = isIP(host) === 0 ? { servername: host } : {};

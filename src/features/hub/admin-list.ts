@@ -7,43 +7,43 @@ import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
-/** Whether the request wants the page or the API. */
+/** Whether a request asks for a list's HTML page or for its API reply. */
 type Dress = 'page' | 'api';
 
-/** A filter of a list, read from the query. */
+/** The filter of an administrators' list, read from the URL query. */
 type ListFilter<Filter> = {
-  /** Throws 400 for an invalid query. Without a query, the page may show less than the API. */
+  /** Reads the filter; throws 400 for an invalid query. Without a query, the page may list fewer items than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
-  /** Links or a form below the title to choose the filter. `problem`: the error of one of its fields. */
+  /** Links or a form, below the page's title, to choose the filter. `problem`: the error of a filter field. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
-  /** The API query that matches the page, if it differs from the page's own. */
+  /** The API query for the items that the page shows, if the API query differs from the page's query. */
   apiQuery?(filter: Filter): Record<string, string>;
 };
 
-/** Describes a list for administrators. `Key`: the numbers that it is sorted by, for keyset paging. */
+/** Describes a list for administrators. `Key`: the numeric columns that sort the list, for keyset paging. */
 type Definition<Item, Key extends keyof Item, Filter> = {
   name: string; // the page is /admin/NAME
-  api?: `/api/${string}`; // /api/admin/NAME when absent
+  api?: `/api/${string}`; // default: /api/admin/NAME
   title: string;
   key: readonly Key[];
   /** Reads up to `limit` items after the given key. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
-  filter?: ListFilter<Filter>; // required if there is a type `Filter`
+  filter?: ListFilter<Filter>; // required if the type parameter `Filter` is given
   toJson(item: Item): object;
-  /** With it the API gives the whole list not only as JSON lines but also as CSV. */
+  /** If given, the API exports the whole list also as CSV, besides JSON lines. */
   csv?: CsvColumns<Item>;
-  lead?(hub: Hub): Html; // below the title
-  above?(hub: Hub): Html | false; // above the items, such as a form for a new one
-  refreshSeconds?(items: Item[]): number | undefined; // while an item is in progress
+  lead?(hub: Hub): Html; // the introduction below the page's title
+  above?(hub: Hub): Html | false; // shown above the items, such as a form to create an item
+  refreshSeconds?(items: Item[]): number | undefined; // when the page reloads, while an item is in progress
   view(items: Item[], times: Times): Html;
   empty: string; // shown if there are no items
-  more?: string; // on the link to the next page, 'Older' when absent
+  more?: string; // label of the link to the next page; default: 'Older'
 };
 
-/** Answers a form of the page: the same page with a message above the items. */
+/** The reply to a form of a list page: the list page with a message above the items. */
 type FormAnswer = { above: Html; status?: number };
 
-/** One list for administrators. `app/frame/admin-lists.ts` names all of them. */
+/** One list for administrators. `app/frame/admin-lists.ts` names all administrators' lists. */
 export type AdminList = {
   name: string;
   title: string;
@@ -52,7 +52,7 @@ export type AdminList = {
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
-/** A list with its page, its API and its downloads. */
+/** Creates an administrators' list with its page, its API and its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {
@@ -115,12 +115,12 @@ const FORMATS = { csv: 'CSV', jsonl: 'JSON lines' };
 
 function downloads(api: string, query: URLSearchParams, formats: (keyof typeof FORMATS)[]): Html {
   return html`
-<p class="actions"><span>Download all matching:</span>
+<p class="actions"><span>Download all matching items:</span>
   ${formats.map((format) => html`
   <a href="${api}?${withChange(query, 'format', format)}">${FORMATS[format]}</a>`)}</p>`;
 }
 
-/** The query of the first page with that parameter and without empty ones. */
+/** The query of a list's first page, with the parameter `name` and without empty parameters. */
 function withChange(query: URLSearchParams, name: string, value: string): string {
   const kept = [...query].filter(([one, content]) => one !== 'cursor' && one !== name && content);
   return new URLSearchParams([...kept, [name, value]]).toString();
@@ -130,7 +130,7 @@ function readFilter<Filter>(list: { filter?: ListFilter<Filter> }, query: URLSea
   return list.filter?.read(query, dress) as Filter;
 }
 
-/** Answers an invalid filter with the page and the error. */
+/** The filter of the page's URL query, or the error of an invalid filter field. */
 function filterOfForm<Filter>(
   list: { filter?: ListFilter<Filter> }, query: URLSearchParams,
 ): { filter?: Filter; problem?: HttpError } {
@@ -149,7 +149,7 @@ function listed<Item, Key extends keyof Item, Filter>(
     (after, count) => select(hub, after as Pick<Item, Key>, count, filter), limit);
 }
 
-/** `?state=` with a link to each state. The page shows the state `first` by default, or all if it is not given. */
+/** Filters a list by `?state=`. By default the page shows the state `first`, or all states if `first` is not given. */
 export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,
 ): ListFilter<State | undefined> {
@@ -172,18 +172,18 @@ export function byState<State extends string>(
 
 const BATCH = 500;
 
-/** The columns of a table of items, by name. */
+/** CSV columns: for each column name, the function that reads an item's value. */
 type CsvColumns<Item> = Record<string, (item: Item) => string | number | null>;
 
-/** Reads up to `limit` items after the given one. */
+/** Reads up to `limit` items after the given item. */
 type Batch<Item> = (after: Item | undefined, limit: number) => Item[];
 
-/** A whole list, one JSON object a line. */
+/** Streams a whole list as JSON lines: one JSON object a line. */
 function asJsonLines<Item>(batch: Batch<Item>, toJson: (item: Item) => object): Readable {
   return inChunks(whole(batch).map((item) => `${JSON.stringify(toJson(item))}\n`));
 }
 
-/** A whole list as CSV (RFC 4180), with the names of its columns. */
+/** Streams a whole list as CSV (RFC 4180) with a header line. */
 function asCsv<Item>(batch: Batch<Item>, columns: CsvColumns<Item>): Readable {
   const values = Object.values(columns);
   const head = csvLine(Object.keys(columns));

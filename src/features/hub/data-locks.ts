@@ -5,19 +5,19 @@ import { type Db, isBusy, openDatabase } from '../../platform/db/open-database.t
 
 export type FileLock = { release(): void };
 
-/** Longer than `isFileLocked` holds the lock, so that its check does not refuse another process. */
+/** How long `takeFileLock` waits: longer than a check by `isFileLocked` holds the lock. */
 const PATIENCE_MS = 250;
 
 /**
- * Takes a lock between processes; undefined if another process holds it. The lock is SQLite's write lock on the file,
- * so the system releases it when the holder dies. The file stays empty and is never deleted.
+ * Takes an inter-process lock; undefined if another process holds the lock. SQLite's write lock on the file is used,
+ * because the operating system releases this lock when the holder dies. The lock file stays empty and is never deleted.
  */
 export function takeFileLock(path: string): FileLock | undefined {
   const db = takeWriteLock(path, PATIENCE_MS);
   return db && { release: () => db.close() };
 }
 
-/** Whether any process, this one included, holds the lock. Never creates the file. */
+/** Whether any process, including the caller's, holds the lock on a file. Never creates the lock file. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   const db = takeWriteLock(path, 0);
@@ -41,14 +41,14 @@ function takeWriteLock(path: string, patienceMs: number): Db | undefined {
 
 const POLL_MS = 50;
 
-/** Held while a backup is made, removed or restored: meanwhile nothing that backups need is deleted. */
+/** The lock held while a backup is made, removed or restored: meanwhile the hub deletes no file that backups need. */
 export function backupLock(dataDir: string): string {
   return join(dataDir, 'run', 'backup-lock.db');
 }
 
 /**
- * A lock file. `verify` is held briefly when a verification in DATA_DIR begins, and while a backup is removed. With a
- * `place`, it is that of one of several concurrent verifications or workers, numbered from 1.
+ * The path of a lock file. The lock `verify` is held briefly when a verification in DATA_DIR begins, and while a backup
+ * is removed. `place` numbers concurrent verifications or workers from 1; each has a lock file.
  */
 function lockPath(dataDir: string, who: 'web' | 'verify' | 'worker', place?: number): string {
   return join(dataDir, 'run', place === undefined ? `${who}-lock.db` : `${who}-lock-${place}.db`);
@@ -70,19 +70,19 @@ function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
 }
 
 /**
- * Held by web and worker while they run. Undefined for a second web process, so that no second hub starts on the data.
- * Several workers are allowed, because they share the queue.
+ * Takes the lock that a web or worker process holds while the process runs. Undefined for a second web process, so that
+ * no second hub starts on the same DATA_DIR. Several workers may run, because workers share the job queue.
  */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
   return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');
 }
 
-/** Whether a web or worker process of this data runs, on this machine or in one of its containers. */
+/** Whether a web or worker process uses this DATA_DIR, on this machine or in a container on this machine. */
 export function isHubRunning(dataDir: string): boolean {
   return isFileLocked(lockPath(dataDir, 'web')) || isAnyPlaceTaken(dataDir, 'worker');
 }
 
-/** Shared by all verifications in DATA_DIR: retention removes no backup until the last one ends. */
+/** Takes the lock of a backup verification in DATA_DIR: retention removes no backup while any verification runs. */
 export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   let gate = takeFileLock(lockPath(dataDir, 'verify'));
   for (; !gate; gate = takeFileLock(lockPath(dataDir, 'verify'))) await delay(POLL_MS);
@@ -93,7 +93,7 @@ export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   }
 }
 
-/** Blocks new verifications while a backup is removed; undefined while one is running. */
+/** Blocks new backup verifications while a backup is removed; undefined while a verification is running. */
 export function lockForRemoving(dataDir: string): FileLock | undefined {
   const gate = takeFileLock(lockPath(dataDir, 'verify'));
   let isFree = false;

@@ -7,19 +7,17 @@ import { reserveOf } from './disk-space.ts';
 import { type Hub, metLimit } from './hub.ts';
 import { isOnTrial } from './trial.ts';
 
-/** Full, or nearly full, ends once this many times the bound is free, so that the state does not come and go. */
+/** A disk stays full, or nearly full, until this many times the threshold is free, so that the state does not flap. */
 export const HYSTERESIS = 1.1;
 
-/** Administrators write until this part of the reserve is left. That is for signing in, deleting and administering. */
+/** Administrators may write until this share of the reserve is left; then only sign-ins, deletions and repairs may. */
 const FOR_REPAIRS = 2 / 3;
 
-/**
- * Empty database pages count as room only while this share of the reserve is free, because writes go to the log first.
- */
+/** Empty database pages count as room only while this share of the reserve is free for the write-ahead log. */
 const FOR_THE_LOG = 1 / 3;
 
-const NO_ROOM = 'The hub’s disk is full: nothing was stored. Reading and deleting go on. ' +
-  'An administrator has to make room.';
+const NO_ROOM = 'The hub’s disk is full: nothing was stored. Reading and deleting still work. ' +
+  'An administrator has to free disk space.';
 
 /**
  * Throws 507 if the disk is down to its reserve. Routes marked `usesReserve` (signing in, deleting, administering) may
@@ -29,20 +27,20 @@ export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer:
   if (!route.usesReserve) requireRoomOf(hub, viewer);
 }
 
-/** As `requireRoom`, without a route: for forms where only some choices may use the reserve. */
+/** As `requireRoom`, but without a route: for forms in which only some choices may use the disk reserve. */
 export function requireRoomOf(hub: Hub, viewer: Viewer | null): void {
   if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw noRoom(hub, NO_ROOM);
 }
 
-/** Throws 507 if a file of that size would use the reserve; also for administrators. */
+/** Throws 507 if storing a file of `bytes` would use the disk reserve; also for administrators. */
 export function requireRoomForFile(hub: Hub, bytes: number, message: string): void {
   const { free, reserve } = lookAtReserve(hub);
   if (free - bytes < reserve) throw noRoom(hub, message);
 }
 
 /**
- * Whether the disk is down to its reserve. A file in DATA_DIR/run shares this state between the hub's processes, until
- * clearly more than the reserve is free.
+ * Whether free disk space is down to the reserve. A file in DATA_DIR/run shares this state between the hub's processes,
+ * until clearly more than the reserve is free.
  */
 export function isDiskLow(hub: Hub): boolean {
   const wasLow = lowSince(hub) !== null;
@@ -52,12 +50,12 @@ export function isDiskLow(hub: Hub): boolean {
   return isLow;
 }
 
-/** Since when the disk has been down to its reserve (unix ms); null if it was not at the last check. */
+/** Since when the disk has been down to its reserve (unix ms); null if more was free at the last check. */
 export function lowSince({ config }: Hub): number | null {
   return statSync(notePath(config), { throwIfNoEntry: false })?.mtimeMs ?? null;
 }
 
-/** Bytes that are free, that stay free for repairs, and that the database may still grow by. */
+/** In bytes: free disk space; the reserve for repairs; the room by which the database may still grow. */
 function lookAtReserve({ config, disk }: Hub): { free: number; reserve: number; room: number } {
   const space = disk.space();
   const { free, emptyPages } = space;
@@ -65,7 +63,7 @@ function lookAtReserve({ config, disk }: Hub): { free: number; reserve: number; 
   return { free, reserve, room: free < reserve * FOR_THE_LOG ? free : free + emptyPages };
 }
 
-/** "63 MiB are free, 64 MiB are kept for repairs" */
+/** Free disk space in words: "63 MiB are free, 64 MiB are kept for repairs". */
 export function roomInWords(hub: Hub): string {
   const { free, reserve } = lookAtReserve(hub);
   return `${byteSize(Math.max(0, free))} are free, ${byteSize(reserve)} are kept for repairs`;
@@ -76,13 +74,13 @@ function isOnlyForRepairs(hub: Hub): boolean {
   return room < reserve * FOR_REPAIRS;
 }
 
-/** The disk may be too full for the file. Then only the measurement counts. */
+/** Creates or removes the file that marks a full disk. A disk too full for this file is measured again. */
 function noteLow({ config }: Hub, isLow: boolean): void {
   try {
     if (isLow) writeFileSync(notePath(config), '');
     else rmSync(notePath(config), { force: true });
   } catch {
-    // the next check tries again
+    // the next call of isDiskLow tries again
   }
 }
 
@@ -94,9 +92,7 @@ function noRoom(hub: Hub, message: string): HttpError {
   return metLimit(hub, 'free-space', 0, message);
 }
 
-/**
- * False on trial and on a full disk: then skip writes that nobody asked for (read marks, last use, caches, syncs).
- */
+/** Whether the hub may store what nobody asked for (read marks, caches, syncs): not on trial, not on a full disk. */
 export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
 }

@@ -3,19 +3,21 @@ import { SECOND } from '../../platform/clock.ts';
 import { type Db, emptyLog, isStorageTrouble } from '../../platform/db/open-database.ts';
 import type { Config } from './read-config.ts';
 
-/** The disk of DATA_DIR, in bytes. */
+/** Usage of the disk that holds DATA_DIR, in bytes. */
 export type DiskSpace = {
   total: number;
   used: number;
-  /** What the hub can write after a checkpoint of the write-ahead log. */
+  /** How much the hub can write after a checkpoint of the write-ahead log. */
   free: number;
-  /** Empty pages within hub.db. SQLite fills them before the file grows, and never gives them back to the disk. */
+  /**
+   * Empty pages within hub.db. SQLite fills empty pages before the file grows, and never gives them back to the disk.
+   */
   emptyPages: number;
   /** Size of the search index within the database. */
   searchIndex: number;
 };
 
-/** `space` may be replaced by a test. */
+/** Measures the disk; tests replace `space`. */
 export type Disk = { space(): DiskSpace };
 
 const MiB = 1024 * 1024;
@@ -24,24 +26,24 @@ const MiB = 1024 * 1024;
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
-/** Minimum, or that share of a tiny disk: one deleting step may add 6 MiB to the write-ahead log. */
+/** Minimum reserve: 16 MiB, or 25 % of a tiny disk. One step of a deletion may add 6 MiB to the write-ahead log. */
 const LEAST_RESERVE = 16 * MiB;
 const LEAST_SHARE = 0.25;
 
 /**
  * After most posts were deleted, one step may merge the whole search index and write up to 0.9 times its size to the
- * log (measured). Two thirds of the reserve are for that.
+ * log (measured). Two thirds of the reserve are for this merge.
  */
 const INDEX_SHARE = 2;
 
-/** Upper bound of the share for the search index. Never more than this part of the disk. */
+/** Upper bounds of the reserve for the search index: 768 MiB, and half of the disk. */
 const MOST_FOR_INDEX = 768 * MiB;
 const MOST_SHARE = 0.5;
 
-/** Small steps begin at twice the reserve: one large step can use as much as the reserve. */
+/** Large changes are split into small steps from twice the reserve: one large step can use as much as the reserve. */
 const TIGHT = 2;
 
-/** With 1 GiB to spare a measurement is reused for a second; nothing fills that much in a second. */
+/** A measurement with 1 GiB to spare is reused for a second: no process fills 1 GiB in a second. */
 const PLENTY = 1024 * MiB;
 const KEPT_MS = SECOND;
 
@@ -49,7 +51,7 @@ type DiskConfig = Pick<Config, 'dataDir' | 'databasePath' | 'diskReserveBytes'>;
 
 type Measured = Pick<DiskSpace, 'total' | 'searchIndex'>;
 
-/** Bytes that stay free on a disk: the setting, or a default for the disk and the search index. */
+/** The disk reserve in bytes: DISK_RESERVE_BYTES, or a default for the sizes of the disk and the search index. */
 export function reserveOf({ diskReserveBytes }: Pick<Config, 'diskReserveBytes'>, measured: Measured): number {
   return diskReserveBytes ?? usualReserve(measured);
 }
@@ -71,7 +73,7 @@ export function isTight({ space }: Disk): boolean {
   return now.free < usualReserve(now) * TIGHT;
 }
 
-/** Measures the disk of a hub. A result is reused for a second, but near the reserve each call measures. */
+/** Measures the disk of a hub. A measurement is reused for a second; near the reserve every call measures again. */
 export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number): Disk {
   let kept: DiskSpace | undefined;
   let keptUntil = 0;
@@ -92,8 +94,8 @@ export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number
 }
 
 /**
- * Whether a checkpoint can empty the log now, so that its space counts as free. A long reader, such as a backup,
- * prevents it. Tries at most once a second.
+ * Tells whether a checkpoint can empty the write-ahead log now, so that the log's bytes count as free. A long reader,
+ * such as a backup, prevents the checkpoint. Tries a checkpoint at most once a second.
  */
 function createLogLook(db: Db): () => boolean {
   let [canEmpty, triedAt] = [true, -Infinity];
@@ -103,13 +105,13 @@ function createLogLook(db: Db): () => boolean {
     try {
       canEmpty = emptyLog(db);
     } catch (error) {
-      if (!isStorageTrouble(error)) throw error; // opened read-only
+      if (!isStorageTrouble(error)) throw error; // the database is open read-only
     }
     return canEmpty;
   };
 }
 
-/** Bytes of the empty pages, and what emptying the log gives back to the disk. */
+/** Bytes of empty database pages, and bytes that emptying the write-ahead log gives back to the disk. */
 function measureDatabase(db: Db, databasePath: string): { emptyPages: number; inLog: number } {
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
@@ -118,13 +120,13 @@ function measureDatabase(db: Db, databasePath: string): { emptyPages: number; in
   return { inLog: logBytes - toCome, emptyPages: Number(db.pragma('freelist_count')) * pageBytes };
 }
 
-/** Bytes of the file system that a folder lies on. `free`: what this account may still write. */
+/** Usage, in bytes, of the file system that holds a folder. `free`: how much this system user may still write. */
 export function diskUsage(folder: string): { total: number; used: number; free: number } {
   const { bavail, bfree, blocks, bsize } = statfsSync(folder);
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
 }
 
-/** Bytes of a file; 0 if it does not exist. */
+/** Size of a file in bytes; 0 if the file does not exist. */
 export function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -5,8 +5,8 @@ import { SETTINGS, type Setting, type SettingList } from './settings.ts';
 export type FileSettings = Readonly<Record<string, string>>;
 
 /**
- * Hashes the .env value of each setting that web and worker use. Leaves out those set in the environment, which
- * overrides .env.
+ * Hashes the .env value of each setting that web and worker use. Leaves out settings that the environment sets, because
+ * the environment overrides .env.
  */
 export function hashFileSettings(
   entries: Record<string, string>, env: Record<string, string | undefined>,
@@ -18,7 +18,7 @@ export function hashFileSettings(
     .map((setting) => [setting.name, settingHash(setting, entries)]));
 }
 
-/** A missing setting hashes as its default. For a secret's file, the path is hashed. */
+/** A missing setting hashes as its default. A secret that comes from a file hashes as the file's path. */
 function settingHash({ name, secret, default: standard }: Setting<unknown>, entries: Record<string, string>): string {
   const said = [entries[name] ?? standard, secret === undefined ? null : entries[`${name}_FILE`] ?? null];
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url');
@@ -39,9 +39,9 @@ const ASSIGNMENT = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/;
 const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 
 /**
- * Reads `KEY=value` lines as data: nothing in them is ever run or expanded. A value may be quoted (\" and \\ are
- * escapes inside double quotes), ` #` begins a comment, a later line overrides an earlier one.
- * Throws EnvFileError with every malformed line.
+ * Parses `KEY=value` lines; values are never run or expanded. A value may be quoted (\" and \\ are escapes inside
+ * double quotes), ` #` begins a comment, a later line overrides an earlier line. Throws EnvFileError with every
+ * malformed line.
  */
 export function parseEnvFile(text: string): Record<string, string> {
   const entries = new Map<string, string>();
@@ -83,11 +83,11 @@ function quoted(text: string, form: RegExp): string {
   return match[1] ?? '';
 }
 
-/** Other programs share the environment, so only names at least this long are compared. */
+/** Shorter variable names are likely to belong to other programs, and are not compared with settings. */
 const LONG = 10;
 const SLIPS = 2;
 
-/** All variable names of these settings, `…_FILE` included. */
+/** The names of the environment variables of a list of settings, including `…_FILE`. */
 export function variableNames(list: SettingList): string[] {
   return Object.values(list).flatMap(({ name, secret }) =>
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);
@@ -104,7 +104,7 @@ export function misspeltNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** Warnings for names in the environment, which may be another program's. */
+/** Warnings, not errors, for names in the environment: a name that resembles a setting may be another program's. */
 export function doubtfulNames(names: readonly string[], known: readonly string[]): string[] {
   return names.filter((name) => name.length >= LONG || name.startsWith('HUB_')).flatMap((name) => {
     const near = nearestName(name, known, SLIPS);
@@ -112,7 +112,7 @@ export function doubtfulNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** The closest known name; undefined if the name is known or close to none. */
+/** The setting closest to a misspelt name; undefined if `name` is a setting or close to no setting. */
 function nearestName(name: string, known: readonly string[], slips: number): string | undefined {
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);

@@ -3,10 +3,10 @@ import { store, type StoreHub } from './hub.ts';
 /** The hub's name until an administrator changes it. */
 export const PRODUCT = 'Content Hub';
 
-/** Chosen by an administrator: name, text of the public page, hue of the accent colour (0–359, OKLCH). */
+/** The hub's look: its name, the text of the public page, the hue of the accent colour (0–359, OKLCH). */
 export type HubLook = { name: string; text: string; hue: number };
 
-/** Name, text and hue of this hub. Read for every page, because another process may have changed them. */
+/** Reads and changes the hub's look. Every page reads the look anew, because another process may change it. */
 export const hubLook = store(({ db }) => {
   const select = db.prepare<[], HubLook>('look of the hub', 'SELECT name, front_text AS text, hue FROM hub');
   const update = db.prepare<[HubLook]>('change look of the hub',
@@ -23,12 +23,12 @@ export const hubLook = store(({ db }) => {
   };
 });
 
-/** The random seed of this hub, which a restore keeps. Undefined if the database has lost its row. */
+/** The hub's random seed, which a restore keeps; undefined if the table `hub` has no row. */
 export function readHubSeed({ db }: Pick<StoreHub, 'db'>): string | undefined {
   return db.prepare<[], { seed: string }>('seed of ids', 'SELECT id_seed AS seed FROM hub').get()?.seed;
 }
 
-/** The seed of this hub, from which the ids in its feeds are derived. */
+/** The hub's random seed: the entry ids in the hub's own feeds are derived from the seed. */
 export const hubSeed = store((hub) => {
   const seed = readHubSeed(hub);
   if (seed === undefined) throw new Error('the row of the table hub is missing: restore a backup');

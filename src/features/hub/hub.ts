@@ -16,7 +16,7 @@ import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
 
-/** The first parameter of every action: everything that differs between a process and a test. One per process. */
+/** The dependencies of every action, given as its first parameter. Each process has one hub; tests build their own. */
 export type Hub = {
   db: Db;
   config: Config;
@@ -28,7 +28,7 @@ export type Hub = {
   program: 'web' | 'worker' | 'hubctl';
 };
 
-/** What a store needs. The database may belong to no running hub, such as a restored one. */
+/** The dependencies of a store. The database may belong to no running hub: a restored database, for example. */
 export type StoreHub = Pick<Hub, 'db' | 'clock'>;
 
 const stores: ((hub: Hub) => unknown)[] = [];
@@ -45,20 +45,20 @@ export function once<Needs extends object, Value>(make: (hub: Needs) => Value): 
   };
 }
 
-/** As `once`, for values with prepared statements: `openStores` creates them before the process listens. */
+/** As `once`, for values with prepared statements: `openStores` creates stores before the process listens. */
 export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) => Value {
   const find = once(make);
   stores.push(find);
   return find;
 }
 
-/** Prepares every statement of the loaded features, so that a mistake in one stops the start. */
+/** Prepares every SQL statement of the loaded features, so that an invalid statement stops the start. */
 export function openStores(hub: Hub): void {
   jobs(hub);
   for (const find of stores) find(hub);
 }
 
-/** When this process began (unix ms). Call it once at start: the first call sets the time. */
+/** When this process began (unix ms). Call `startedAt` once at start: the first call sets the time. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
 /** Counters in the table `counts`, for metrics. */
@@ -67,22 +67,22 @@ export const counts = store(({ db }) => createCounters(db));
 /** Counters kept in memory, written at a scrape and when the process ends: for frequent events. */
 export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
-/** The durable queue. Use `enqueue` to add jobs: it knows what each kind requires. */
+/** The durable job queue. To add a job, call `enqueue`: this function applies the settings of the job's kind. */
 export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJobQueue(db, clock));
 
-/** When web and worker were last seen. */
+/** When the web and worker processes were last seen. */
 export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 
 /** Counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
 
-/** How long requests have waited for their first turn, for metrics. */
+/** How long requests have waited before the web process began to handle them, for metrics. */
 export const turnWaits = once((_hub: Hub) => createTurnWaits());
 
 /** Memory, CPU time and event loop lag of this process, for metrics. */
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
-/** How many seconds the longest-waiting due job of any kind has waited; 0 if none is due. */
+/** How many seconds the longest-waiting due job of any kind has waited; 0 if no job is due. */
 export function oldestDueSeconds(hub: Hub): number {
   const labels = counts(hub).read().labels('jobs'); // kind,state of every kind that was ever queued
   const kinds = new Set(labels.map((label) => label.slice(0, label.lastIndexOf(','))));
@@ -92,12 +92,12 @@ export function oldestDueSeconds(hub: Hub): number {
 /** Rate limits that all processes share. */
 export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));
 
-/** Counts one try of `who` against a limit, or throws 429. */
+/** Counts one attempt of `who` against a rate limit; throws 429 if the limit is reached. */
 export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
   takeTurns(hub, [[limit, who]]);
 }
 
-/** Counts one try against each limit and returns a refund function. Throws 429 and then counts none. */
+/** Counts one attempt against each limit and returns a refund function. At a limit, throws 429 and counts nothing. */
 export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: string])[]): () => void {
   const taken: typeof wanted = [];
   const giveBack = (): void => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
@@ -112,12 +112,12 @@ export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: str
   return giveBack;
 }
 
-/** Counts a request that meets a limit, for callers that make their own refusal. */
+/** Counts a request that a limit refuses, for callers that build the refusal themselves. */
 export function countMetLimit(hub: StoreHub, limit: LimitName): void {
   bufferedCounts(hub).add('limits_refused_total', limit);
 }
 
-/** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
+/** Counts a request that a limit refuses and returns the error to throw; `seconds`: the value of Retry-After. */
 export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reason = 'Too many attempts.'): HttpError {
   countMetLimit(hub, limit);
   const [status] = LIMITS[limit];
@@ -130,37 +130,37 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
  */
 export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
-/** A number, or how to read it from the settings. */
+/** A number, or a function that reads the number from the settings. */
 type Configurable = number | ((config: Config) => number);
 
 /** One kind of job, for queue, worker and restore. `app/job-kinds.ts` lists all kinds. */
 export type JobKind<Payload> = {
   name: string;
-  /** At most one live job per kind and key; blocks also while that job runs. */
+  /** The dedupe key: at most one live job, waiting or running, per kind and key. */
   key(payload: Payload): string;
   /** Tries before the job is dead-lettered. */
   attempts: Configurable;
-  /** How many a worker runs at once. */
+  /** How many jobs of this kind a worker runs at once. */
   concurrency: Configurable;
   /**
-   * Whether a restore keeps waiting jobs of this kind. They may have run after the backup was made: use 'discard' for
-   * what must not run twice.
+   * Whether a restore keeps waiting jobs of this kind. A waiting job may have run after the backup was made: use
+   * 'discard' if the job must not run twice.
    */
   afterRestore: 'run' | 'discard';
-  /** Whether its jobs store outside content. Such jobs wait while `mayRecord` is false. */
+  /** Whether jobs of this kind store content from other servers; these jobs wait while `mayRecord` is false. */
   stores: boolean;
   /**
-   * Runs the job; may be called more than once for it. Throw to fail, and stop on the signal (deadline, shutdown). The
-   * returned function runs in the transaction that completes the job: SQL only.
+   * Runs the job, possibly more than once. Throw an error to fail the job; stop when the signal aborts (deadline,
+   * shutdown). The returned function runs in the transaction that completes the job, and may run only SQL.
    */
   run(hub: Hub, payload: Payload, signal: AbortSignal, job: Job): Promise<void | Effects>;
-  /** Called in the transaction that records a failure, including a dead-lettered job whose worker died. */
+  /** Called in the transaction that records a failure, also for a dead-lettered job whose worker died. */
   failed?(hub: Hub, payload: Payload, error: Error, fate: Fate, job: Job): void;
 };
 
 /**
- * `lane`: at most one job runs per lane, such as a host. `owner`: accounts take turns. `rank`: lower ranks of one owner
- * come first. `runAt`: unix ms, by default now.
+ * `lane`: a key, such as a host, for which at most one job runs. `owner`: the account; accounts take turns. `rank`:
+ * jobs of one owner run by ascending rank. `runAt`: unix ms, by default now.
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 

@@ -4,11 +4,11 @@ export const DENSITIES = ['comfortable', 'compact'] as const;
 export const TEXT_SIZES = ['normal', 'large', 'larger'] as const;
 
 declare module '../../platform/http/router.ts' {
-  /** The hub's own preferences, beside those that the platform reads. */
+  /** A member's preferences that features read; the platform reads the time zone. */
   interface Preferences {
     density: (typeof DENSITIES)[number];
     textSize: (typeof TEXT_SIZES)[number];
-    /** Whether single keys do something. */
+    /** Whether keyboard shortcuts are on. */
     keys: boolean;
     /** Whether opening a post marks it as read. */
     marksOpened: boolean;

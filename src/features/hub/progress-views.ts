@@ -1,13 +1,13 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 
-/** "1,200 of 9,000", or "1,200 so far" if the total is unknown. */
+/** A job's progress in words: "1,200 of 9,000", or "1,200 so far" if the total is unknown. */
 export function progressText({ done, total }: JobProgress): string {
   const shown = done.toLocaleString('en');
   return total === null ? `${shown} so far` : `${shown} of ${total.toLocaleString('en')}`;
 }
 
-/** The progress with a bar, as of when the page was loaded. `what`: what is counted. */
+/** A job's progress bar, as of the page load. `what`: the noun for the counted things. */
 export function progressBar(progress: JobProgress, what = ''): Html {
   const { done, total } = progress;
   return html`<label>${progressText(progress)} ${what} ${total !== null && html`<progress max="${total}" value="${

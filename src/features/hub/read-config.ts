@@ -15,19 +15,19 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
 
 const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Every setting, and values derived from them. */
+/** Every setting, and values derived from settings. */
 export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
   readonly baseUrl: string; // an origin, no trailing slash
-  readonly backupDir: string; // of the backups on this machine
+  readonly backupDir: string; // folder of the backups on this machine
   readonly secure: boolean; // the public address is https
-  readonly hostNames: readonly string[] | null; // accepted besides localhost and IP addresses; null: any
+  readonly hostNames: readonly string[] | null; // accepted host names besides localhost and IP addresses; null: any
   readonly projectRoot: string;
   readonly databasePath: string;
   readonly migrationsDir: string;
   readonly version: string;
   readonly doubtfulNames: readonly string[]; // warnings about names in the environment that look like settings
-  readonly fileSettings: FileSettings; // hashes of .env when this was read
-  readonly secretFiles: readonly string[]; // that settings were read from
+  readonly fileSettings: FileSettings; // hashes of the values in .env when the process read .env
+  readonly secretFiles: readonly string[]; // files that secret settings were read from
 };
 
 /** Reports every mistake in the configuration at once: the variable's name and which values are valid. */
@@ -46,9 +46,9 @@ export type SettingsSource = {
   fileNames?: readonly string[]; // the names that .env sets
   fileSettings?: FileSettings;
   projectRoot: string;
-  /** Each byte becomes a character with 'latin1'; UTF-8 otherwise. */
+  /** Reads a file as UTF-8; with 'latin1' each byte becomes a character. */
   readFile: (path: string, encoding?: 'latin1') => string;
-  nameOf?: (path: string) => string; // maps a path to the name that this process was granted
+  nameOf?: (path: string) => string; // maps a path to the name that Node's permission model granted this process
 };
 
 /** Reads the configuration from the environment and the project's .env. Throws ConfigError with every mistake. */
@@ -102,7 +102,7 @@ export function readConfig(
   });
 }
 
-/** A hub that listens only on this machine accepts no other host name, against DNS rebinding. */
+/** A hub that listens only on this machine accepts no host name but localhost, against DNS rebinding. */
 function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): string[] | null {
   if (baseUrl !== null) return [new URL(baseUrl).hostname];
   return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
@@ -115,7 +115,7 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
   const values = Object.entries(list).map(([key, setting]) => [key, read(setting)]);
   return { values: Object.fromEntries(values) as SettingValues<List>, problems, secretFiles };
 
-  /** After a mistake, returns the default, so that the checks across settings can still run. */
+  /** Returns a setting's value; after a mistake the default, so that the checks across settings can still run. */
   function read(setting: Setting<unknown>): unknown {
     const { name, parse, secret } = setting;
     const fallback = setting.default === null ? null : parse(setting.default, projectRoot);
@@ -142,7 +142,7 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
   }
 }
 
-/** The environment, completed from the project's .env. Throws ConfigError if that file is malformed. */
+/** The environment, completed from the project's .env. Throws ConfigError if .env is malformed. */
 export function settingsSource(
   env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT,
 ): SettingsSource {
@@ -154,7 +154,7 @@ export function settingsSource(
 }
 
 /**
- * Names of settings whose value in .env has changed since this process read it. None if .env cannot be read or is
+ * Names of settings whose value in .env has changed since this process read .env; no names if .env cannot be read or is
  * malformed.
  */
 export function changedSettings({ projectRoot, fileSettings: before }: Config): string[] {
@@ -167,7 +167,7 @@ export function changedSettings({ projectRoot, fileSettings: before }: Config): 
   }
 }
 
-/** The entries of .env, none if it is missing. Throws ConfigError if it is malformed or cannot be read. */
+/** The entries of .env; no entries if .env is missing. Throws ConfigError if .env is malformed or cannot be read. */
 function readEnvFile(projectRoot: string): Record<string, string> {
   try {
     return parseEnvFile(readFileSync(grantedName(join(projectRoot, '.env')), 'utf8'));
@@ -178,7 +178,7 @@ function readEnvFile(projectRoot: string): Record<string, string> {
   }
 }
 
-/** `http://HOST:PORT`, an IPv6 address in brackets. */
+/** The URL `http://HOST:PORT`, with an IPv6 address in brackets. */
 export function httpAddress(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }

@@ -1,50 +1,50 @@
 import { plural } from '../../platform/in-words.ts';
-/** Words for the number of things it happened to. */
+/** A message for a number of changed things, such as "3 posts marked as read." */
 type Counted = (count: number) => string;
 
 /**
- * Messages about what just happened, by the code in the page's address. The address never carries the text itself: a
- * link could then show any text.
+ * Messages about the last action, by the code in the page's URL. The URL never carries the text of a message: otherwise
+ * a forged link could show any text.
  */
 const SAID = {
-  'bell-off': 'You will no longer be notified of its new posts.',
-  'bell-on': 'You will be notified of its new posts.',
+  'bell-off': 'You will no longer be notified of new posts of this source.',
+  'bell-on': 'You will be notified of new posts of this source.',
   'deleted': 'Deleted.',
   'draft-discarded': 'The draft was discarded.',
   'folder-deleted': 'The folder was deleted; its sources are still in your list.',
   'folder-renamed': 'The folder was renamed.',
   'history-cleared': 'Your reading history was cleared.',
-  'icon-cleared': 'It is shown with a letter from now on.',
-  'icon-wanted': 'The hub is looking for its icon.',
+  'icon-cleared': 'The source is shown with a letter from now on.',
+  'icon-wanted': 'The hub is looking for the source’s icon.',
   'invitation-withdrawn': 'The invitation was withdrawn.',
   'job-discarded': 'The job was discarded.',
   'job-retried': 'The job will run again.',
-  'look-saved': 'Saved. Everybody sees it from now on.',
+  'look-saved': 'The new look was saved. Everybody sees the new look from now on.',
   'name-saved': 'Your name was saved.',
   'notifications-read': 'All notifications are marked as read.',
   'offer-accepted': 'Accepted: the source belongs to you now.',
   'offer-declined': 'The offer was declined.',
   'offer-withdrawn': 'The offer was withdrawn.',
-  'own-source-made': 'Created. Now write its first post.',
+  'own-source-made': 'The source was created. Now write its first post.',
   'password-changed': 'Your password was changed. You are signed out everywhere else.',
   'post-deleted': 'The post was deleted.',
   'post-published': 'Your post is published.',
-  'post-read': 'Marked as read.',
+  'post-read': 'The post is marked as read.',
   'post-saved': 'Your post was saved.',
-  'post-starred': 'Starred.',
-  'post-unread': 'Marked as unread.',
-  'post-unstarred': 'The star was removed.',
+  'post-starred': 'The post is starred.',
+  'post-unread': 'The post is marked as unread.',
+  'post-unstarred': 'The post is no longer starred.',
   'posts-marked': (count) => `${plural(count, 'post')} marked as read.`,
   'preferences-saved': 'Your preferences were saved.',
-  'sessions-ended': 'That session has ended.',
+  'sessions-ended': 'The session has ended.',
   'others-ended': 'You are signed out everywhere else.',
   'signed-out': 'You are signed out.',
   'nothing-chosen': 'Choose some sources first; nothing was changed.',
-  'source-added': 'Added: it is in your list.',
-  'source-followed': 'This hub already had the feed. You follow it now.',
-  'source-handed-over': 'It now belongs to the account that has followed it longest.',
-  'source-offered': 'Offered. Nothing changes until it is accepted.',
-  'source-unfollowed': 'It is no longer in your list.',
+  'source-added': 'The source was added to your list.',
+  'source-followed': 'This hub already had the feed. You follow the feed now.',
+  'source-handed-over': 'The source now belongs to the member who has followed it longest.',
+  'source-offered': 'The source was offered. Nothing changes until the offer is accepted.',
+  'source-unfollowed': 'The source is no longer in your list.',
   'sources-deleted': (count) => `${plural(count, 'source')} deleted, with all their posts.`,
   'sources-followed': (count) => `${plural(count, 'source')} added to your list.`,
   'sources-moved': (count) => `${plural(count, 'source')} moved.`,
@@ -52,20 +52,20 @@ const SAID = {
   'sources-resumed': (count) => `${plural(count, 'source')} resumed.`,
   'sources-unfollowed': (count) => `${plural(count, 'source')} removed from your list.`,
   'source-deleted': 'The source was deleted, with its posts.',
-  'source-paused': 'Paused: nothing new is fetched until you resume it.',
-  'source-resumed': 'Resumed.',
-  'source-saved': 'Saved.',
+  'source-paused': 'The source is paused: nothing new is fetched until you resume the source.',
+  'source-resumed': 'The source is resumed.',
+  'source-saved': 'The source was saved.',
   'source-syncing': 'The hub is looking for new posts now.',
   'source-transferred': 'The source has a new owner.',
-  'steps-put-away': 'Put away. A choice in your settings brings it back.',
+  'steps-put-away': 'The getting-started list is hidden. A choice in your settings shows the list again.',
   'token-revoked': 'The token was revoked. Programs that use it are refused from now on.',
-  'too-late': 'It is too late to undo that: it was possible for a minute.',
-  'undone': 'Undone: everything is as it was before.',
+  'too-late': 'It is too late to undo this change: a change can be undone for a minute.',
+  'undone': 'The change was undone: everything is as before.',
 } satisfies Record<string, string | Counted>;
 
 export type SaidCode = keyof typeof SAID;
 
-/** The page's path with a message code. `undo`: what its Undo button reverts. `count`: how many things changed. */
+/** Adds a message code to a page's path. `undo`: id of the change that the Undo button reverts. */
 export function saying(path: string, code: SaidCode, about: { count?: number; undo?: number } = {}): string {
   const [beforeHash = '', hash] = path.split('#', 2);
   const [place = '', search = ''] = beforeHash.split('?', 2);
@@ -76,7 +76,7 @@ export function saying(path: string, code: SaidCode, about: { count?: number; un
   return `${place}?${query.toString()}${hash === undefined ? '' : `#${hash}`}`;
 }
 
-/** The message for an address, and what reverts it; undefined if the address has no code. */
+/** The message for a URL, and the id of the change that its Undo button reverts; undefined if the URL has no code. */
 export function readSaid(target: string): { text: string; undo: number | null; page: string } | undefined {
   const [path = '', search = ''] = target.split('?', 2);
   const query = new URLSearchParams(search);

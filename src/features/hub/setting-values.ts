@@ -5,7 +5,7 @@ import type { LogLevel } from '../../platform/log.ts';
 import { parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
 import { deriveSealingKey, SealedSecretError } from '../../platform/secrets.ts';
 
-/** Every API token begins with this, so that a leaked one can be found in a text and revoked. */
+/** Every API token begins with this prefix, so that a leaked token can be found in a text and revoked. */
 export const TOKEN_PREFIX = 'hub_';
 
 /**
@@ -15,13 +15,13 @@ export const TOKEN_PREFIX = 'hub_';
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
-const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // as the URL standard has it
+const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // the URL standard takes such a host for an IPv4 address
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const CONTROL = /[\x00-\x1f\x7f]/;
-const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // of age itself and of its plugins
-const KEY_FINGERPRINT = /^[0-9A-F]{40}$/i; // of an OpenPGP key
+const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // a recipient of age or of an age plugin
+const KEY_FINGERPRINT = /^[0-9A-F]{40}$/i; // the fingerprint of an OpenPGP key
 const RESTIC_BACKEND = /^(?:rest:https?:\/\/|(?:sftp|s3|swift|b2|azure|gs|rclone):)[\w@/]/;
-const KEEP_RULE = /^(?:last|hourly|daily|weekly|monthly|yearly)=[1-9][0-9]{0,3}$/; // of `restic forget --keep-…`
+const KEEP_RULE = /^(?:last|hourly|daily|weekly|monthly|yearly)=[1-9][0-9]{0,3}$/; // `restic forget --keep-…`
 const RCLONE_REMOTE = /^[\w.+@](?:[\w.+@ -]*[\w.+@-])?:/; // rclone's rule for names of remotes
 
 /** A whole number from `min` to `max`, both included. */
@@ -33,7 +33,7 @@ export function integer(min: number, max: number): Parse<number> {
   };
 }
 
-/** One of a few words. */
+/** One of the given words. */
 export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
@@ -42,7 +42,7 @@ export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
   };
 }
 
-/** The lowest level of the lines that are logged. */
+/** The lowest level of the log lines that the hub writes. */
 export const logLevel: Parse<LogLevel> = oneOf('debug', 'info', 'warn', 'error');
 
 /** A host name or an address, IPv6 without brackets. A name must not end in a number (RFC 1123). */
@@ -108,7 +108,7 @@ export function days(text: string): number {
   throw new Error('must be a number of days from 1 to 9999');
 }
 
-/** An absolute folder, such as a mount point of another disk; without line breaks, because scripts read it by line. */
+/** An absolute folder, such as a mount point; without line breaks, because scripts read the path line by line. */
 export function farFolder(text: string): string {
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
   throw new Error('must be the absolute path of a folder, for example /mnt/backup');
@@ -125,7 +125,7 @@ export function ageRecipient(text: string): string {
   throw new Error('must be age recipients (age1…) separated by spaces, or the absolute path of a file that lists them');
 }
 
-/** The key that encrypts secrets in the database. `bytes` is the content of its file, read as latin1. */
+/** The key that encrypts secrets in the database. `bytes` is the content of the key file, read as latin1. */
 export function sealingKey(bytes: string): KeyObject {
   try {
     return deriveSealingKey(Buffer.from(bytes, 'latin1'));
@@ -135,7 +135,7 @@ export function sealingKey(bytes: string): KeyObject {
   }
 }
 
-/** `<remote>:<path>`. Without the colon rclone would treat it as a local folder. */
+/** An rclone destination, `<remote>:<path>`. Without the colon rclone would treat the text as a local folder. */
 export function rcloneRemote(text: string): string {
   if (RCLONE_REMOTE.test(text) && !CONTROL.test(text)) return text;
   throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');
@@ -145,7 +145,7 @@ export function rcloneRemote(text: string): string {
 export function resticRepository(text: string): string {
   if (RESTIC_BACKEND.test(text) && !CONTROL.test(text)) return text;
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
-  throw new Error('must be the absolute path of a restic repository, or one such as rclone:box:hub or ' +
+  throw new Error('must be the absolute path of a restic repository, or an address such as rclone:box:hub or ' +
     'sftp:me@host:/hub');
 }
 
@@ -155,7 +155,7 @@ export function scriptsFile(text: string): string {
   throw new Error('must be the absolute path of a file');
 }
 
-/** Fingerprints of OpenPGP keys, separated by spaces; in capitals, as gpg prints them. Short key ids can be forged. */
+/** Fingerprints of OpenPGP keys, separated by spaces. Short key ids are refused, because they can be forged. */
 export function keyFingerprints(text: string): string {
   const fingerprints = text.trim().split(/ +/);
   const areWhole = fingerprints.every((fingerprint) => KEY_FINGERPRINT.test(fingerprint));
@@ -163,7 +163,7 @@ export function keyFingerprints(text: string): string {
   throw new Error('must be fingerprints of 40 hexadecimal digits without spaces, separated by spaces');
 }
 
-/** How many snapshots restic keeps, such as `daily=7 weekly=4`: each period once. */
+/** How many snapshots restic keeps, such as `daily=7 weekly=4`; a period may occur only once. */
 export function resticKeep(text: string): string {
   const rules = text.trim().split(/ +/);
   const periods = new Set(rules.map((rule) => rule.split('=')[0]));

@@ -9,7 +9,7 @@ const MAX_FILE = 2 ** 32;
 const MAX_STORE = 2 ** 48;
 const DAY_SECONDS = 86_400;
 
-/** The receivers of alerts whose format the hub knows; `json` is for any other. */
+/** The chat and push services whose alert format the hub knows; `json` is for any other receiver of alerts. */
 export const ALERT_FORMATS = [
   'slack', 'mattermost', 'rocketchat', 'discord', 'googlechat', 'teams', 'ntfy', 'gotify', 'json',
 ] as const;
@@ -18,14 +18,14 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 /** One setting that the operator can change. */
 export type Setting<Value> = {
-  name: string; // of the environment variable
+  name: string; // the name of the environment variable
   parse: Parse<Value>;
-  default: string | null; // as it would be written in the environment; null for no value
+  default: string | null; // as written in the environment; null: no default
   meaning: string; // shown in README.md and .env.example, which a test compares with this list
-  seeHandbook?: string; // anchor of the section of scripts/README.md that says more
-  /** Never shown. `text` may also come from the file named by NAME_FILE; `bytes` come from such a file only. */
+  seeHandbook?: string; // anchor of the section of scripts/README.md that explains the setting
+  /** A secret is never shown. `text` may also come from the file named in NAME_FILE; `bytes` only from this file. */
   secret?: 'text' | 'bytes';
-  usedBy?: 'scripts'; // web and worker do not use it: a change takes effect without a restart
+  usedBy?: 'scripts'; // not read by web and worker: a change takes effect without a restart
 };
 
 export type SettingList = Record<string, Setting<unknown>>;
@@ -40,7 +40,7 @@ export const SETTINGS = {
   host: { name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name that the hub listens on' },
   port: {
     name: 'PORT', parse: integer(0, 65_535), default: '8080',
-    meaning: 'port that the hub listens on; 0 lets the system choose one',
+    meaning: 'port that the hub listens on; 0 lets the system choose a port',
   },
   baseUrl: {
     name: 'BASE_URL', parse: origin, default: null,
@@ -62,7 +62,7 @@ export const SETTINGS = {
   },
   uploadMaxBytes: {
     name: 'UPLOAD_MAX_BYTES', parse: integer(1, MAX_FILE), default: '26214400',
-    meaning: 'maximum size of an uploaded file (25 MiB); a request may hold 10 files and four times as many bytes',
+    meaning: 'maximum size of an uploaded file (25 MiB); a request may hold 10 files and four times this size',
   },
   uploadQuotaBytes: {
     name: 'UPLOAD_QUOTA_BYTES', parse: integer(0, MAX_STORE), default: '1073741824',
@@ -70,15 +70,13 @@ export const SETTINGS = {
   },
   contentQuotaBytes: {
     name: 'CONTENT_QUOTA_BYTES', parse: integer(0, MAX_STORE), default: '2147483648', seeHandbook: 'a-full-account',
-    meaning: 'maximum total size of the contents of one account’s sources (2 GiB): posts with the addresses of their ' +
-      'files; beyond it feeds stop, and webhooks and own posts are refused; administrators have no limit; 0 sets no ' +
-      'limit for anybody',
+    meaning: 'maximum size of all posts in one account’s sources (2 GiB); a full account gets no new posts; ' +
+      'administrators have no limit; 0 sets no limit for anybody',
   },
   diskReserveBytes: {
     name: 'DISK_RESERVE_BYTES', parse: integer(0, MAX_STORE), default: null, seeHandbook: 'a-full-disk',
-    meaning: 'bytes that stay free on the disk of `DATA_DIR` for repairs: below that only administrators, signing in ' +
-      'and deleting write; if not set 64 MiB, 5 % of a small disk, or what removing the largest source needs; ' +
-      '0 keeps none',
+    meaning: 'free bytes on the disk of `DATA_DIR` that the hub keeps for repairs; if not set, 64 MiB, less on a ' +
+      'small disk, more with a large search index; 0 turns the reserve off',
   },
   virusScanUrl: {
     name: 'VIRUS_SCAN_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'scanning-uploads',
@@ -124,8 +122,8 @@ export const SETTINGS = {
   },
   postRetentionDays: {
     name: 'POST_RETENTION_DAYS', parse: integer(0, 9_999), default: '0',
-    meaning: 'days after which posts are removed that their feed no longer has; posts that somebody has starred or ' +
-      'not read yet stay; 0 keeps them for ever',
+    meaning: 'days after which posts that have left their feed are removed; posts that a member has starred or not ' +
+      'read stay; 0 keeps all posts for ever',
   },
   auditRetentionDays: {
     name: 'AUDIT_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
@@ -147,8 +145,8 @@ export const SETTINGS = {
   heartbeatUrl: {
     name: 'HEARTBEAT_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'a-sign-of-life',
     usedBy: 'scripts',
-    meaning: 'address that is called after every good night (the backup was made, verified and sent), for a service ' +
-      'that raises an alarm when nobody calls',
+    meaning: 'address that the hub calls each night after it has made, verified and sent the backup; for a service ' +
+      'that raises an alarm when the call is missing',
   },
   hubSecretKey: {
     name: 'HUB_SECRET_KEY', parse: sealingKey, default: null, secret: 'bytes', seeHandbook: 'webhook-secrets',
@@ -157,8 +155,8 @@ export const SETTINGS = {
   },
   hubStopCommand: {
     name: 'HUB_STOP_COMMAND', parse: shellCommand, default: null, usedBy: 'scripts',
-    meaning: 'shell command with which `restore.sh` stops the hub, if it is run by neither the systemd units nor ' +
-      '`npm start`',
+    meaning: 'shell command with which `restore.sh` stops the hub, if neither the systemd units nor `npm start` ' +
+      'run the hub',
   },
   hubStartCommand: {
     name: 'HUB_START_COMMAND', parse: shellCommand, default: null, usedBy: 'scripts',
@@ -166,7 +164,7 @@ export const SETTINGS = {
   },
   restoreHealthSeconds: {
     name: 'RESTORE_HEALTH_SECONDS', parse: integer(1, DAY_SECONDS), default: '90',
-    meaning: 'longest trial of a restore, in seconds; also of an upgrade if below 60 (1 to 86400)',
+    meaning: 'longest trial of a restored hub, in seconds (1 to 86400); if below 60, also of an upgraded hub',
   },
   restoreStopSeconds: {
     name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20', usedBy: 'scripts',
@@ -174,15 +172,15 @@ export const SETTINGS = {
   },
   upgradeVerify: {
     name: 'UPGRADE_VERIFY', parse: oneOf('signed'), default: null, usedBy: 'scripts', seeHandbook: 'whose-versions-run',
-    meaning: '`signed` lets `upgrade.sh` take only tags that a key in `UPGRADE_SIGNERS` has signed',
+    meaning: '`signed` makes `upgrade.sh` accept only release tags signed with a key in `UPGRADE_SIGNERS`',
   },
   upgradeSigners: {
     name: 'UPGRADE_SIGNERS', parse: keyFingerprints, default: null, usedBy: 'scripts',
-    meaning: 'fingerprints (40 digits each, separated by spaces) of the OpenPGP keys whose signed tags are taken',
+    meaning: 'fingerprints (40 digits, separated by spaces) of the OpenPGP keys whose tags `upgrade.sh` accepts',
   },
   backupDir: {
     name: 'BACKUP_DIR', parse: farFolder, default: null, seeHandbook: 'the-first-backup',
-    meaning: 'folder for the backups on this machine, such as one on another disk; `DATA_DIR/backups` if not set',
+    meaning: 'folder for the backups on this machine, such as a folder on another disk; `DATA_DIR/backups` if not set',
   },
   backupTimeoutSeconds: {
     name: 'BACKUP_TIMEOUT_SECONDS', parse: integer(1, 7 * DAY_SECONDS), default: '21600', usedBy: 'scripts',
@@ -191,7 +189,7 @@ export const SETTINGS = {
   },
   backupRetentionDays: {
     name: 'BACKUP_RETENTION_DAYS', parse: days, default: null,
-    meaning: 'days after which backups on this machine are removed (1 to 9999); if not set, none are removed',
+    meaning: 'days after which backups on this machine are removed (1 to 9999); if not set, no backup is removed',
   },
   backupOffsiteDir: {
     name: 'BACKUP_OFFSITE_DIR', parse: farFolder, default: null,
@@ -205,7 +203,7 @@ export const SETTINGS = {
   backupResticRepository: {
     name: 'BACKUP_RESTIC_REPOSITORY', parse: resticRepository, default: null, seeHandbook: 'large-hubs',
     meaning: 'off-site destination: a restic repository, such as `/mnt/backup/hub` or `rclone:box:hub`, that stores ' +
-      'of every backup only what is new; not together with `BACKUP_AGE_RECIPIENT`, since restic encrypts by itself',
+      'only the new parts of each backup; excludes `BACKUP_AGE_RECIPIENT`, because restic encrypts',
   },
   backupResticPasswordFile: {
     name: 'BACKUP_RESTIC_PASSWORD_FILE', parse: scriptsFile, default: null, usedBy: 'scripts',
@@ -213,8 +211,8 @@ export const SETTINGS = {
   },
   backupResticKeep: {
     name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'hourly=24 daily=7 weekly=4 monthly=12', usedBy: 'scripts',
-    meaning: 'backups that are kept in the restic repository: the newest of so many days, weeks and so on (`last`, ' +
-      '`hourly`, `daily`, `weekly`, `monthly`, `yearly`)',
+    meaning: 'how many backups the restic repository keeps for each period: `last`, `hourly`, `daily`, `weekly`, ' +
+      '`monthly`, `yearly`',
   },
   backupAgeRecipient: {
     name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null, usedBy: 'scripts',
@@ -225,7 +223,7 @@ export const SETTINGS = {
 
 export type Settings = SettingValues<typeof SETTINGS>;
 
-/** Mistakes that involve several settings. */
+/** Mistakes in the combination of several settings. */
 export function problemsTogether(settings: Settings, projectRoot: string): string[] {
   const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir } = settings;
   const { backupDir, backupOffsiteDir, backupAgeRecipient, upgradeVerify, upgradeSigners } = settings;
@@ -239,8 +237,8 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
       (upgradeVerify === null) !== (upgradeSigners === null),
       'UPGRADE_VERIFY and UPGRADE_SIGNERS belong together; set both or neither',
     ],
-    [virusScanRequired && virusScanUrl === null, 'VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner to use'],
-    // The processes may write all of DATA_DIR: if the project were inside it, they could rewrite the program.
+    [virusScanRequired && virusScanUrl === null, 'VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner’s address'],
+    // The hub's processes may write all of DATA_DIR: if DATA_DIR held the project, they could rewrite the program.
     [isInside(dataDir, projectRoot), 'DATA_DIR must be neither the project folder nor a folder that contains it'],
     [
       backupDir !== null && overlaps(backupDir, dataDir, projectRoot),
@@ -248,16 +246,16 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
     ],
     [
       backupDir !== null && backupOffsiteDir !== null && isInside(backupDir, backupOffsiteDir),
-      'BACKUP_OFFSITE_DIR must be outside BACKUP_DIR, or it would be lost together with it',
+      'BACKUP_OFFSITE_DIR must be outside BACKUP_DIR: one failure must not destroy both',
     ],
     [
       backupOffsiteDir !== null && isInside(dataDir, backupOffsiteDir),
-      'BACKUP_OFFSITE_DIR must be outside DATA_DIR, or it would be lost together with it',
+      'BACKUP_OFFSITE_DIR must be outside DATA_DIR: one failure must not destroy both',
     ],
     [
       repository !== null && isAbsolute(repository) &&
         [dataDir, backupDir].some((own) => own !== null && isInside(own, repository)),
-      'BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR and BACKUP_DIR, or it would be lost together with it',
+      'BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR and BACKUP_DIR: one failure must not destroy all copies',
     ],
     [
       (repository === null) !== (backupResticPasswordFile === null),
@@ -265,8 +263,8 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
     ],
     [
       repository !== null && backupAgeRecipient !== null,
-      'BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_RECIPIENT exclude each other: with a recipient nothing but ' +
-        'backup.tar.gz.age leaves this machine, and restic encrypts by itself',
+      'BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_RECIPIENT exclude each other: restic encrypts its ' +
+        'repository itself',
     ],
   ];
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
@@ -279,7 +277,7 @@ function overlaps(backupDir: string, dataDir: string, projectRoot: string): bool
   return !isUsual && !isApart;
 }
 
-/** Whether a path is that folder or below it; both are absolute. */
+/** Whether `path` is the folder `outer` or lies below this folder; both paths are absolute. */
 export function isInside(outer: string, path: string): boolean {
   const way = relative(outer, path);
   return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way));

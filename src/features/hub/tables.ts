@@ -2,17 +2,17 @@ import type { SETTINGS } from './settings.ts';
 
 type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
-/** `most`: rows that one account or source may have, or the setting that limits their rows or bytes. */
+/** `most`: maximum of rows of one account or source, or the setting that limits these rows or their bytes. */
 type Counted = { most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends' };
 
-/** Why a table without such a maximum stays small. */
+/** Why a table without a maximum per account or source stays small. */
 type Bounded = { bounded: string };
 
 /**
- * `export`: the part of `GET /api/account/export` with a person's rows; null if they are nobody's, secrets or sums.
- * `leaving`: how the rows go when an account is deleted: `at once` in the request; `steps` by the job; `cascade` with a
- * row of another table; `before`: the account has to give them away or delete them first; `none`: they are nobody's.
- * `restore`: `kept` as in the backup; `emptied`; or `changed`, because waiting work may have been done meanwhile.
+ * `export`: the part of `GET /api/account/export` with an account's rows; null for rows of no account, secrets, sums.
+ * `leaving`: when a deleted account's rows go: `at once` in the request; `steps` by a job; `cascade` with a row of
+ * another table; `before`: the member transfers or deletes the rows first; `none`: the rows belong to no account.
+ * `restore`: whether a restore keeps, empties or changes the table: waiting work may have been done since the backup.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;
@@ -34,7 +34,7 @@ export const TABLES = {
   counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },
   heartbeats: { bounded: 'one row for each process and daily task', ...NOBODYS, restore: 'emptied' },
   jobs: {
-    bounded: 'one live job and ten dead-lettered ones for each kind and key; done ones are removed after a day',
+    bounded: 'one live job and ten dead-lettered jobs for each kind and key; done jobs are removed after a day',
     ...NOBODYS, restore: 'changed',
   },
   rate_limits: { bounded: 'a row that limits nothing any more is removed within a minute', ...NOBODYS },
@@ -44,7 +44,7 @@ export const TABLES = {
 
   // accounts
   accounts: {
-    bounded: 'each needs a link from an administrator',
+    bounded: 'each account needs a link from an administrator',
     export: 'account', leaving: 'cascade', restore: 'kept',
   },
   preferences: { ...ONE_EACH, export: 'preferences' },
@@ -61,11 +61,11 @@ export const TABLES = {
     export: 'invitations', leaving: 'at once', restore: 'kept',
   },
   audit_records: {
-    bounded: 'AUDIT_RETENTION_DAYS, and the limit `acts` of one account; a repeated change is one row a minute',
+    bounded: 'AUDIT_RETENTION_DAYS, and the limit `acts` of each account; a repeated change adds one row a minute',
     export: 'acts', leaving: 'steps', restore: 'kept',
   },
   notifications: {
-    most: 1_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
+    most: 2_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
   },
 
   // sources and what is in them
@@ -74,7 +74,7 @@ export const TABLES = {
     export: 'sources', leaving: 'before', restore: 'kept',
   },
   source_offers: {
-    bounded: 'ten open ones for each sender; ended ones are removed after 90 days',
+    bounded: 'ten open offers for each sender; ended offers are removed after 90 days',
     export: 'offers', leaving: 'at once', restore: 'kept',
   },
   feeds: { bounded: 'one row for each source', ...OF_SOURCE, export: 'sources' },
@@ -99,7 +99,7 @@ export const TABLES = {
     most: 'SOURCES_MAX', of: 'account', then: 'refused',
     export: 'follows', leaving: 'steps', restore: 'kept',
   },
-  folders: { bounded: 'each holds a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
+  folders: { bounded: 'each folder holds a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
   read_marks: { most: 20_000, of: 'account', then: 'refused', export: 'readMarks', leaving: 'steps', restore: 'kept' },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
   stars: { bounded: 'one row for each existing post', export: 'stars', leaving: 'steps', restore: 'kept' },
@@ -113,7 +113,7 @@ export const TABLES = {
 
   // operation
   alert_events: { bounded: 'one row for each condition that alerts', ...NOBODYS },
-  alert_deliveries: { bounded: 'one an hour for each alert, removed after 30 days, failed ones after 90', ...NOBODYS },
+  alert_deliveries: { bounded: 'one delivery an hour for each alert; kept 30 days, failed deliveries 90', ...NOBODYS },
   retention_runs: { bounded: 'one row', ...NOBODYS },
   history_figures: { bounded: 'one row for each figure', ...NOBODYS },
   history: { bounded: '2,018 rows: two days by five minutes and 60 days by the hour', ...NOBODYS },

@@ -6,21 +6,21 @@ const RETRY_SECONDS = 10;
 
 const trials = once((_hub: Pick<Hub, 'db'>) => ({ isOpen: false, endIfOver: (): boolean => true }));
 
-/** Whether this process is on trial: after an upgrade or a restore, until the script accepts it. */
+/** Whether this process is on trial: after an upgrade or restore, until upgrade.sh or restore.sh accepts the result. */
 export function isOnTrial(hub: Pick<Hub, 'db'>): boolean {
   return trials(hub).isOpen;
 }
 
 /**
  * Makes SQLite refuse every write of this process with SQLITE_READONLY. `endIfOver` ends a trial that is over and
- * returns true; it is asked before each write, so that none is refused once the script is done.
+ * returns true. Every write calls `endIfOver` first, so that no write is refused after the trial.
  */
 export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   Object.assign(trials(hub), { isOpen: true, endIfOver });
   hub.db.pragma('query_only = ON');
 }
 
-/** Lets this process write again. */
+/** Ends the trial: this process may write again. */
 export function endTrial(hub: Hub): void {
   hub.db.pragma('query_only = OFF');
   trials(hub).isOpen = false;
@@ -30,7 +30,7 @@ export function endTrial(hub: Hub): void {
 export function requireNoTrial(hub: Hub): void {
   if (!isOnTrial(hub) || trials(hub).endIfOver()) return;
   throw tryLater(503, RETRY_SECONDS,
-    'The hub is checking a new version or a restored backup, and stores nothing until that is done.');
+    'The hub is checking a new version or a restored backup, and stores nothing until the check is done.');
 }
 
 /** Writes a heartbeat, the only write of a process on trial: it proves that the process can write. */

@@ -30,11 +30,11 @@ import { maySee, maySeeSource, sources, type Source } from '../sources/source-st
 
 const BATCH = 200;
 
-/** Posts and drafts have large rows. */
+/** Rows of posts and drafts are large. */
 const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
-/** The personal data of an account, by its name in the export. Rows are read lazily while the export is sent. */
+/** The parts of an account's personal data, by their names in the export. Rows are read while the export is sent. */
 const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
@@ -89,7 +89,7 @@ function ownSources(hub: Hub, accountId: number): Generator<Source> {
   return inBatches((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
 }
 
-/** Posts that the person wrote here; posts of feeds are not personal data. */
+/** Posts that the person wrote on the hub; posts of feeds are not personal data. */
 function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   for (const { id: sourceId, kind } of ownSources(hub, viewerId)) {
     if (kind !== 'native') continue;
@@ -99,14 +99,14 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
   }
 }
 
-/** An offer; the title is null if the offer has ended and the account may not see the source. */
+/** A transfer offer; the title is null if the offer has ended and the account may not see the source. */
 function ownOffer(hub: Hub, account: Account, offer: Offer): object {
   const { source, ...rest } = offerJson(offer, account.id);
   const isKnown = offer.endedAt === null || maySeeSource(hub, offer.sourceId, account);
   return { ...rest, source: { ...source, title: isKnown ? source.title : null }, endedAt: isoTime(offer.endedAt) };
 }
 
-/** Imports with the outcome of each line. */
+/** The account's imports of feeds, with the outcome of each line. */
 function* ownImports(hub: Hub, accountId: number): Generator<object> {
   for (const { id, visibility, madeAt, doneAt } of imports(hub).listOf(accountId, 0, BATCH)) {
     const lines = inBatches<ImportLine>((last) => imports(hub).lines(id, last?.line ?? 0, BATCH)).map(
@@ -115,7 +115,7 @@ function* ownImports(hub: Hub, accountId: number): Generator<object> {
   }
 }
 
-/** Follows; `title` is null if the account may no longer see the source. */
+/** The account's follows; `title` is null if the account may no longer see the source. */
 function* ownFollows(hub: Hub, account: Account): Generator<object> {
   for (const { sourceId, folder, notify, readUpTo, createdAt } of inBatches<Follow>((last) =>
     follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH))) {
@@ -125,7 +125,7 @@ function* ownFollows(hub: Hub, account: Account): Generator<object> {
   }
 }
 
-/** Stars; `title` is null if the account may no longer see the post. */
+/** The account's stars; `title` is null if the account may no longer see the post. */
 function* ownStars(hub: Hub, account: Account): Generator<object> {
   for (const { postId, starredAt } of inBatches<Star>((last) =>
     stars(hub).listOf(account.id, last?.postId ?? 0, BATCH))) {

@@ -29,9 +29,9 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
 /**
- * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. 422 without the
- * confirmation, 403 for a wrong password, 429 after several, 409 while it owns sources (listed in `sources`) or is the
- * last administrator.
+ * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. Status 422 without
+ * the confirmation, 403 for a wrong password, 429 after several wrong passwords. Status 409 while the account owns
+ * sources (listed in `sources`) or is the last administrator.
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
@@ -43,7 +43,7 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
   if (!done) throw new HttpError(403, 'The password is wrong.');
 }
 
-/** Ends the account and begins its removal, in a transaction. */
+/** Ends the account and begins its removal, in the caller's transaction. */
 function depart(hub: Hub, id: number, role: Role): void {
   const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
   revokeCredentials(hub, id);
@@ -63,12 +63,12 @@ export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'r
     return new HttpError(409, 'Transfer or delete your sources first.', { members: { sources: owned } });
   }
   if (role === 'admin' && !accounts(hub).hasOtherAdmin(id)) {
-    return new HttpError(409, 'You are the last administrator. Invite another one first.');
+    return new HttpError(409, 'You are the last administrator. Invite another administrator first.');
   }
   return undefined;
 }
 
-/** Sources that an account owns, without those that are being removed. */
+/** Sources that an account owns, without sources that are being removed. */
 export function ownedSources(hub: Hub, accountId: number): OwnedSource[] {
   return sources(hub).listOwned(accountId, 0, Number.MAX_SAFE_INTEGER).map(({ id, title }) => ({ id, title }));
 }
@@ -83,20 +83,20 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
-/** Pause before the next try to empty the write-ahead log of removed data. Readers, such as a backup, prevent it. */
+/** Pause before the next try to empty the write-ahead log of removed data. Readers of the database prevent emptying. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
-/** Accounts already removed from the search index, in this process. After a restart it is merged once more. */
+/** Accounts whose words this process has removed from the search index. After a restart the index is merged again. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Rows of each kind removed in the request itself; enough for most accounts. */
+/** Maximum number of rows of each kind that the request itself removes; enough for most accounts. */
 const FIRST_BATCH = 200;
 
-/** Removes the data of a deleted account in small steps, then its row. */
+/** Job: removes the data of a deleted account in small steps, then the account's row. */
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),
-  attempts: 1_000_000, // waits as long as necessary for removed sources and for readers
+  attempts: 1_000_000, // the job waits as long as necessary for removed sources and readers
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -108,12 +108,12 @@ export const removeAccount: JobKind<{ accountId: number }> = {
       return removed;
     });
     if (sources(hub).ownsAny(accountId) || postReaders(hub).ownsAny(accountId)) {
-      throw new RetryLaterError('its sources are being removed or given to others', hub.clock() + WAIT_FOR_SOURCES);
+      throw new RetryLaterError('the account’s sources are not removed yet', hub.clock() + WAIT_FOR_SOURCES);
     }
     accounts(hub).delete(accountId);
     if (!forgotten(hub).has(accountId)) await forgetWords(hub, signal);
     forgotten(hub).add(accountId);
-    if (!emptyLog(hub.db)) throw new RetryLaterError('others are reading the database', hub.clock() + WAIT_FOR_READERS);
+    if (!emptyLog(hub.db)) throw new RetryLaterError('the write-ahead log has readers', hub.clock() + WAIT_FOR_READERS);
     forgotten(hub).delete(accountId);
   },
 };
@@ -127,7 +127,7 @@ async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Repeats `some` in short transactions until it returns less than `limit`. */
+/** Repeats `some` in short transactions until `some` returns less than `limit`. */
 async function repeatThrottled(
   hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
 ): Promise<void> {
@@ -135,14 +135,14 @@ async function repeatThrottled(
   signal.throwIfAborted();
 }
 
-/** Removes up to `limit` rows of each kind and names in audit records. Returns less than `limit` when all is done. */
+/** Removes up to `limit` rows of each kind and names in audit records. Less than `limit` means all is removed. */
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
   return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
 }
 
-/** Removes up to `limit` rows of an account, or the mentions of it in others' rows. Returns how many. */
+/** By table: removes up to `limit` rows of an account, or mentions of the account in others' rows; returns how many. */
 const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
   drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
   follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
@@ -156,7 +156,7 @@ const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => n
   audit_records: hideNames,
 };
 
-/** Replaces names in audit records. Titles may contain names too: hides titles of things that no longer exist. */
+/** Replaces names in audit records. Also hides titles of things that no longer exist: titles may contain names. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (isThere(hub, thing)) continue;
@@ -166,7 +166,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether the source or post exists; then it belongs to another account, since a deleted one owns nothing. */
+/** Whether the source or post exists, and so has another owner, because a deleted account owns nothing. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

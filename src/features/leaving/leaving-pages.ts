@@ -33,7 +33,7 @@ export function showGoodbye(): Reply {
   return page(goodbyePage());
 }
 
-/** Page: the consequences of deleting the account, any obstacle, and the form. `backupDays` null: kept for ever. */
+/** Page with the consequences of deleting the account, obstacles, and the form. `backupDays` null: kept for ever. */
 function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
@@ -59,7 +59,7 @@ function backups(days: number | null): string {
   return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
-/** Sources shown on the page. `/sources` lists all and can delete several at once. */
+/** Maximum number of sources shown on the page. `/sources` lists all sources and can delete several at once. */
 const SHOWN = 100;
 
 type ListedSource = OwnedSource & { isOffered: boolean };
@@ -67,11 +67,11 @@ type ListedSource = OwnedSource & { isOffered: boolean };
 function sourceList(sources: ListedSource[]): Html {
   const more = sources.length - SHOWN;
   return html`
-  <div class="problem"><p>You own sources. Transfer or delete each of them first.</p></div>
-  <p class="hint">A source that you offer to a member stays yours until they accept. An administrator becomes its owner
-    at once.</p>
+  <div class="problem"><p>You own sources. Transfer or delete each source first.</p></div>
+  <p class="hint">A source that you offer to a member stays yours until they accept. A source that you transfer to an
+    administrator becomes theirs at once.</p>
   ${more > 0 && html`
-  <p class="hint">${more} more are in the <a href="/sources?show=mine">list of your sources</a>.</p>`}
+  <p class="hint">${more} more sources are in the <a href="/sources?show=mine">list of your sources</a>.</p>`}
   <ul class="items">${sources.slice(0, SHOWN).map(({ id, title, isOffered }) => html`
     <li><div><a class="title" href="/sources/${id}">${title}</a>${
       isOffered && html` <span class="state off">offered</span>`}</div>
@@ -92,7 +92,7 @@ function form(problem: HttpError | undefined): Html {
   </form>`;
 }
 
-/** Page after the account was deleted. */
+/** Page shown after the account was deleted. */
 function goodbyePage(): Page {
   const main = html`
 <section class="narrow">

@@ -9,13 +9,13 @@ import { newWebhookPage } from '../webhooks/webhook-pages.ts';
 import { addSource, lookAtFeed } from './add-source.ts';
 import { addPage, foundPage, type AddForm } from './add-views.ts';
 
-/** Page: the form for a new source. `?url=` fills in the address, for bookmarks and other programs. */
+/** Page: the form for a new source. `?url=` fills in the address field, for bookmarklets and other programs. */
 export function showAddSource(hub: Hub, req: MemberRequest): Reply {
   const url = req.query.get('url');
   return page(addPage(url ? { values: { url } } : {}, follows(hub).folderNames(req.viewer.id)));
 }
 
-/** Form: fetches the feed at an address and shows it, before it is saved. */
+/** Form: fetches the feed at an address and shows a preview of the feed. */
 export async function submitLook(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   try {
@@ -36,7 +36,7 @@ export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply>
   }
 }
 
-/** Drops empty user name and password fields of a form. With a password the source becomes private. */
+/** Drops empty user name and password fields of a form. A source with a password becomes private. */
 export function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
   return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
     : values;

@@ -22,15 +22,15 @@ import {
 import { createWebhook, type WebhookAccess } from '../webhooks/manage-webhooks.ts';
 import { asSentence } from './source-state.ts';
 
-/** Adding a feed sends requests to other servers, so an account may do it only so often. */
+/** Rate limit of one account for adding feeds, because adding a feed sends requests to other servers. */
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
 
-/** Feeds fetched at the same time for adding; each may take 10 MiB of memory. */
+/** Maximum number of new feeds fetched at once; each feed may take 10 MiB of memory. */
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
 /**
- * `webhook`: address and secret for the sender, shown only this once; null for other kinds of sources.
+ * `webhook`: address and secret for the sender, shown only once; null if the source is not a webhook.
  * `isNew`: false if the hub already had the feed.
  */
 type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
@@ -39,30 +39,30 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
   () => metLimit(hub, 'add-source-at-once', 10, 'Too many feeds are being added at once.')));
 
 /**
- * Adds a source to the hub and to the viewer's reading list. A feed is fetched first, so that its posts are there at
- * once. A feed that the hub already has as a public source is only followed. 409 if the viewer already has the feed,
- * 422 if it cannot be read, 429 when asked too often, 507 for a feed if the viewer's sources are full.
+ * Adds a source to the hub and to the viewer's reading list; if the hub has the feed as a public source, only follows
+ * that source. Fetches a feed before storing it, so that its posts show at once. Throws 409 if the viewer has the feed,
+ * 422 if the feed is unreadable, 429 beyond the rate limit, 507 if the viewer's content quota is used up.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const wanted = readNewSource(values);
   const { url, password, folder } = wanted;
   const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
-  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before anything is fetched
+  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // checked before the hub fetches the feed
   const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
   if (isFull) throw contentFull(hub);
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
-/** How many sources an account may still add. */
+/** Number of sources that an account may still add. */
 export function sourcesLeft(hub: Hub, ownerId: number): number {
   return Math.max(0, hub.config.sourcesMax - (sources(hub).countOwned([ownerId]).get(ownerId) ?? 0));
 }
 
-/** 422: the account has reached `SOURCES_MAX`. */
+/** The 422 error for an account that has reached `SOURCES_MAX`. */
 export function tooManySources(hub: Hub): HttpError {
-  const reason = `An account may have at most ${hub.config.sourcesMax} sources on this hub. Delete some first.`;
+  const reason = `An account may have at most ${hub.config.sourcesMax} sources on this hub. Delete a source first.`;
   return metLimit(hub, 'sources-max', 0, reason);
 }
 
@@ -75,7 +75,7 @@ async function openWanted(
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
-/** Runs `look` within the rate limit of the account and the limit of concurrent fetches. 422 for unreadable feeds. */
+/** Runs a fetch, `look`, within the account's rate limit and the limit of concurrent fetches. 422: unreadable feed. */
 async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);
@@ -83,7 +83,7 @@ async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<S
   return seen;
 }
 
-/** In a transaction: `opened` is the fetched feed, null for other kinds. */
+/** Stores a source, in the caller's transaction. `opened`: the fetched feed; null for webhooks and native sources. */
 function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, by: By): AddedSource {
   const { kind, visibility, password, folder } = wanted;
   const ownerId = by.viewer.id;
@@ -105,7 +105,7 @@ function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, 
   return { source: created, webhook, isNew: true };
 }
 
-/** Follows another account's public source of the feed. Undefined if there is none or the viewer owns one. */
+/** Follows another account's public source of the feed. Undefined without such a source or if the viewer owns one. */
 function followKnown(
   hub: Hub, url: string, folder: string | undefined, viewer: Viewer,
 ): AddedSource | undefined {
@@ -129,13 +129,13 @@ function refuseUnreadable(error: unknown): never {
   throw invalid([{ pointer: '/url', detail: asSentence(error.message) }]);
 }
 
-/** Bytes, for a feed's user name and for its password. */
+/** Maximum bytes of a feed's user name, and of a feed's password. */
 const PASSWORD_MAX = 1_024;
 
-/** Characters. Longer addresses are refused before any regular expression or parser sees them. */
+/** Maximum characters of a feed's address, checked before any regular expression or parser reads the address. */
 export const ADDRESS_MAX = 2_000;
 
-/** The fields of a new source. `url` is null for kinds that are not fetched; those always have a title. */
+/** The fields of a new source. `url` is null for webhooks and native sources, which always have a title. */
 type WantedSource = {
   kind: SourceKind;
   url: string | null;
@@ -146,7 +146,7 @@ type WantedSource = {
   folder: string | undefined;
 };
 
-/** Reads the fields of a new source from JSON or a form; 422 with every error. */
+/** Reads the fields of a new source from JSON or a form; throws 422 with all errors in the fields. */
 function readNewSource(values: Record<string, unknown>): WantedSource {
   const kind = readKind(values);
   const input = createInput(values);
@@ -161,7 +161,7 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
-/** User name and password of a feed; null if both are given but empty, undefined if neither is given. */
+/** User name and password of a feed; null if both fields are empty, undefined if both fields are missing. */
 export function readPassword(input: Input): FeedPassword | null | undefined {
   const given = ['username', 'password'].map((name) => input.value(name));
   if (given.every((value) => value === undefined || value === '')) return input.has('username') ? null : undefined;
@@ -195,8 +195,8 @@ function readAddress(input: Input): string {
 }
 
 /**
- * Normalises a feed's address as people type it: adds a missing `https://` and drops the fragment. Undefined if it
- * cannot be fetched: another scheme, a user name, no host, or more than ADDRESS_MAX characters.
+ * Normalises a typed address of a feed: adds a missing `https://` and drops the fragment. Undefined if the address has
+ * a scheme other than http(s), a user name, no host, or more than ADDRESS_MAX characters.
  */
 export function feedAddress(typed: string): string | undefined {
   if (typed.length > ADDRESS_MAX) return undefined;
@@ -212,14 +212,14 @@ export function feedAddress(typed: string): string | undefined {
   return isFetchable ? url.href : undefined;
 }
 
-/** Newest posts shown in the preview of a feed. */
+/** Number of newest posts that the preview of a feed shows. */
 const SHOWN = 5;
-/** Other feeds of the same web page that the preview lists. */
+/** Maximum number of other feeds of a web page that the preview lists. */
 const OTHERS = 20;
 
 type FoundItem = { title: string; publishedAt: number | null };
 
-/** Preview of a feed, with its newest posts. `known`: a source of this feed that the hub already has. */
+/** Preview of a feed, with its newest posts. `known`: the source that the hub already has for this feed. */
 export type FoundFeed = {
   url: string;
   title: string;
@@ -229,7 +229,7 @@ export type FoundFeed = {
   known: { id: number; isOwn: boolean } | undefined;
 };
 
-/** Fetches a feed for the preview; nothing is stored. 422 if it cannot be read, 429 when asked too often. */
+/** Fetches a feed for a preview, without storing it. Throws 422 for an unreadable feed, 429 beyond the rate limit. */
 export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
   const { url, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;
@@ -250,7 +250,7 @@ function shown({ url, feed, advertised = [] }: FetchedFeed): Omit<FoundFeed, 'kn
   };
 }
 
-/** The viewer's own source of the feed, or a public one. Private sources of others are never revealed. */
+/** Finds the viewer's own source of a feed, else a public source; never reveals another account's private source. */
 function knownSource(hub: Hub, url: string, viewerId: number): FoundFeed['known'] {
   const own = sources(hub).idOfFeed(url, viewerId);
   if (own !== undefined) return { id: own, isOwn: true };

@@ -5,7 +5,7 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
 import type { FoundFeed } from './add-source.ts';
 
-/** The values that were typed and the errors in them; empty for a fresh form. */
+/** The typed values of a form and the errors in these values; empty for a new form. */
 export type AddForm = { values?: Record<string, string>; problem?: HttpError };
 
 const TITLED = {
@@ -13,7 +13,7 @@ const TITLED = {
   webhook: { summary: 'Receive posts from a program (webhook)', placeholder: 'Deployments' },
 };
 
-/** Page with the forms for a new source: a feed by its address, own posts or a webhook by a title. */
+/** Page with three forms for a new source: one for a feed, one for own posts, one for a webhook. */
 export function addPage(form: AddForm, folders: string[]): Page {
   const kind = form.values?.['kind'] ?? 'feed';
   const formOf = (name: string): AddForm => kind === name ? form : {};
@@ -21,27 +21,27 @@ export function addPage(form: AddForm, folders: string[]): Page {
 ${feedForm(formOf('feed'), folders)}
 ${titledForm('native', formOf('native'))}
 ${titledForm('webhook', formOf('webhook'))}
-<p>Coming from another reader? <a href="/sources/import">Import your feeds</a></p>`;
+<p>Do you use another feed reader? <a href="/sources/import">Import your feeds</a></p>`;
   return { title: 'Add a source', main, bar: html`<h1>Add a source</h1>`, section: 'sources' };
 }
 
 function feedForm({ values = {}, problem }: AddForm, folders: string[]): Html {
   return html`
 <form method="post" action="/sources/add" class="stack">
-  <label>Address of a feed, or of a site that has one
+  <label>Address of a feed, or of a site with a feed
     <input name="url" value="${values['url']}" required maxlength="2000" inputmode="url" autocapitalize="none"
       spellcheck="false" placeholder="https://example.org/feed.xml" ${faulty(problem, 'url', { whole: true })}>${
       faultOf(problem, 'url', { whole: true })}</label>
-  ${visibilityChoice(values['visibility'], 'posts', problem)}
+  ${visibilityChoice(values['visibility'], 'feed', problem)}
   ${folderField(values['folder'], folders, problem)}
   <details ${(values['title'] || values['username']) && html`open`}>
     <summary>Title and password</summary>
     <label>Title <span class="optional">optional; the feed’s own title by default</span>
       <input name="title" value="${values['title']}" maxlength="200" ${faulty(problem, 'title')}>${
       faultOf(problem, 'title')}</label>
-    ${passwordFields(values['username'], 'if the feed requires one; its posts are then visible only to you', problem)}
+    ${passwordFields(values['username'], PASSWORD_HINT, problem)}
   </details>
-  <div class="actions"><button>Look at it</button> <a class="quiet" href="/sources">Cancel</a></div>
+  <div class="actions"><button>Preview the feed</button> <a class="quiet" href="/sources">Cancel</a></div>
 </form>`;
 }
 
@@ -70,23 +70,23 @@ function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddFor
 </details>`;
 }
 
-/** Choice of who can read. A new source has no default, so that nobody publishes by accident. */
-export function visibilityChoice(
-  chosen: string | undefined, what: 'posts' | 'feeds' | 'own', problem?: HttpError,
-): Html {
+/** The choice between private and public. A new source has no default, so that nobody publishes by accident. */
+export function visibilityChoice(chosen: string | undefined, what: 'feed' | 'own', problem?: HttpError): Html {
   const choice = (value: Visibility, name: string, hint: string): Html => html`
     <label class="choice"><input type="radio" name="visibility" value="${value}" required
       ${chosen === value && html`checked`} ${
         value === 'private' && faulty(problem, 'visibility')}><span>${name}</span> <small>${hint}</small></label>`;
-  const whose = what === 'feeds' ? 'their posts' : 'its posts';
   return html`
-  <fieldset><legend>Who can read ${whose}</legend>
-    ${choice('private', 'Only you', 'Nobody else sees them on this hub.')}
-    ${choice('public', 'Everyone', what === 'own' ? 'They are on the public page, in feeds and in search.'
-      : `The hub publishes ${whose} again, under its own address.`)}
+  <fieldset><legend>Who can read the posts</legend>
+    ${choice('private', 'Only you', 'Nobody else sees the posts on this hub.')}
+    ${choice('public', 'Everyone', what === 'own' ? 'The posts are on the public page, in feeds and in search.'
+      : 'The hub publishes the posts again, under its own address.')}
     ${faultOf(problem, 'visibility')}
   </fieldset>`;
 }
+
+/** A hint beside the user name of a feed that has no password yet. */
+export const PASSWORD_HINT = 'if the feed requires a password; only you then see its posts';
 
 /** Inputs for a feed's user name and password. A password is never shown again, even after an error. */
 export function passwordFields(username: string | undefined, when: string, problem?: HttpError): Html {
@@ -99,7 +99,7 @@ export function passwordFields(username: string | undefined, when: string, probl
         ${faulty(problem, 'password')}>${faultOf(problem, 'password')}</label>`;
 }
 
-/** Page with the preview of a feed, before it is saved. */
+/** Page with the preview of a feed that is not saved yet. */
 export function foundPage(found: FoundFeed, values: Record<string, string>, times: Times): Page {
   const { url, title, description, items, known } = found;
   const main = html`
@@ -107,17 +107,17 @@ export function foundPage(found: FoundFeed, values: Record<string, string>, time
   <h2 dir="auto">${title}</h2>
   <p class="meta"><code>${url}</code></p>
   ${description && html`<p dir="auto">${description}</p>`}
-  ${items.length > 0 ? html`<h3>Its last posts</h3><ul class="items">${items.map((item) => html`
-    <li><span dir="auto">${item.title}</span> <span class="meta">${item.publishedAt === null ? 'without a date'
-      : showTime(times, item.publishedAt)}</span></li>`)}</ul>` : html`<p>It has no posts yet.</p>`}
+  ${items.length > 0 ? html`<h3>Newest posts</h3><ul class="items">${items.map((item) => html`
+    <li><span dir="auto">${item.title}</span> <span class="meta">${item.publishedAt === null ? 'no date'
+      : showTime(times, item.publishedAt)}</span></li>`)}</ul>` : html`<p>This feed has no posts yet.</p>`}
 </article>
 ${otherFeeds(found, values)}
 ${known?.isOwn ? ownAlready(known.id) : saveForm(found, values)}`;
-  return { title: 'Is this it?', main, bar: html`<h1>Is this it?</h1>`, section: 'sources' };
+  return { title: 'Is this the right feed?', main, bar: html`<h1>Is this the right feed?</h1>`, section: 'sources' };
 }
 
 function ownAlready(id: number): Html {
-  return html`<p class="said">You already have this feed. <a href="/sources/${id}">Go to it</a></p>`;
+  return html`<p class="said">You already have this feed. <a href="/sources/${id}">Go to the source</a></p>`;
 }
 
 function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Html {
@@ -127,11 +127,11 @@ function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Ht
   <input type="hidden" name="url" value="${url}">
   ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
   ${known ? html`<p>This hub already has this feed as a public source. You will follow that source.</p>`
-    : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see its posts.'
-      : 'Everyone will be able to read its posts here.'}${values['folder'] && html` It goes into the folder
+    : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see the posts of this feed.'
+      : 'Everyone will be able to read the posts of this feed.'}${values['folder'] && html` The folder will be
       <b dir="auto">${values['folder']}</b>.`}</p>`}
   ${!known && values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}
-  <div class="actions"><button>${known ? 'Follow' : 'Add it'}</button> <a class="quiet" href="/sources/add">Start
+  <div class="actions"><button>${known ? 'Follow' : 'Add this feed'}</button> <a class="quiet" href="/sources/add">Start
     again</a></div>
 </form>`;
 }
@@ -144,6 +144,6 @@ function otherFeeds({ others }: FoundFeed, values: Record<string, string>): Html
   <li><form method="post" action="/sources/add" class="actions">
     <input type="hidden" name="url" value="${url}">
     ${carried.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
-    <span dir="auto">${title ?? url}</span> ${title && html`<code>${url}</code>`} <button>Look at this one</button>
+    <span dir="auto">${title ?? url}</span> ${title && html`<code>${url}</code>`} <button>Preview this feed</button>
   </form></li>`)}</ul></section>`;
 }

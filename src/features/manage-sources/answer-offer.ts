@@ -13,7 +13,7 @@ import { changeOwner } from './give-source.ts';
 import { offers, type Offer } from './offer-store.ts';
 import { forgetOffered } from './tell-followers.ts';
 
-/** An open offer. 410 if it has ended, 404 if it never existed or is not for the viewer to answer. */
+/** Finds an open offer; throws 410 if the offer has ended, 404 if it never existed or the viewer may not answer it. */
 function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): Offer {
   const offer = offers(hub).find(id);
   if (offer && mayAnswer(offer)) return offer;
@@ -26,18 +26,18 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
 }
 
 /**
- * Makes the viewer the owner of a source that was offered to them. Throws 409 or 422 if that would exceed a limit; the
- * offer then stays open.
+ * Makes the viewer the owner of a source that was offered to them. Throws 409 if the viewer already has the feed, or
+ * 422 if the source exceeds a limit of the viewer; the offer then stays open.
  */
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {
-    receivedOffer(hub, id, by.viewer); // again: it may have ended meanwhile
+    receivedOffer(hub, id, by.viewer); // checked again, because the offer may have ended meanwhile
     requireRoom(hub, source, by.viewer);
   });
 }
 
-/** Checks every limit on an account's sources and files before it accepts a source. Administrators are exempt. */
+/** Checks the limits on sources and files of a member who accepts a source; administrators have no such limits. */
 function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   if (role === 'admin') return;
   const same = source.feedUrl === null ? undefined : sources(hub).idOfFeed(source.feedUrl, id);
@@ -46,7 +46,7 @@ function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   }
   if (sourcesLeft(hub, id) === 0) throw tooManySources(hub);
   if (!fitsContentQuota(hub, source.id, id)) {
-    throw new HttpError(422, 'The source’s posts do not fit into your space for contents. Delete something first.');
+    throw new HttpError(422, 'The source’s posts do not fit into your space for contents. Delete posts first.');
   }
   const bytes = posts(hub).fileBytes(source);
   const missing = bytes - bytesLeft(hub, id);
@@ -55,7 +55,7 @@ function requireRoom(hub: Hub, source: Source, { id, role }: Viewer): void {
   throw new HttpError(422, detail, { members: { bytesMissing: missing } });
 }
 
-/** Declines an offer to the viewer; the sender and the owner are notified. */
+/** Declines an offer to the viewer, and notifies the sender of the offer and the owner of the source. */
 export function declineOffer(hub: Hub, id: number, by: By): void {
   hub.db.write('decline offer', () => {
     const offer = receivedOffer(hub, id, by.viewer);
@@ -80,12 +80,12 @@ export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
   });
 }
 
-/** Ends up to `limit` offers that nobody answered in time, in the caller's transaction. Returns how many. */
+/** Ends up to `limit` offers that nobody answered in time, in the caller's transaction; returns their number. */
 export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {
     offers(hub).end(offer.id);
-    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // else it was forgotten then
+    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // unless a newer one is open
     tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
   }
   return expired.length;

@@ -22,12 +22,12 @@ type Change = {
   password: FeedPassword | null | undefined;
 };
 
-/** Changes title, visibility or a feed's password, pauses or resumes. Returns the changed source. */
+/** Changes a source's title, visibility or feed password, pauses or resumes the source; returns the changed source. */
 export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
   const { visibility } = readChange(before, values);
   const apply = (): Source => {
-    const source = manageableSource(hub, id, by.viewer); // again: it may have changed meanwhile
+    const source = manageableSource(hub, id, by.viewer); // read again: the source may have changed meanwhile
     applyChange(hub, source, readChange(source, values), by);
     return sources(hub).find(id) ?? source;
   };
@@ -36,7 +36,7 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
-/** Reads the wanted change; undefined members stay as they are. 422 with every error. */
+/** Reads a change of a source; an undefined member changes nothing. Throws 422 with all errors in the change. */
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
@@ -51,7 +51,7 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
   return change;
 }
 
-/** Applies and audits each change, in a transaction. */
+/** Applies each change of a source and records it in the audit log, in the caller's transaction. */
 function applyChange(hub: Hub, source: Source, { title, visibility, paused, password }: Change, by: By): void {
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
@@ -88,11 +88,11 @@ function resume(hub: Hub, source: Source): void {
   if (source.kind === 'feed') syncSoon(hub, source);
 }
 
-/** Makes a feed due now. 409 for a paused source or one that is not a feed, 429 when asked too often. */
+/** Makes a feed due for synchronisation now. 409 if the source is paused or not a feed, 429 beyond the rate limit. */
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');
-  if (source.state === 'paused') throw new HttpError(409, 'This source is paused. Resume it first.');
+  if (source.state === 'paused') throw new HttpError(409, 'This source is paused. Resume the source first.');
   takeTurn(hub, SYNC_LIMIT, String(viewer.id));
   syncSoon(hub, source);
   return source;

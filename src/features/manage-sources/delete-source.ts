@@ -10,15 +10,15 @@ import { manageableSource, manySources, sources } from '../sources/source-store.
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { offersPath, tellFollowers } from './tell-followers.ts';
 
-/** Posts counted at most for the progress bar, so that counting never holds up other jobs. */
+/** Maximum number of posts counted for the progress bar, so that counting never delays other jobs. */
 const MOST_COUNTED = 100_000;
 
-/** Rows of each kind removed at once while the request waits; enough for most sources. */
+/** Rows of each table that the deleting request itself removes; most sources have fewer rows. */
 const BATCH = 100;
 
 /**
- * Deletes a source with its posts and attachments. It is hidden at once; a job removes a large one from the disk in
- * steps. Followers are notified.
+ * Deletes a source with its posts and attachments, and notifies its followers. The source is hidden at once; a job
+ * removes the rows of a large source in steps.
  */
 export function deleteSource(hub: Hub, id: number, by: By): void {
   hub.db.write('delete source', () => {
@@ -34,12 +34,12 @@ export function deleteSource(hub: Hub, id: number, by: By): void {
 
 /**
  * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s.
- * Idempotent: a repeated job goes on with the rows that are left.
+ * Idempotent: a repeated job removes the rows that are left.
  */
 export const removeSource: JobKind<{ sourceId: number }> = {
   name: 'remove-source',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 1_000, // a very large source outlasts one lease; each attempt goes on with what is left
+  attempts: 1_000, // a very large source outlasts one lease; each attempt removes the rows that are left
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -69,7 +69,7 @@ export function removalsOf(hub: Hub, ownerId: number): Removal[] {
 export type Removal = { title: string; progress: JobProgress | undefined };
 
 /**
- * Removes up to `limit` rows of each kind from a deleted source, and the source itself when no rows are left. Returns
+ * Removes up to `limit` rows per table of a deleted source, and the source itself when no rows are left. Returns
  * the number of removed posts and whether the source is gone.
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
@@ -77,7 +77,7 @@ function removeSome(hub: Hub, sourceId: number, limit: number): { removed: numbe
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);
     const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
       [`/sources/${sourceId}`, offersPath(sourceId)].every((path) =>
-        notifications(hub).removeAbout(path, limit) < limit); // those that link to it
+        notifications(hub).removeAbout(path, limit) < limit); // notifications that link to the source
     if (isAll) forgetSourceAlerts(hub, sourceId);
     if (isAll) sources(hub).delete(sourceId);
     return { removed, isAll };

@@ -15,10 +15,10 @@ import { parseOpml, type Outline } from './opml.ts';
 /** Largest OPML document, in bytes. */
 export const OPML_LIMIT = 4 * 1024 * 1024;
 
-/** Feeds in one document. A larger document is refused as a whole, so that no feed is silently left out. */
+/** Maximum feeds in one OPML document; a larger document is refused whole, so that no feed is silently left out. */
 export const MAX_OUTLINES = 5_000;
 
-/** Counts of outcomes; `leftOut`: feeds beyond the account's maximum number of sources. */
+/** How many feeds of an import had each outcome. `leftOut`: feeds beyond the account's maximum number of sources. */
 type ImportResult = {
   added: number;
   alreadyFollowed: number;
@@ -30,8 +30,8 @@ type ImportResult = {
 type Importing = { viewer: Follower; visibility: Visibility };
 
 /**
- * Adds the feeds of an OPML document in short transactions; the worker fetches them later. Idempotent: after a crash,
- * importing again adds the rest. 422 for documents that cannot be imported.
+ * Adds the feeds of an OPML document in short transactions; the worker fetches the feeds later. Idempotent: after a
+ * crash, a second import adds the missing feeds. Throws 422 for a document that cannot be imported.
  */
 export async function importOpml(
   hub: Hub, document: string, visibility: Visibility, by: By,
@@ -57,12 +57,12 @@ function count(result: ImportResult, { url }: NewLine, { outcome, reason = '' }:
 }
 
 /**
- * Stores the lines of a document, enqueues the job that imports them, and returns the import's id. 422 for documents
- * that cannot be imported, 429 while five imports of the account are running.
+ * Stores the lines of an OPML document, enqueues the job that imports the lines, and returns the import's id. Throws
+ * 422 for a document that cannot be imported, 429 while five imports of the account are running.
  */
 export async function beginImport(hub: Hub, document: string, visibility: Visibility, by: By): Promise<number> {
   if (runningImports(hub, by.viewer.id).length >= IMPORTS_KEPT) {
-    throw metLimit(hub, 'imports-at-once', 60, 'Five of your imports are still running. Wait for one to finish.');
+    throw metLimit(hub, 'imports-at-once', 60, 'Five of your imports are still running. Wait until an import ends.');
   }
   const lines = await readLines(hub, document);
   let [importId, written] = [0, 0];
@@ -77,7 +77,7 @@ export async function beginImport(hub: Hub, document: string, visibility: Visibi
   return importId;
 }
 
-/** Adds the feeds of an import in small steps. Idempotent: it goes on with the first waiting line. */
+/** Adds the feeds of an import in small steps. Idempotent: a repeated job continues with the first waiting line. */
 export const importFeeds: JobKind<{ importId: number }> = {
   name: 'import-feeds',
   key: ({ importId }) => String(importId),
@@ -126,7 +126,7 @@ function runningImports(hub: Hub, accountId: number): number[] {
   return imports(hub).listOf(accountId, 0, 100).flatMap(({ id }) => isImporting(hub, id) ? id : []);
 }
 
-/** Reads the feeds of a document; unusable addresses are refused already. 422 if it is no list of feeds. */
+/** Reads the feeds of an OPML document; marks unusable addresses as refused. 422 if the document lists no feeds. */
 async function readLines(hub: Hub, document: string): Promise<NewLine[]> {
   const outlines = await parseOpml(document);
   if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
@@ -147,7 +147,7 @@ function toLine({ url: typed, title, folder }: Outline): NewLine {
   return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX), folder };
 }
 
-/** The id in the address of a feed that this hub publishes. */
+/** The source id in the address of a feed that this hub publishes. */
 function idOfOwnFeed(url: string): number | undefined {
   const id = /^\/sources\/([1-9]\d{0,14})\.(?:atom|json)$/.exec(new URL(url).pathname)?.[1];
   return id === undefined ? undefined : Number(id);
@@ -155,7 +155,7 @@ function idOfOwnFeed(url: string): number | undefined {
 
 type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
 
-/** Adds or follows the feed of each line, in the caller's transaction; `note` receives each outcome. */
+/** Adds or follows the feed of each line of an import, in the caller's transaction; `note` receives each outcome. */
 function settleLines<Line extends AnyLine>(
   hub: Hub, lines: Line[], importing: Importing, note: (line: Line, settled: Settled) => void,
 ): void {
@@ -183,7 +183,7 @@ function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility 
   return { outcome: 'added', sourceId };
 }
 
-/** Follows a source of this hub. A source that the viewer may not see is treated like a missing one. */
+/** Follows a source of this hub. A source that the viewer may not see is treated like a missing source. */
 function followHere(hub: Hub, id: number, viewer: Follower, folder: string | null): Settled {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) return { outcome: 'refused', reason: 'is this hub itself' };

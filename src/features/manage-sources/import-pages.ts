@@ -11,14 +11,14 @@ import { beginImport, isImporting, OPML_LIMIT } from './import-opml.ts';
 import { imports } from './import-store.ts';
 import { importFormPage, importPage } from './import-views.ts';
 
-/** Bytes. Percent-encoding in a form makes the document up to three times as long. */
+/** Bytes: percent-encoding makes an OPML document in a form up to three times as long. */
 const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
 
 const FORM_LIMITS = {
   ...MULTIPART_SHAPE, bytes: 2 * OPML_LIMIT, fieldBytes: OPML_LIMIT, files: 1, fileBytes: OPML_LIMIT,
 };
 
-/** Characters. A longer refused document is not shown again for editing. */
+/** Maximum characters of a refused OPML document that the form shows again for editing. */
 const SHOWN_AGAIN = 100_000;
 
 const LINES_PER_PAGE = 200;
@@ -34,7 +34,7 @@ export async function submitOpml(hub: Hub, req: MemberRequest): Promise<Reply> {
   let form: Partial<ImportForm> = {};
   try {
     const { opml } = form = await readImportForm(req);
-    if (opml.trim() === '') throw new HttpError(422, 'Choose an OPML file, or paste the text of one.');
+    if (opml.trim() === '') throw new HttpError(422, 'Choose an OPML file, or paste the text of the file.');
     const id = await beginImport(hub, opml, readVisibility(form), req);
     return seeOther(`/sources/imports/${id}`);
   } catch (problem) {
@@ -52,7 +52,7 @@ function readVisibility({ visibility }: Partial<ImportForm>): Visibility {
   return chosen ?? 'private';
 }
 
-/** The document from the uploaded file or, without one, from the field for pasted text. */
+/** Reads the OPML document from the uploaded file or, without a file, from the field for pasted text. */
 async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   if (!isMultipart(req)) {
     const { opml = '', visibility } = await readForm(req, OPML_FORM_LIMIT);

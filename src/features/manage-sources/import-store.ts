@@ -3,8 +3,8 @@ import { TABLES } from '../hub/tables.ts';
 import type { Visibility } from '../sources/source-store.ts';
 
 /**
- * Outcome of a line. `added`: new source. `had`: the account already had the feed. `followed`: the hub already had the
- * feed. `left-out`: the account has the maximum number of sources. `refused`: unusable address, with a reason.
+ * Outcome of an imported line. `added`: new source. `had`: the account already had the feed. `followed`: the hub had
+ * the feed. `left-out`: the account has the maximum number of sources. `refused`: unusable address, with a reason.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
 export type ImportOutcome = (typeof OUTCOMES)[number];
@@ -17,7 +17,7 @@ export type ImportLine = Omit<NewLine, keyof Settled> & {
 type InsertLine = Omit<ImportLine, 'sourceId'> & { id: number };
 export type Import = { id: number; accountId: number; visibility: Visibility; madeAt: number; doneAt: number | null };
 
-/** Imports kept for each account; running ones are never removed. */
+/** Maximum number of imports kept for each account; running imports are never removed. */
 export const IMPORTS_KEPT = TABLES.imports.most;
 
 /** Imports of OPML documents, line by line. */
@@ -55,10 +55,10 @@ export const imports = store(({ db, clock }) => {
 
   return {
     find: (id: number): Import | undefined => select.get(id),
-    /** Imports of an account, by id. */
+    /** Imports of an account after the import `after`, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Import[] => selectOf.all(accountId, after, limit),
 
-    /** Creates an import and returns its id; removes the oldest ones beyond IMPORTS_KEPT. */
+    /** Creates an import and returns its id; removes the oldest imports beyond IMPORTS_KEPT. */
     begin(accountId: number, visibility: Visibility, running: number[]): number {
       const id = insert.get(accountId, visibility, clock())?.id ?? 0;
       removeOlder.run({ accountId, kept: IMPORTS_KEPT, running: JSON.stringify(running) });
@@ -67,13 +67,13 @@ export const imports = store(({ db, clock }) => {
 
     addLine: (id: number, line: number, { outcome, reason, ...written }: NewLine): void =>
       void insertLine.run({ id, line, ...written, outcome: outcome ?? null, reason: reason ?? null }),
-    /** The first `limit` lines without an outcome. */
+    /** The first `limit` lines of an import without an outcome. */
     waiting: (id: number, limit: number): ImportLine[] => selectWaiting.all(id, limit),
-    /** Lines after line number `after`. */
+    /** Lines of an import after line number `after`. */
     lines: (id: number, after: number, limit: number): ImportLine[] => selectLines.all(id, after, limit),
     settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
       void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
-    /** Number of lines by outcome; null for waiting ones. */
+    /** Number of lines of an import by outcome; null for waiting lines. */
     outcomes: (id: number): Map<ImportOutcome | null, number> =>
       new Map(countOutcomes.all(id).map(({ outcome, n }) => [outcome, n])),
     /** Ids of the sources that the import created. */

@@ -11,7 +11,7 @@ import { inSentence } from './source-state.ts';
 /** Seconds between reloads of the page of a running import. */
 const LOOK_AGAIN = 2;
 
-/** Characters of an address shown in the list of lines. */
+/** Maximum characters of a feed's address in the list of imported lines. */
 const SHOWN_URL = 300;
 
 /** `isPasted`: the document came from the text field rather than from a file. */
@@ -19,7 +19,7 @@ type ImportForm = {
   earlier: Import[]; opml?: string; isPasted?: boolean; visibility?: string | undefined; problem?: HttpError;
 };
 
-/** Page: the form for an OPML file. */
+/** Page: the form that imports an OPML file. */
 export function importFormPage({ earlier, opml, isPasted = false, visibility, problem }: ImportForm): Page {
   const main = html`
 <form method="post" action="/sources/import" enctype="multipart/form-data" class="stack">
@@ -28,15 +28,15 @@ export function importFormPage({ earlier, opml, isPasted = false, visibility, pr
   <label>OPML file <input type="file" name="file" accept=".opml,.xml,text/x-opml,application/xml,text/xml"
     ${faulty(problem, 'file', { whole: !isPasted })}>${faultOf(problem, 'file', { whole: !isPasted })}</label>
   <details ${(opml || isPasted) && html`open`}>
-    <summary>Paste its text instead</summary>
+    <summary>Paste the text of the file instead</summary>
     <label>Text of the file <textarea name="opml" rows="8" spellcheck="false" ${
       faulty(problem, 'opml', { whole: isPasted })}>${contentText(opml)}</textarea>${
       faultOf(problem, 'opml', { whole: isPasted })}</label>
   </details>
-  ${visibilityChoice(visibility, 'feeds', problem)}
+  ${visibilityChoice(visibility, 'feed', problem)}
   <div class="actions"><button>Import</button> <a class="quiet" href="/sources">Cancel</a></div>
 </form>
-<p><a class="quiet" href="/api/sources.opml">Download your own list as OPML</a></p>
+<p><a class="quiet" href="/api/sources.opml">Download your own feeds as OPML</a></p>
 ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 <ul>${earlier.map(({ id }) => html`<li><a href="/sources/imports/${id}">Import ${id}</a></li>`)}</ul></section>`}`;
   return { title: 'Import feeds', main, bar: html`<h1>Import feeds</h1>`, section: 'sources' };
@@ -45,7 +45,7 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 type ShownLine = ImportLine & { source: Source | undefined };
 
 /**
- * `hasStopped`: the job ended without finishing, because its attempts were used up. `untried`: new sources that still
+ * `hasStopped`: the import's job used up its attempts before the last line. `untried`: new sources that still
  * wait for their first fetch.
  */
 type Progress = {
@@ -53,7 +53,7 @@ type Progress = {
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
 };
 
-/** Page: progress and outcomes of an import. It reloads itself until everything is done. */
+/** Page: progress and outcomes of an import. The page reloads itself until the import is done. */
 export function importPage(
   { id, doneAt }: Import, { hasStopped, outcomes, added, untried, lines, next }: Progress,
 ): Page {
@@ -87,7 +87,7 @@ export function importPage(
 }
 
 const SUMMED: [ImportOutcome, string][] = [
-  ['added', 'added'], ['followed', 'followed (already on this hub)'], ['had', 'you already had'],
+  ['added', 'added'], ['followed', 'followed (already on this hub)'], ['had', 'already in your list'],
   ['left-out', 'left out: your account has the maximum number of sources'], ['refused', 'not added'],
 ];
 
@@ -111,8 +111,8 @@ function lineItem(line: ShownLine, hasStopped: boolean): Html {
 function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean): Html {
   const said = (level: string, words: string): Html => html`<span class="state ${level}">${words}</span>`;
   switch (outcome) {
-    case null: return hasStopped ? said('bad', 'Not reached') : said('off', 'Waiting');
-    case 'had': return said('off', 'You already had it');
+    case null: return hasStopped ? said('bad', 'Not imported yet') : said('off', 'Waiting');
+    case 'had': return said('off', 'Already in your list');
     case 'followed': return said('good', 'Followed: this hub already had the feed');
     case 'left-out': return said('bad', 'Left out: your account has the maximum number of sources');
     case 'refused': return said('bad', `Not added: the address ${reason ?? 'cannot be used'}`);
@@ -123,7 +123,7 @@ function whatBecame({ outcome, reason, source }: ShownLine, hasStopped: boolean)
 function addedState(source: Source | undefined): [level: string, words: string] {
   if (!source) return ['off', 'Added, and deleted or made private since then'];
   const { state, stateReason, lastSyncAt } = source;
-  if (state === 'failing') return ['bad', `Added, but it cannot be fetched: ${inSentence(stateReason ?? '')}`];
+  if (state === 'failing') return ['bad', `Added, but the feed cannot be fetched: ${inSentence(stateReason ?? '')}`];
   if (state === 'paused') return ['off', `Added, and paused: ${inSentence(stateReason ?? 'by you')}`];
   return lastSyncAt === null ? ['off', 'Added; waiting for its first fetch'] : ['good', 'Added'];
 }

@@ -54,7 +54,7 @@ function webhookOf(hub: Hub, { id, kind, mayManage: may }: Managed) {
   return found ? [[id, found] as const] : [];
 }
 
-/** Reads the filters and the order from the query; 400 for an unknown value. */
+/** Reads the filters and the order of the list of sources from the query; throws 400 for an unknown value. */
 function readWanted(query: URLSearchParams): Wanted {
   const choice = <Choice extends string>(name: string, choices: readonly Choice[], usual: Choice): Choice => {
     const value = query.get(name) ?? '';
@@ -71,10 +71,10 @@ function readWanted(query: URLSearchParams): Wanted {
 
 type Act = (hub: Hub, id: number, req: MemberRequest, folder: string) => unknown;
 
-/** `usesReserve`: allowed while the disk is down to its reserve, because it frees space. */
+/** `usesReserve`: members may do the act while the disk is down to its reserve, because the act frees space. */
 type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
-/** What the form can do to several sources, and the message that the page shows afterwards. */
+/** The acts that the form offers for several sources, each with the message that the page shows afterwards. */
 const ACTS: Record<string, BulkAct> = {
   pause: { said: 'sources-paused', run: (hub, id, req) => changeSource(hub, id, { paused: true }, req) },
   resume: { said: 'sources-resumed', run: (hub, id, req) => changeSource(hub, id, { paused: false }, req) },
@@ -89,7 +89,7 @@ const ACTS: Record<string, BulkAct> = {
   },
 };
 
-/** Form: one act on several sources. Sources that the viewer may not change stay as they are and are not counted. */
+/** Form: applies an act to several sources; skips sources that the viewer may not change, and does not count them. */
 export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply> {
   const fields = await readFields(req);
   const name = fields.get('act');
@@ -110,14 +110,14 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   }
   let count = 0;
   for (const id of ids) {
-    req.recheck(); // some acts do not check again
+    req.recheck(); // some acts do not check the session again
     count += await attempt(() => act.run(hub, id, req, folder));
-    await nextTurn(); // each act is a commit; let other requests run in between
+    await nextTurn(); // each act commits a transaction; other requests may run in between
   }
   return seeOther(saying(back, act.said, { count }));
 }
 
-/** The ids in the form fields with this name; 422 if one is no id. */
+/** The ids in the form fields with this name; throws 422 for a value that is no id. */
 function readIds(fields: URLSearchParams, name: string): number[] {
   return fields.getAll(name).map((id) => {
     const known = parseId(id);
@@ -126,7 +126,7 @@ function readIds(fields: URLSearchParams, name: string): number[] {
   });
 }
 
-/** The typed name of a folder, empty for none, or the error in it. */
+/** The typed name of a folder, '' if nothing was typed, or the error in the name. */
 function readName(field: string, typed: string): string | HttpError {
   const input = createInput({ [field]: typed });
   const name = input.optionalText(field, { max: FOLDER_MAX });
@@ -156,7 +156,7 @@ function askToDelete(hub: Hub, ids: number[], viewer: Viewer, back: string) {
   return confirmDeleteSeveral(chosen, back);
 }
 
-/** The address of the list of sources that the form came from; never any other page. */
+/** The address of the list of sources to which the form returns; never any other page (no open redirect). */
 function backTo(back: string): string {
   try {
     return back.split('?', 1)[0] === '/sources' ? sourcesPath(wantedAt(back)) : '/sources';

@@ -20,13 +20,13 @@ type Shown = ManagedPage & {
   icons: Map<number, Html>;
   stripOf: ReturnType<typeof stripsOf>;
   removals: Removal[];
-  /** How many sources the viewer is offered. */
+  /** Number of sources that are offered to the viewer. */
   offered: number;
   room: ContentRoom;
   sent?: SentChoice | undefined;
 };
 
-/** The refused form, what was typed in it, and the ids of the selected sources. */
+/** A refused form, the text that was typed in the form, and the ids of the selected sources. */
 export type SentChoice = { form: 'folder' | 'several'; typed: string; chosen: number[]; problem: HttpError };
 
 const TABS: [Wanted['show'], string][] = [
@@ -37,7 +37,7 @@ const ORDERS: [Wanted['sort'], string][] = [
 ];
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
 
-/** The address of the list with these filters; default values are left out. */
+/** The address of the list of sources with these filters; default values are left out. */
 export function sourcesPath(wanted: Partial<Wanted>): string {
   const { show = 'all', q = '', folder = '', sort = 'failing', after = 0 } = wanted;
   const query = new URLSearchParams({
@@ -68,12 +68,12 @@ ${pages(shown)}`;
   return { title: 'Sources', main, bar, section: 'sources' };
 }
 
-/** How much of the quota is used. Shown above one's own sources; when these have stopped, above any list. */
+/** How much of the content quota is used; shown above the viewer's own sources or, once used up, above any list. */
 function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
   const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
   if (isFull) {
-    return html`<p class="said warn" role="status">The contents of your sources take ${used}. They store nothing more
-      until you delete posts or sources; then they go on by themselves.</p>`;
+    return html`<p class="said warn" role="status">The contents of your sources take ${used}. Your sources store nothing
+      more until you delete posts or sources; after that the sources continue by themselves.</p>`;
   }
   return show === 'mine' && html`<p class="meta">Contents of your sources: ${used}</p>`;
 }
@@ -118,7 +118,7 @@ function folderForms(folder: string, sent: SentChoice | undefined): Html {
   <form method="post" action="/sources/folders" class="actions">
     <input type="hidden" name="folder" value="${folder}">
     <button class="danger" name="act" value="delete">Delete the folder</button>
-    <span class="hint">Its sources stay in your list.</span>
+    <span class="hint">The sources in the folder stay in your list.</span>
   </form>
   </div>
 </details>`;
@@ -179,11 +179,11 @@ function origin({ folder, kind, siteUrl, feedUrl, mayManage, visibility, owner }
 }
 
 function nothing({ show, q, folder }: Wanted, counts: ManagedPage['counts']): string {
-  if (q !== '' || folder !== '') return 'No source matches.';
+  if (q !== '' || folder !== '') return 'No source matches these filters.';
   if (show === 'failing') return 'No source is failing.';
   if (show === 'paused') return 'No source is paused.';
   if (show === 'others') return 'You already have every public source on this hub.';
-  return counts.all === 0 ? 'You have no sources yet. Add the address of a site you like.' : 'None of these are yours.';
+  return counts.all === 0 ? 'You have no sources yet. Add the address of a site you like.' : 'You own no sources.';
 }
 
 function pages({ items, before, total, next, wanted }: Shown): Html | false {
@@ -202,22 +202,22 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   const followed = chosen.filter(({ followers }) => followers > 0).length;
   const main = html`
 <form method="post" action="/sources/several" class="stack">
-  <p class="lead">They will be deleted permanently, with all their posts and attachments. To only stop new posts, pause
-    them instead.</p>
+  <p class="lead">These sources will be deleted permanently, with all their posts and attachments. To only stop new
+    posts, pause the sources instead.</p>
   <ul>${chosen.map(({ source, followers }) => html`<li><input type="hidden" name="source" value="${source.id}"><a
     href="/sources/${source.id}" dir="auto">${source.title}</a>${followers > 0 && html` <span class="state warn">${
     followersText(followers)}</span>`}</li>`)}</ul>
-  ${followed > 0 && html`<p class="hint">Their followers will be notified. The page on which you delete a single
-    source offers to hand it to one of its followers instead.</p>`}
+  ${followed > 0 && html`<p class="hint">The followers of these sources will be notified. If you delete a source on
+    its own page, you can hand the source to a follower instead.</p>`}
   <input type="hidden" name="back" value="${back}"><input type="hidden" name="sure" value="1">
-  <div class="actions"><button class="danger" name="act" value="delete">Delete them</button>
-    <a class="quiet" href="${back}">Keep them</a></div>
+  <div class="actions"><button class="danger" name="act" value="delete">Delete these sources</button>
+    <a class="quiet" href="${back}">Keep these sources</a></div>
 </form>`;
   const title = `Delete ${chosen.length === 1 ? 'this source' : `these ${chosen.length} sources`}?`;
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** For example "3 people follow it"; the owner is not counted. */
+/** The number of followers without the owner, for example "3 people follow this source". */
 export function followersText(followers: number): string {
-  return followers === 1 ? 'one person follows it' : `${followers} people follow it`;
+  return followers === 1 ? 'one person follows this source' : `${followers} people follow this source`;
 }

@@ -5,11 +5,11 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countedSources } from '../reading/reading-counts.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
 
-/** Filters on the viewer's sources (followed or owned). `others`: public sources that the viewer does not follow. */
+/** Filters on the sources that the viewer owns or follows. `others`: public sources that the viewer does not follow. */
 export const SHOWN = ['all', 'failing', 'paused', 'mine', 'others'] as const;
 export const ORDERS = ['failing', 'newest', 'name'] as const;
 
-/** Filters and order of the list. `after`: the id of the last source of the previous page. */
+/** Filters and order of the list of sources. `after`: the id of the last source of the previous page. */
 export type Wanted = {
   show: (typeof SHOWN)[number]; q: string; folder: string; sort: (typeof ORDERS)[number]; after: number;
 };
@@ -23,13 +23,13 @@ export type ManagedPage = {
   items: Managed[]; before: number; total: number; next: number | null; counts: Record<(typeof SHOWN)[number], number>;
 };
 
-/** Public sources read at most for `others`. */
+/** Maximum number of public sources read for the filter `others`. */
 const LOOKED_THROUGH = 1_000;
 
-/** The most sources read of one owner. Administrators may own more than SOURCES_MAX. */
+/** Number of own sources read even if SOURCES_MAX is lower, because administrators may own more sources. */
 const OWNED_MOST = 10_000;
 
-/** One page of the sources that a member has or could follow. An account has a few thousand at most: all are read. */
+/** One page of the sources that a member has or could follow. Reads all these sources: a few thousand at most. */
 export function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: number): ManagedPage {
   const all = ownAndFollowed(hub, viewer);
   const counts = { ...countShown(all, viewer), others: 0 };
@@ -79,7 +79,7 @@ function isShown({ state, ownerId }: Row, { show }: Wanted, viewer: Viewer): boo
   return show === 'all' || state === show;
 }
 
-/** Whether a source matches folder and search. Only its managers search by feed address, which may hold a secret. */
+/** Whether a source matches folder and search. Only managers can search by a feed address, which may hold a secret. */
 function fits({ title, siteUrl, feedUrl, mayManage, folder }: Row, { q, folder: wanted }: Wanted): boolean {
   if (wanted !== '' && folder !== wanted) return false;
   const text = `${title} ${siteUrl ?? ''} ${mayManage ? feedUrl ?? '' : ''}`;

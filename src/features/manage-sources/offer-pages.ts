@@ -11,7 +11,7 @@ import { offersPage } from './offer-views.ts';
 
 const PER_PAGE = 50;
 
-/** Page: open offers. `problem`: why the offer `id` could not be accepted; the page then begins with it. */
+/** Page: open offers of sources. `problem`: why the offer `id` was not accepted; the page begins with that offer. */
 export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?: HttpError, id = 0): Reply {
   const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
     offers(hub).openOf(viewer.id, problem ? id - 1 : after?.id ?? 0, limit), PER_PAGE);

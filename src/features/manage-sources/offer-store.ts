@@ -5,7 +5,7 @@ import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 export const OFFER_LIFETIME = 14 * DAY;
-/** Received offers are counted up to this number. */
+/** Maximum number of received offers that the hub counts. */
 const OFFERS_COUNTED = 100;
 /** How long a declined or expired offer is remembered, so that the hub asks another follower next time. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
@@ -13,11 +13,11 @@ export const ENDED_OFFERS_KEPT = 90 * DAY;
 /** A source that `senderId`, its owner or an administrator, has offered to `receiverId`. Times in unix ms. */
 export type Offer = {
   id: number; sourceId: number; title: string;
-  senderId: number; sender: string; // the display name
+  senderId: number; sender: string; // display name of the sender
   receiverId: number; receiver: string;
-  toFollower: number; // 1: the hub chose a follower, and the sender must not learn whom
+  toFollower: number; // 1: the hub chose the receiver, whose name the sender must not learn
   offeredAt: number; expiresAt: number;
-  endedAt: number | null; // declined, or found to have expired
+  endedAt: number | null; // when the offer was declined or found to have expired
 };
 
 type NewOffer = Pick<Offer, 'sourceId' | 'senderId' | 'receiverId' | 'toFollower'>;
@@ -33,8 +33,8 @@ const SELECT = `
 const OPEN = 'ended_at IS NULL AND expires_at > @now';
 
 /**
- * Sources offered to members. Triggers remove the offers of a source that is deleted or has a new owner, and those of
- * an account that leaves, is disabled or may no longer give the source away.
+ * Offers of sources to members. Triggers remove the offers of a source that is deleted or has a new owner, and the
+ * offers of an account that leaves, is disabled or may no longer give the source away.
  */
 export const offers = store(({ db, clock }) => {
   const select = db.prepare<[{ id: number; now: number }], Offer>('offer', `${SELECT} WHERE o.id = @id AND ${OPEN}`);
@@ -68,7 +68,6 @@ export const offers = store(({ db, clock }) => {
     DELETE FROM source_offers WHERE id IN (SELECT id FROM source_offers WHERE ended_at <= ? LIMIT ?)`);
 
   return {
-    /** An open offer. */
     find: (id: number): Offer | undefined => select.get({ id, now: clock() }),
     /** Whether there was ever an offer with this id. */
     wasMade: (id: number): boolean => selectGiven.get(id) !== undefined,
@@ -77,16 +76,15 @@ export const offers = store(({ db, clock }) => {
     /** Open offers that the account has sent or received, by id. */
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectOpen.all({ accountId, after, limit, now: clock() }),
-    /** All offers that the account has sent or received, also remembered ones, by id. */
+    /** All offers that the account has sent or received, including ended offers, by id. */
     listOf: (accountId: number, after: number, limit: number): Offer[] => selectAll.all({ accountId, after, limit }),
-    /** The accounts that the source is offered to, or was in the last 90 days. */
+    /** The accounts to which the source is offered, or was offered in the last 90 days. */
     askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),
-    /** How many open offers the account has sent. */
     countSent: (id: number): number => countSent.get({ id, now: clock() })?.n ?? 0,
-    /** How many open offers the account has received, counted up to OFFERS_COUNTED. */
+    /** Number of open offers that the account has received, counted up to OFFERS_COUNTED. */
     countReceived: (id: number): number => countReceived.get({ id, now: clock() })?.n ?? 0,
 
-    /** Adds an open offer; the source must have none. */
+    /** Adds an open offer; the source must not have another open offer. */
     add(offer: NewOffer): Offer {
       removeSame.run(offer);
       const row = insert.get({ ...offer, now: clock(), expiresAt: clock() + OFFER_LIFETIME });
@@ -99,7 +97,7 @@ export const offers = store(({ db, clock }) => {
     end: (id: number): void => void end.run(clock(), id),
     remove: (id: number): void => void remove.run(id),
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
-    /** Removes up to `limit` offers that ended long ago. Returns how many. */
+    /** Removes up to `limit` offers that ended more than ENDED_OFFERS_KEPT ago; returns their number. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
   };

@@ -14,8 +14,8 @@ type ShownOffers = {
 export function offersPage(shown: ShownOffers): Page {
   const { received, sent, next } = shown;
   const main = html`
-<p class="hint">A source that is offered to you stays with its owner until you accept it. Then it belongs to you, with
-  all its posts and files. An offer that is no longer listed has ended.</p>
+<p class="hint">A source that is offered to you stays with its owner until you accept the offer. After that, the source
+  belongs to you, with all its posts and files. An offer that is no longer listed has ended.</p>
 ${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
   received.map((offer) => receivedItem(offer, shown))}</ul>`}
 ${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
@@ -51,7 +51,7 @@ function titleOf({ sourceId, title }: Offer, isLink: boolean): Html {
 }
 
 function receiverOf({ toFollower, receiver }: Offer): Html {
-  return toFollower ? html`the person who has followed it longest` : html`<bdi>${receiver}</bdi>`;
+  return toFollower ? html`the person who has followed the source longest` : html`<bdi>${receiver}</bdi>`;
 }
 
 function withdrawForm({ id, title }: Offer): Html {
@@ -62,10 +62,10 @@ function withdrawForm({ id, title }: Offer): Html {
 /** The open offer of a source, for its managers. */
 export function offerNotice(offer: Offer, times: Times): Html {
   return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. Nothing
-  changes until they accept.</span>${withdrawForm(offer)}</div>`;
+  changes until that person accepts.</span>${withdrawForm(offer)}</div>`;
 }
 
-/** A notice of how many sources a member is offered; false for none. */
+/** The notice that says how many sources are offered to a member; false without offers. */
 export function offeredNotice(offered: number): Html | false {
   return offered > 0 && html`<p class="said"><span>You are offered ${plural(offered, 'source')}.</span>
 <a class="button" href="/offers">See offers</a></p>`;

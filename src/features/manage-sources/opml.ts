@@ -14,7 +14,7 @@ import { sources, type Source } from '../sources/source-store.ts';
 /** A feed in an OPML document; `folder` is "A / B" for nested folders. */
 export type Outline = { url: string; title: string | null; folder: string | null };
 
-/** The feeds of an OPML document. Undefined if it is not OPML or exceeds the limits of the XML parser. */
+/** The feeds of an OPML document; undefined if the document is not OPML or exceeds the limits of the XML parser. */
 export async function parseOpml(document: string): Promise<Outline[] | undefined> {
   try {
     const from = Math.max(0, document.indexOf('<'));
@@ -27,7 +27,7 @@ export async function parseOpml(document: string): Promise<Outline[] | undefined
   }
 }
 
-/** Parses the attributes, which takes as long as parsing the elements; pauses in between for other requests. */
+/** Collects the feeds with pauses for other requests: parsing attributes takes as long as parsing elements. */
 async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   const outlines: Outline[] = [];
   let pausedAt = body.start;
@@ -40,7 +40,7 @@ async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   return outlines;
 }
 
-/** Yields each element below `parent`, with its feed if it has one. */
+/** Yields each element below `parent`, with the feed that the element names, if any. */
 function* outlinesOf(parent: XmlElement, folder: string): Generator<[XmlElement, Outline?]> {
   for (const element of parent.children) {
     const isOutline = element.name === 'outline';
@@ -59,7 +59,7 @@ function attribute(element: XmlElement, name: string): string | undefined {
 /** A feed to export. */
 type ExportedFeed = { title: string; url: string; siteUrl: string | null; folder: string | null };
 
-/** The feeds as OPML 2.0 in pieces, by folder; those without one come first. */
+/** The feeds as OPML 2.0 in pieces: first the feeds without a folder, then folder by folder. */
 function* writingOpml(feeds: ExportedFeed[], createdAt: number): Generator<string> {
   const byFolder = Map.groupBy(feeds, ({ folder }) => folder);
   yield `<?xml version="1.0" encoding="UTF-8"?>
@@ -86,12 +86,12 @@ function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string 
   return `${indent}<outline type="rss" text="${name}" title="${name}" xmlUrl="${escapeHtml(url)}"${site}/>\n`;
 }
 
-/** Rows read in one query. */
+/** Maximum rows that one query reads. */
 const BATCH = 1_000;
 
 /**
- * The feeds of an account as OPML 2.0, written while it is sent: its addresses may be 4,096 characters long. Followed
- * sources of other owners get the address of this hub's feed, because the original address may hold a secret.
+ * Streams the feeds of an account as OPML 2.0, because each address may have 4,096 characters. A followed source of
+ * another owner gets the address of this hub's feed, because the original address may hold a secret.
  */
 export function exportOpml(hub: Hub, accountId: number): Readable {
   const followed = new Map([...inBatches<Follow>((last) => follows(hub).listOf(accountId, last?.sourceId ?? 0, BATCH))]

@@ -5,11 +5,11 @@ import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
 import { DAYS, RUNS, type SourceRun, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
 
-/** One day in a strip. `good`: new posts of a feed, or accepted events of a webhook. */
+/** One day in a strip, a source's 30-day chart. `good`: new posts of a feed, or accepted events of a webhook. */
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
-/** Makes strips of the last 30 days, today last. `found`: stored days by source id; days without runs are missing. */
+/** Makes 30-day charts of sources, today last. `found`: stored days by source id; days without runs are missing. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
   const dates = Array.from({ length: DAYS }, (_, index) => ({
@@ -30,9 +30,9 @@ function stripDay(name: string, kind: Source['kind'], day: RunDay | undefined): 
 
 const HEIGHT = 24;
 const LOWEST = 4;
-const HIGHEST = 18; // leaves room above for the mark of a failure
+const HIGHEST = 18; // leaves room above the bar for the mark of a failure
 
-/** A strip as one image with one path per colour, small enough for lists. */
+/** A source's 30-day chart as one image with one path per colour, small enough for lists. */
 export function smallStrip(strip: Strip): Html {
   const said = sumOf(strip);
   const drawn = [...Map.groupBy(barsOf(strip).flat(), ({ look }) => look)].map(([look, bars]) =>
@@ -40,7 +40,7 @@ export function smallStrip(strip: Strip): Html {
   return svg(said, html`<title>${said}</title>${drawn}`);
 }
 
-/** A strip with a tooltip for each day, a summary in words, and a table. */
+/** A source's 30-day chart with a tooltip for each day, a summary in words, and a table. */
 export function wholeStrip(strip: Strip): Html {
   const bars = barsOf(strip);
   const drawn = strip.days.map((day, index) => html`<g><title>${day.name}: ${dayText(strip.kind, day)}</title>
@@ -67,7 +67,7 @@ function svg(said: string, drawn: Html): Html {
 
 type Bar = { look: string; path: string };
 
-/** The bars of each day. A failed day has a broken bar; a day with some failures has a mark above its bar. */
+/** The chart's bars by day. A day with only failures has a broken bar; a day with a few failures has a mark on top. */
 function barsOf({ days }: Strip): Bar[][] {
   const most = Math.max(1, ...days.map(({ good }) => good));
   return days.map(({ look, good, failed }, index) => {
@@ -87,7 +87,7 @@ function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string
   return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
 }
 
-/** For example "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
+/** A summary such as "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
 function sumOf({ kind, days }: Strip): string {
   const on = (look: StripDay['look']): string | false => {
     const count = days.filter((day) => day.look === look).length;
@@ -110,7 +110,7 @@ export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Time
 <details ${state === 'failing' && html`open`}>
   <summary>Last ${what}</summary>
   <ol class="runs">${runs.map((run) => runItem(run, times))}</ol>
-  <p class="hint">The last ${RUNS} are kept.</p>
+  <p class="hint">The hub keeps the last ${RUNS} ${what}.</p>
 </details>`;
 }
 

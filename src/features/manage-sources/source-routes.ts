@@ -26,7 +26,7 @@ export function listSources(hub: Hub, req: HubRequest): Reply {
   return json(body, 200, nextLink(req.path, req.query, next));
 }
 
-/** Up to `limit` sources that the viewer may see, after the one in `?cursor=`. */
+/** Up to `limit` sources that the viewer may see, after the source in `?cursor=`. */
 export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
   return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }
@@ -96,15 +96,15 @@ function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = foll
   return sourceJson(hub, source, { isOwner: mayManage(source, viewer), isFollowed });
 }
 
-/** Ids of those sources that the viewer follows; null for anonymous readers. */
+/** Ids of the given sources that the viewer follows; null for anonymous readers. */
 function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
 }
 
-/** `isOwner`: the owner or an administrator, who sees more. `isFollowed`: null for anonymous readers. */
+/** `isOwner`: the viewer owns the source or is an administrator. `isFollowed`: null for anonymous readers. */
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
-/** A source as the API shows it. The owner also sees the state of its synchronisation or webhook. */
+/** A source as the API shows it. Its owner also sees the state of the synchronisation or webhook. */
 export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: Asking) {
   const { id, kind, title, visibility, owner, feedUrl, siteUrl, description } = source;
   const webhook = isOwner && kind === 'webhook' ? webhooks(hub).find(id) : undefined;

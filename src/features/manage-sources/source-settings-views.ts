@@ -6,7 +6,7 @@ import { settingsSection } from '../accounts/settings-views.ts';
 import type { Follow } from '../follows/follow-store.ts';
 import type { Source } from '../sources/source-store.ts';
 import type { Webhook } from '../webhooks/webhook-store.ts';
-import { folderField, passwordFields, visibilityChoice, type AddForm } from './add-views.ts';
+import { folderField, PASSWORD_HINT, passwordFields, visibilityChoice, type AddForm } from './add-views.ts';
 import { followersText } from './many-sources-views.ts';
 import { stateLine } from './source-state.ts';
 import { button } from './source-views.ts';
@@ -17,10 +17,10 @@ type Settings = {
   followers: number; sent?: SentSourceForm | undefined;
 };
 
-/** The refused form, its values and the errors in them. */
+/** A refused form of the settings page, with its values and errors. */
 export type SentSourceForm = { form: 'list' | 'source'; values: Record<string, string>; problem: HttpError };
 
-/** Page: settings of one source, in the viewer's own list and, for its managers, of the source itself. */
+/** Page: the viewer's settings for a followed source and, for managers, the settings of the source itself. */
 export function sourceSettingsPage(settings: Settings): Page {
   const { source, mayChange, isSyncing } = settings;
   const main = html`
@@ -45,7 +45,7 @@ function followSection({ id }: Source): Html {
 function listSection({ source: { id }, folders, sent }: Settings, { folder, notify }: Follow): Html {
   const { values = {}, problem } = sent?.form === 'list' ? sent : {};
   const bell = values['notify'] ?? String(notify);
-  return settingsSection('list', 'Your list', 'Only for you.', html`
+  return settingsSection('list', 'Your list', 'Folder and notifications, only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     <input type="hidden" name="notify" value="0">
@@ -74,22 +74,21 @@ function stateSection({ source, isSyncing, times, webhook, webhookPanel }: Setti
 }
 
 function nextTime({ state, nextSyncAt }: Source, times: Times): Html | string {
-  return state === 'paused' || nextSyncAt === null ? 'when resumed' : showTime(times, nextSyncAt);
+  return state === 'paused' || nextSyncAt === null ? 'when the source is resumed' : showTime(times, nextSyncAt);
 }
 
 function sourceSection({ source, iconIs, sent }: Settings): Html {
   const { values = {}, problem } = sent?.form === 'source' ? sent : {};
   const { title = source.title, visibility = source.visibility } = values;
-  const said = source.kind === 'feed' ? 'Its title, who can read it, and the password that the feed requires.'
-    : 'Its title, and who can read it.';
+  const said = source.kind === 'feed' ? 'Title, who can read the posts, and the password that the feed requires.'
+    : 'Title, and who can read the posts.';
   return settingsSection('source', 'The source', said, html`
   <form method="post" action="/sources/${source.id}" class="stack">
     <label>Title <input name="title" value="${title}" required maxlength="200"
       ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
-    ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'posts', problem)}
+    ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'feed', problem)}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
-        ? 'leave both empty to keep the current ones'
-        : 'if the feed requires one; its posts are then visible only to you', problem)}
+        ? 'to keep user name and password, leave both empty' : PASSWORD_HINT, problem)}
     <button>Save</button>
   </form>
   ${source.hasPassword === 1 && html`
@@ -97,8 +96,8 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
     <input type="hidden" name="forget" value="1">
     <button class="secondary">Remove user name and password</button>
   </form>`}
-  ${iconIs === 'there' && button(`/sources/${source.id}/icon/clear`, 'Show a letter instead of its icon')}
-  ${iconIs === 'cleared' && button(`/sources/${source.id}/icon/find`, 'Look for its icon')}`);
+  ${iconIs === 'there' && button(`/sources/${source.id}/icon/clear`, 'Show a letter instead of the icon')}
+  ${iconIs === 'cleared' && button(`/sources/${source.id}/icon/find`, 'Look for the site’s icon')}`);
 }
 
 function staysPrivate({ hasPassword }: Source): Html {
@@ -109,7 +108,7 @@ function staysPrivate({ hasPassword }: Source): Html {
 }
 
 function endSection({ source: { id }, followers }: Settings): Html {
-  const said = followers > 0 ? `Besides its owner, ${followersText(followers)}.` : 'Nobody else follows it.';
+  const said = followers > 0 ? `Besides its owner, ${followersText(followers)}.` : 'Nobody else follows this source.';
   return settingsSection('end', 'Transfer or delete', said, html`
   <div class="actions"><a class="button" href="/sources/${id}/transfer">Transfer…</a>
     <a class="button danger" href="/sources/${id}/delete">Delete…</a></div>`);
@@ -119,10 +118,10 @@ function endSection({ source: { id }, followers }: Settings): Html {
 function handOverForm({ id }: Source): Html {
   return html`
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
-  <h2>Hand it over instead</h2>
-  <p>The person who has followed it longest is asked to become its owner, and has 14 days to accept. Nothing changes
-    before that. Posts and files stay with the source. An administrator becomes the owner at once.</p>
-  <button class="secondary">Hand it over</button>
+  <h2>Hand the source over instead</h2>
+  <p>The hub asks the person who has followed this source longest to become its owner. That person has 14 days to
+    accept; nothing changes before. Posts and files stay with the source. An administrator becomes owner at once.</p>
+  <button class="secondary">Hand the source over</button>
 </form>`;
 }
 
@@ -131,31 +130,32 @@ export function confirmDeleteSourcePage(source: Source, followers: number): Page
   const main = html`
 <form method="post" class="stack">
   <p class="lead">“${source.title}” will be deleted permanently, with all its posts and
-    their attachments. To only stop new posts, pause it instead.</p>
-  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. They will be
-    notified.</p>`}
+    their attachments. To only stop new posts, pause the source instead.</p>
+  ${followers > 0 && html`<p class="said warn">Besides its owner, ${followersText(followers)}. The followers will
+    be notified.</p>`}
   <div class="actions"><button class="danger">Delete source</button>
-    <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
+    <a class="quiet" href="/sources/${source.id}">Keep source</a></div>
 </form>
 ${followers > 0 && handOverForm(source)}`;
   return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
 }
 
-/** Page: confirm that a source with followers becomes private. `values`: the form that is repeated on confirming. */
+/** Page: confirm that a source with followers becomes private. `values`: fields to send again on confirming. */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
 <form method="post" action="/sources/${source.id}" class="stack">
-  <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once it
-    is private, they can no longer read it. They will be notified.</p>
+  <p class="lead">“${source.title}” is in other people’s lists: besides its owner, ${followersText(followers)}. Once the
+    source is private, its followers can no longer read it. The followers will be notified.</p>
   ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   <input type="hidden" name="sure" value="1">
   ${values['username'] && passwordFields(values['username'], 'enter the password once more to save it')}
-  <div class="actions"><button class="danger">Make it private</button>
-    <a class="quiet" href="/sources/${source.id}/settings">Keep it public</a></div>
+  <div class="actions"><button class="danger">Make source private</button>
+    <a class="quiet" href="/sources/${source.id}/settings">Keep source public</a></div>
 </form>
 ${handOverForm(source)}`;
-  return { title: 'Make it private?', main, bar: html`<h1>Make it private?</h1>`, section: 'sources' };
+  const title = 'Make this source private?';
+  return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
 /** Page: the form that transfers a source. `offer`: the notice of its open offer, if there is one. */
@@ -164,23 +164,23 @@ export function transferPage(source: Source, offer: Html | null, { values = {}, 
 <section class="narrow">
   <h1>Transfer this source</h1>
   <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
-    From then on only the new owner can manage it${source.visibility === 'private' && ' and read its posts'}.</p>
-  <p>A member is sent an offer and has 14 days to accept it; nothing changes before that. Until then the member
-    sees only the title and your name. An administrator becomes the owner at once.</p>
+    After that only the new owner can manage the source${source.visibility === 'private' && ' and read its posts'}.</p>
+  <p>A member receives an offer and has 14 days to accept it; nothing changes before. Until the offer is accepted, the
+    member sees only the title and your name. An administrator becomes the owner at once.</p>
   ${offer}
   ${source.kind === 'webhook' && html`
-  <p>You still know its secret. The new owner is asked to create a new one; yours stays valid for 24 hours after that,
-    or until another one is created.</p>`}
+  <p>You still know the secret of this webhook. The hub asks the new owner to create a new secret. Your secret then
+    stays valid for 24 hours, or until the owner creates another secret.</p>`}
   ${source.hasPassword === 1 && html`
-  <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see them but
-    receives the posts. To prevent that, remove them first.</p>`}
+  <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see the
+    password but receives the posts. If you do not want this, remove user name and password first.</p>`}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"
         autocapitalize="none" spellcheck="false" ${faulty(problem, 'username', { whole: true })}>${
         faultOf(problem, 'username', { whole: true })}</label>
     <div class="actions"><button>Transfer source</button>
-      <a class="quiet" href="/sources/${source.id}">Keep it</a></div>
+      <a class="quiet" href="/sources/${source.id}">Keep source</a></div>
   </form>
 </section>`;
   return { title: 'Transfer this source', main, section: 'sources' };

@@ -5,7 +5,7 @@ import type { Webhook } from '../webhooks/webhook-store.ts';
 
 type Level = 'good' | 'warn' | 'bad' | 'off';
 
-/** The state of a source in words. Only its managers see the reason. */
+/** The state of a source in words. Only managers of the source see the reason for the state. */
 export function stateLine(source: Source, times: Times, mayManage: boolean, webhook?: Webhook): Html {
   const [level, words] = stateOf(source, times, mayManage, webhook);
   return html`<span class="state ${level}">${words}</span>`;
@@ -16,9 +16,9 @@ function stateOf(source: Source, times: Times, mayManage: boolean, webhook: Webh
   const reason = mayManage && stateReason ? html`: ${inSentence(stateReason)}` : '';
   if (state === 'failing') return ['bad', html`Failing${since(source, times)}${reason}`];
   if (state === 'paused') return ['off', html`Paused${since(source, times)}${reason}`];
-  if (kind === 'native') return ['good', html`Written here`];
+  if (kind === 'native') return ['good', html`Posts written on this hub`];
   if (kind === 'webhook') return webhookState(webhook, times);
-  if (lastSuccessAt === null) return ['off', html`Waiting for its first fetch`];
+  if (lastSuccessAt === null) return ['off', html`Waiting for the first fetch`];
   if (mayManage && stateReason) return ['warn', html`${stateReason}`];
   return ['good', html`Fetched ${showTime(times, lastSuccessAt)}`];
 }
@@ -36,14 +36,14 @@ function webhookState(webhook: Webhook | undefined, times: Times): [Level, Html]
   return ['good', html`Listening, last event ${last}`];
 }
 
-/** The reason as a whole sentence: capital letter (unless it begins with a host name) and full stop. */
+/** A reason as a whole sentence: with a capital letter, unless the reason begins with a host name, and a full stop. */
 export function asSentence(reason: string): string {
   const first = /^[a-z]+ /.test(reason) ? reason.charAt(0).toUpperCase() : reason.charAt(0);
   const sentence = first + reason.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** The reason as it follows a colon: small letter (unless it begins with a host name) and no full stop. */
+/** A reason as it reads after a colon: with a small letter (unless it begins with a host name) and no full stop. */
 export function inSentence(reason: string): string {
   const first = /^(?:The|This|Its|It|A|No|Could)\b/.test(reason) ? reason.charAt(0).toLowerCase() : reason.charAt(0);
   return (first + reason.slice(1)).replace(/\.$/, '');

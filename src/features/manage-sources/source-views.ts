@@ -19,7 +19,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/sources?curso
   return { title: 'Sources', main, bar: html`<h1>Sources</h1>`, section: 'sources' };
 }
 
-const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'written here' };
+const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'written on this hub' };
 
 function sourceItem({ id, title, siteUrl, kind }: Source, icon: Html): Html {
   return html`
@@ -33,11 +33,11 @@ type SourceDetail = {
   source: Source;
   icon: Html;
   posts: Html;
-  /** Title and header bar for a member, who reads the posts here. */
+  /** Title and header bar for a member, who reads the posts on this page. */
   title?: string;
   bar?: Html;
   mayChange: boolean;
-  /** Null for visitors, and for members who do not follow the source. */
+  /** The viewer's follow; null for visitors, and for members who do not follow the source. */
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
@@ -46,7 +46,7 @@ type SourceDetail = {
   webhook: Webhook | undefined;
   /** Results of the last runs, for managers of the source. */
   runs: Html | null;
-  /** Its open offer, for managers of the source. */
+  /** The open offer of the source, for its managers. */
   offer: Html | null;
   times: Times;
 };
@@ -79,7 +79,7 @@ ${isMember && acts(detail)}`;
   };
 }
 
-/** The buttons of a source; each is its own form. */
+/** The buttons on the page of a source; each button is a form of its own. */
 function acts({ source: { id, kind, state }, follow, mayChange }: SourceDetail): Html {
   return html`
 <div class="actions">

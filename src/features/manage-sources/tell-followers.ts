@@ -4,17 +4,17 @@ import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { maySee, type Source } from '../sources/source-store.ts';
 
-/** Events about a source that its followers are notified of, and the end of the sentence that they read. */
+/** Events of a source that its followers are notified of, each with the end of the notification's sentence. */
 const HAPPENED = {
   'source.deleted': 'was deleted and is no longer in your list',
   'source.hidden': 'is now private and no longer in your list',
   'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
-/** Notifications removed at once. A source has one open offer, so there is rarely more than one. */
+/** Maximum notifications removed at once; a source rarely has more than one, because it has one open offer. */
 const FORGOTTEN_AT_ONCE = 100;
 
-/** The path of notifications about a deleted source. Deleting an account finds those with its titles by this path. */
+/** The path of notifications about a deleted source, by which `leave-hub.ts` finds and removes the notifications. */
 export function aboutGone(id: number): string {
   return `/sources?gone=${id}`;
 }
@@ -29,14 +29,14 @@ export function forgetOffered(hub: Hub, sourceId: number): void {
   notifications(hub).removeAbout(offersPath(sourceId), FORGOTTEN_AT_ONCE);
 }
 
-/** Number of followers of a public source, without its owner; 0 for a private one. */
+/** Number of followers of a public source, without its owner; 0 for a private source. */
 export function countFollowers(hub: Hub, { id, ownerId, visibility }: Source): number {
   return visibility === 'public' ? follows(hub).countOthers(id, ownerId) : 0;
 }
 
 /**
- * Notifies the followers of a source, in the caller's transaction: everybody who could see it `before`, except its
- * owners and the accounts in `except`. If it was hidden, those who can still see it are left out.
+ * Notifies the followers of a source who could see it `before`, except its owners and the accounts in `except`, in the
+ * caller's transaction. Followers who can still see a hidden source are left out.
  */
 export function tellFollowers(
   hub: Hub, kind: keyof typeof HAPPENED, before: Source, after: Source | null, except: number[] = [],

@@ -12,7 +12,7 @@ import { notifications, type Notification } from './notification-store.ts';
 
 const MAX_IDS = 1000;
 
-/** Notifications marked in one transaction, which takes a few milliseconds. */
+/** How many notifications one transaction marks as read, in a few milliseconds. */
 const BATCH = 500;
 
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
@@ -20,7 +20,7 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** Page: first security and failures, then news. Each section is paged by itself. */
+/** Page: notifications about security and failures, then news. Each section has its own paging. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   const asked = sectionIn(req.query);
   const sections = SECTIONS.filter((only) => asked === undefined || only === asked)
@@ -31,7 +31,7 @@ export function showNotifications(hub: Hub, req: MemberRequest): Reply {
 const SECTIONS = ['urgent', 'news'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** `?only=`: a section; undefined when absent. */
+/** The section that `?only=` names; undefined without `?only=`. */
 function sectionIn(query: URLSearchParams): Section | undefined {
   const wanted = query.get('only');
   const only = SECTIONS.find((one) => one === wanted);
@@ -39,7 +39,7 @@ function sectionIn(query: URLSearchParams): Section | undefined {
   return only;
 }
 
-/** A page of all notifications, or of one section. By default `?only=` chooses. */
+/** A page of all notifications, or of one section. The default section is that of `?only=`. */
 function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
   const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query), only };
   return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
@@ -50,11 +50,11 @@ export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promi
   const { ids, all } = await readJson(req);
   if (all === true && ids === undefined) await markAllRead(hub, req);
   else if (all === undefined && isIds(ids)) notifications(hub).markRead(req.viewer.id, ids);
-  else throw invalid([{ pointer: '/ids', detail: `Send either ids, up to ${MAX_IDS} of them, or "all": true.` }]);
+  else throw invalid([{ pointer: '/ids', detail: `Send either "ids", at most ${MAX_IDS}, or "all": true.` }]);
   return noContent();
 }
 
-/** Marks in small transactions, so that other writers hardly wait. Later notifications stay unread. */
+/** Marks all notifications as read, in small transactions. Notifications that arrive meanwhile stay unread. */
 export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
   const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   const [newest] = notifications(hub).list(unread);
@@ -75,7 +75,7 @@ type Shown = { only: Section; items: Notification[]; next: string | null };
 
 const HEADINGS: Record<Section, string> = { urgent: 'Security and problems', news: 'News' };
 
-/** The notifications of the viewer. */
+/** The page of the viewer's notifications. */
 function notificationsPage({ sections, unreadOnly }: { sections: Shown[]; unreadOnly: boolean }, times: Times): Page {
   const filled = sections.filter(({ items }) => items.length > 0);
   const bar = html`<h1>Notifications</h1><span class="space"></span>
@@ -100,7 +100,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/notifications
 }
 
 function item({ kind, title, path, count, createdAt, readAt }: Notification, times: Times): Html {
-  const isRepeated = count > 1 && kind !== 'source.posts'; // its title has the number of posts
+  const isRepeated = count > 1 && kind !== 'source.posts'; // the title of source.posts contains the number of posts
   return html`
   <li ${readAt === null && html`class="new"`}><div>
     <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}</div>

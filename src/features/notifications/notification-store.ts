@@ -3,32 +3,32 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
 /**
- * Kinds of notifications about security and failures. They are listed before news, and no number of news removes or
- * limits them. Every other kind is news.
+ * Kinds of notifications about security and failures. Urgent notifications are listed before news, and news never
+ * removes or limits urgent notifications. Every other kind is news.
  */
 const URGENT_KINDS: ReadonlySet<string> = new Set([
   'account', // a link for a new password was made or used
   'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
 ]);
 
-/** Notifications kept for each account: this many about security and failures, and as many news. */
-const NOTIFICATIONS_KEPT = TABLES.notifications.most;
+/** How many notifications an account keeps: this many about security and failures, and this many news. */
+const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
-/** News that one sender may cause for one receiver within an hour. The last one stands for all that follow. */
+/** How many news one sender may cause for one receiver within an hour. The last news stand for all later news. */
 export const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
-/** A message to an account. `path`: the hub's page about it; `senderId`: the account that caused it. */
+/** A notification to an account. `path`: the page about the event; `senderId`: the account that caused the event. */
 type NewNotification = { accountId: number; kind: string; title: string; path: string; senderId?: number | null };
 export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   id: number;
-  count: number; // how many equal ones it stands for
+  count: number; // how many equal notifications this row stands for
   urgent: number; // 1: about security or a failure
-  createdAt: number; // unix ms; of the latest of these
+  createdAt: number; // unix ms; when the latest of the equal notifications was created
   readAt: number | null;
 };
 
-/** `only`: `urgent` are those about security and failures. */
+/** `only`: `urgent` selects notifications about security and failures. */
 type NotificationQuery = {
   accountId: number; unreadOnly: boolean; only?: 'urgent' | 'news' | undefined; after: number; limit: number;
 };
@@ -38,7 +38,7 @@ type Row = Required<NewNotification> & { posts: number | null };
 type InsertRow = Row & { count: number; urgent: number; now: number };
 type LikeRow = { id: number; posts: number | null; count: number };
 
-/** Notifications of all accounts. */
+/** Stores the notifications of all accounts. */
 export const notifications = store(({ db, clock }) => {
   const insert = db.prepare<[InsertRow]>('notify', `
     INSERT INTO notifications (account_id, kind, title, path, posts, count, urgent, sender_id, created_at)
@@ -81,7 +81,7 @@ export const notifications = store(({ db, clock }) => {
   const countBefore = db.prepare<[number], { n: number }>('count old notifications',
     'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
-  /** Writes a row at the top of the list, in place of `like` if that is given. */
+  /** Writes a notification at the top of the list, in place of the notification `like` if given. */
   function write(row: Row, like?: LikeRow): void {
     const urgent = URGENT_KINDS.has(row.kind) ? 1 : 0;
     if (like) remove.run(like.id);
@@ -94,7 +94,7 @@ export const notifications = store(({ db, clock }) => {
     return countRecent.get(senderId, accountId, clock() - HOUR)?.n ?? 0;
   }
 
-  /** Adds a row that equals no unread one. */
+  /** Adds a notification that equals no unread notification. */
   function addNew(row: Row): void {
     const recent = recentOf(row);
     if (recent < NEWS_AN_HOUR - 1) return write(row);
@@ -105,8 +105,8 @@ export const notifications = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds a notification, in the caller's transaction. Unread ones with the same text and page become one with a
-     * count. News of one sender beyond NEWS_AN_HOUR become one as well; once that is read, further ones are dropped.
+     * Adds a notification, in the caller's transaction. Unread notifications with equal text and page become one with
+     * a count. News of one sender beyond NEWS_AN_HOUR become one notification; once read, it stops further news.
      */
     add(notification: NewNotification): void {
       const row = { senderId: null, ...notification, posts: null };
@@ -115,7 +115,7 @@ export const notifications = store(({ db, clock }) => {
       else addNew(row);
     },
 
-    /** Adds one for new posts of a source. If an earlier one is unread, they become one with the sum of the posts. */
+    /** Adds a notification about a source's new posts; merges it with an unread notification about the source. */
     addPosts(notification: Omit<NewNotification, 'title'>, added: number, title: (posts: number) => string): void {
       const row = { senderId: null, ...notification, posts: added, title: title(added) };
       const like = selectLike.get(row);
@@ -130,18 +130,18 @@ export const notifications = store(({ db, clock }) => {
     },
 
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
-    /** Marks up to `limit` as read, none newer than `newestId`. Returns how many. */
+    /** Marks up to `limit` notifications as read, up to the id `newestId`. Returns the number marked. */
     markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
       readUpTo.run(clock(), accountId, newestId, limit).changes,
-    /** How many are unread, counted up to `most`. */
+    /** How many notifications are unread, counted up to `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
-    /** Removes up to `limit` notifications of an account. Returns how many. */
+    /** Removes up to `limit` notifications of an account. Returns the number removed. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
-    /** Removes the sender's id from up to `limit` notifications of others. Returns how many. */
+    /** Removes the sender's id from up to `limit` notifications of other accounts. Returns the number changed. */
     forgetSender: (senderId: number, limit: number): number => forgetSender.run(senderId, limit).changes,
-    /** Removes up to `limit` notifications that link to this page, of all accounts. Returns how many. */
+    /** Removes up to `limit` notifications of all accounts that link to the page `path`. Returns the number removed. */
     removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
-    /** Removes up to `limit` that are older than `before` (unix ms), oldest first. Returns how many. */
+    /** Removes up to `limit` notifications older than `before` (unix ms), oldest first. Returns the number removed. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };

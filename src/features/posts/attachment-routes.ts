@@ -10,7 +10,7 @@ import type { Hub } from '../hub/hub.ts';
 import { visibleFile } from './post-access.ts';
 import type { PostAccess } from './post-store.ts';
 
-/** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. 404, 410. */
+/** GET /attachments/:key/:filename: an uploaded file, or the hub's copy of a publisher's file. */
 export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> {
   const { attachment, post } = visibleFile(hub, attachmentAt(hub, req), req.viewer);
   const isPublic = post.isPublic === 1;
@@ -34,7 +34,7 @@ function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined 
 
 type RemoteFile = { url: string; post: PostAccess; about: Pick<ServedFile, 'filename' | 'isPublic'> };
 
-/** Serves the hub's copy of a remote file. If the copy is evicted just before it is opened, fetches it once more. */
+/** Serves the hub's copy of a remote file. Fetches the file again if the copy is evicted just before it is opened. */
 async function serveRemote(
   hub: Hub, { url, post, about }: RemoteFile, req: HubRequest,
 ): Promise<Reply> {

@@ -37,8 +37,8 @@ export function deletePost(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Deletes a post and leaves a tombstone, so that no synchronisation brings it back. SQLite overwrites the row. Its
- * words leave the search index with the next merge.
+ * Deletes a post and leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites the row.
+ * The post's words leave the search index with the next merge.
  */
 function deletePostForGood(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);

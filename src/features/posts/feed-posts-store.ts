@@ -3,16 +3,16 @@ import { store } from '../hub/hub.ts';
 import type { PreparedPosts } from './ingest-posts.ts';
 import type { PreparedPost } from './post-store.ts';
 
-/** A post that its publisher has withdrawn, and when (unix ms; null if not said). */
+/** A post that its publisher has withdrawn, and the time (unix ms; null if unknown). */
 export type DeletedPost = { guid: string; deletedAt: number | null };
 
 type Likeness = Pick<PreparedPost, 'url' | 'title' | 'publishedAt'>;
 type Renamed = Likeness & { sourceId: number; guid: string };
 
-/** Posts marked as gone from their feed in one transaction: about 10 ms. */
+/** Maximum number of posts marked as gone from their feed in one transaction: about 10 ms. */
 const LEAVING_AT_ONCE = 500;
 
-/** Posts that a feed renames, drops or withdraws after it has brought them. */
+/** Posts that a feed renames, drops or withdraws after publishing them. */
 export const feedPosts = store(({ db, clock }) => {
   const selectKnown = db.prepare<[number, string, number, string], { known: number }>('known ids of a feed', `
     SELECT EXISTS (SELECT 1 FROM posts WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
@@ -41,9 +41,9 @@ export const feedPosts = store(({ db, clock }) => {
 
   return {
     /**
-     * Handles publishers that give all posts new ids at once. If none of the ids is known, a post with the same link,
-     * title and date as exactly one stored post takes that one's place; its id in the hub's own feeds stays. Tombstones
-     * are renamed alike. In the caller's transaction, before the posts are stored.
+     * Handles publishers that give all posts new ids at once. If all ids are unknown, a post with the same link, title
+     * and date as exactly one stored post replaces the stored post, whose id in the hub's own feeds stays. Tombstones
+     * are matched in the same way. Runs in the caller's transaction, before the posts are stored.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
@@ -58,15 +58,15 @@ export const feedPosts = store(({ db, clock }) => {
       }
     },
 
-    /** Leaves a tombstone that also matches the post under another id. In the caller's transaction, before deletion. */
+    /** Leaves a tombstone that also matches the post under another id, in the transaction that deletes the post. */
     rememberDeleted(sourceId: number, guid: string): void {
       const post = selectLikeness.get(sourceId, guid);
       entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);
     },
 
     /**
-     * Records which of the source's posts are missing from the feed's latest document, which has these `guids`. At most
-     * LEAVING_AT_ONCE a call; the next call records the rest. In the caller's transaction, after storing.
+     * Records which of the source's posts are missing from the feed's latest document, which has these `guids`. A call
+     * records at most LEAVING_AT_ONCE posts; the next call records the rest. Runs in the transaction that stores posts.
      */
     noteContained(sourceId: number, guids: string[]): void {
       const all = JSON.stringify(guids);
@@ -74,7 +74,7 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /** Deletes withdrawn posts, unless they changed afterwards. In the caller's transaction. Returns how many. */
+    /** Deletes withdrawn posts, unless they changed afterwards, in the caller's transaction. Returns how many posts. */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

@@ -8,7 +8,7 @@ type SearchQuery = Typed & { after?: number | undefined; limit: number };
 type Typed = Pick<PostQuery, 'viewerId' | 'sourceId'> & { typed: string };
 
 const postSearch = store(({ db }) => ({
-  // Numbers are bound as REAL, and FTS5 takes only integers as bounds of its rows.
+  // better-sqlite3 binds numbers as REAL, but FTS5 takes only integers as bounds of its row ids.
   all: db.prepare<[string, number, number, number], Post>('search posts', `
     SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
      CROSS ${joinSource('p.source_id')}
@@ -24,8 +24,8 @@ const postSearch = store(({ db }) => ({
 }));
 
 /**
- * The FTS5 expression for typed words; undefined if there is nothing to search for. It also matches private posts: the
- * viewer's own or, with `sourceId`, those of that source. The caller checks that the viewer may see the source.
+ * The FTS5 expression for typed words; undefined if there is nothing to search for. Also matches private posts: the
+ * viewer's own posts or, with `sourceId`, posts of the source. The caller checks that the viewer may see the source.
  */
 export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: Typed): string | undefined {
   const ownerId = sourceId === undefined ? viewerId ?? 0 : postSearch(hub).owner.get(sourceId)?.id ?? 0;
@@ -35,7 +35,7 @@ export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: T
   return `{title body} : (${words})${sourceId === undefined ? '' : ` AND source : "${sourceId}"`}`;
 }
 
-/** Posts with all the words, newest first. The caller checks that the viewer may see `sourceId`. */
+/** Posts with all typed words, newest first. The caller checks that the viewer may see the source. */
 export function findPosts(hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: SearchQuery): Post[] {
   const expression = searchExpression(hub, typed);
   if (expression === undefined) return [];

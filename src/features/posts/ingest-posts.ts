@@ -22,7 +22,7 @@ const MAX = {
   url: 4_096,
   content: 400_000, // before sanitising, which adds attributes to links
   summary: 280,
-  summarized: 20_000, // of the content, if there is no summary
+  summarized: 20_000, // of the content, to make a missing summary
   searchText: 200_000,
   attachments: 100, // files, not characters
   images: 200, // within the content
@@ -34,7 +34,7 @@ export const FIRST_WORDS = 80;
 /** New or changed posts, prepared, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
-/** Sanitises new and changed posts, outside any transaction, as it is slow. With `sourceId` null: all posts. */
+/** Sanitises new and changed posts, outside any transaction, because sanitising is slow. `sourceId` null: all posts. */
 export async function preparePosts(
   hub: Hub, sourceId: number | null, items: IncomingPost[],
 ): Promise<PreparedPosts> {
@@ -52,15 +52,15 @@ export async function preparePosts(
   return ready;
 }
 
-/** How many long posts may wait while one is prepared. */
+/** Number of long posts that may wait while the hub prepares another. */
 const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10, 'The hub is busy with other long posts. Try again in a few seconds.')));
 
 /**
- * Runs `work` on a text of that length. Long texts run one at a time; 503 if too many wait. Accounts take turns fairly.
- * `accountOf` is called only for long texts, because it costs more than the work on a short one.
+ * Runs `work` on a text of this length. Long texts run one at a time, and accounts take turns; status 503 if too many
+ * texts wait. `accountOf` is called only for long texts, because the call costs more than the work on a short text.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
@@ -81,20 +81,20 @@ export function storePosts(
   return { changed: before.changed + stored.changed, added };
 }
 
-/** `changed`: posts added or updated; `added`: those of them that are new. */
+/** `changed`: number of posts added or updated; `added`: number of new posts. */
 type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 
-/** Estimated milliseconds of writing in one transaction, while other writers wait. */
+/** Maximum milliseconds of writing in one transaction, estimated: other writers wait meanwhile. */
 const STEP_WORK = 10;
 
-/** `before` runs first in each transaction, with how many posts are left. If it throws, nothing more is stored. */
+/** `before` runs first in each transaction, with the number of posts left. If `before` throws, storing ends. */
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
 /**
- * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. Steps that are done stay done.
- * Returns what was stored and the rest, which `storePosts` stores in the transaction that completes the job.
+ * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. Finished steps stay stored.
+ * Returns counts of stored posts, and the rest, which `storePosts` stores in the transaction that ends the job.
  */
 export async function storeMost(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
@@ -108,7 +108,7 @@ export async function storeMost(
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;
       stored.added += added;
-      return Math.min(step.length, limit - 1); // a step that counts no rows would make no pause for others
+      return Math.min(step.length, limit - 1); // counts rows, so that `throttled` pauses for other writers
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);
@@ -116,7 +116,7 @@ export async function storeMost(
   return { rest, stored };
 }
 
-/** The index at which the last step's posts begin; 0 if all posts fit into one step. */
+/** The index of the last step's first post; 0 if all posts fit into one step. */
 function startOfStep(items: PreparedPosts): number {
   let work = 0;
   const last = items.findLastIndex(({ prepared: { attachments, contentHtml } }) =>
@@ -126,7 +126,7 @@ function startOfStep(items: PreparedPosts): number {
 
 function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts): StoredPosts {
   const now = hub.clock();
-  // Oldest first, a millisecond apart: posts without a date keep the order of the feed.
+  // Posts are stored oldest first, a millisecond apart, so that posts without a date keep the order of the feed.
   const stored = items.toReversed()
     .map(({ prepared, position }) => posts(hub).put(sourceId, prepared, now - position))
     .filter((one) => one !== undefined);
@@ -169,8 +169,8 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
 }
 
 /**
- * The hash by which an unchanged post is known before it is sanitised and written again. It covers these fields in this
- * order, version 1. A new member of `IncomingPost` stays out: with it, every stored post would count as changed.
+ * The hash by which the hub recognises an unchanged post before sanitising it. The hash covers these fields in this
+ * order, version 1. A new member of `IncomingPost` stays out: every stored post would count as changed.
  */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;
@@ -189,7 +189,7 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/** The files that the publisher lists, each address once, then the other images in the content. */
+/** The files that the publisher lists, each URL once, then the other images in the content. */
 function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
@@ -208,15 +208,15 @@ function named(file: IncomingFile, isInline: boolean): RemoteFile {
   };
 }
 
-/** An integer that SQLite can store; null if it is negative or too large. */
+/** The value as an integer that SQLite can store; null if the value is negative or too large. */
 function wholeNumber(value: number | null): number | null {
   const rounded = value === null ? NaN : Math.round(value);
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
 /**
- * The last segment of the URL's path, for display. Control characters, path separators and bidirectional marks are
- * removed; a name of dots alone, which would name a folder, becomes "attachment".
+ * A file name for display: the last segment of the URL's path, without control characters, path separators and
+ * bidirectional marks. A name of dots alone, which would name a folder, becomes "attachment".
  */
 function filenameOf(url: string): string {
   const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');

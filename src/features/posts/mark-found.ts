@@ -10,13 +10,13 @@ type Span = { from: number; until: number };
 /** A word of a text, or a single character of a script without spaces: folded, with its place in the text. */
 type Unit = Span & { term: string };
 
-/** Units that stand one after another. `mayGoOn`: the last one may be the beginning of a word. */
+/** A searched phrase: units that stand one after another. `mayGoOn`: the last unit may be the beginning of a word. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
-/** The terms of a search. */
+/** The phrases that a search looks for. */
 export type Found = { wanted: Wanted[] };
 
-/** Units of one phrase: bounds how often a character of a text is compared. */
+/** Maximum number of units of one phrase; this limits how often a character of a text is compared. */
 const LONGEST = 40;
 
 /** A text's units: emoji, decomposed Korean syllables, characters without spaces with their modifiers, words. */
@@ -28,7 +28,7 @@ const UNITS = new RegExp([
 const SPACELESS_SIGN = new RegExp(`^[${SPACELESS}]`, 'u');
 const LATIN_ACCENTS = /[\u0300-\u036f]/g;
 
-/** Reads a typed search for marking its words in texts. Excluded words are left out. */
+/** Parses a typed search, to mark its words in texts. Excluded words are left out. */
 export function readFound(typed: string): Found {
   const wanted = readPhrases(typed).filter(({ isExcluded }) => !isExcluded).flatMap(({ text, mayGoOn }) => {
     const terms = unitsOf(text).slice(0, LONGEST).map(({ term }) => term);
@@ -48,11 +48,11 @@ export function markFound(text: string, found: Found): Html {
   return html`${parts}${text.slice(at)}`;
 }
 
-/** Characters of a long text searched at once. Pieces overlap, so that no phrase is missed. */
+/** A long text is searched in pieces of this many characters. Pieces overlap, so that no phrase is missed. */
 const PIECE = 2_000;
 const OVERLAP = 200;
 
-/** Where the first match begins; -1 if there is none. */
+/** The index of the first match in a text; -1 without a match. */
 export function firstFound(text: string, found: Found): number {
   for (let at = 0; at < text.length; at += PIECE) {
     const piece = text.slice(at, at + PIECE + OVERLAP);
@@ -102,28 +102,28 @@ function standsAt(units: Unit[], at: number, { terms, mayGoOn }: Wanted): boolea
 function unitsOf(text: string): Unit[] {
   return [...text.matchAll(UNITS)].flatMap(({ 0: part, index }): Unit[] => {
     const [term, place] = [comparable(part), { from: index, until: index + part.length }];
-    // A compatible form may stand for several characters.
+    // A Unicode compatibility form, such as ㍿, may stand for several characters.
     const isRun = SPACELESS_SIGN.test(term) && term.length > 1;
     return isRun ? [...term].map((sign) => ({ term: sign, ...place })) : [{ term, ...place }];
   });
 }
 
-/** Lower case without accents, as SQLite compares; accents outside Latin go as well. */
+/** The text in lower case without accents, as SQLite compares; accents outside Latin are removed as well. */
 function comparable(text: string): string {
   if (IS_ASCII.test(text)) return text.toLowerCase();
   return folded(text).toLowerCase().normalize('NFD').replace(LATIN_ACCENTS, '').replaceAll('ς', 'σ').normalize();
 }
 
-/** Characters searched in one post's content, and in all contents of a page: a few milliseconds. */
+/** Maximum characters searched in one post's content, and in all contents of a page: a few milliseconds. */
 const POST_MAX = 12_000;
 const PAGE_MAX = 120_000;
 
-/** Characters shown of a text: two lines on a wide window. */
+/** Characters of a text that a search result shows: two lines in a wide window. */
 const SHOWN = 220;
 
 /**
- * The text that a page of search results shows for each post, by its id: the part of the summary or else of the content
- * with the first match. The summary's beginning if only the title matches, or a place far below.
+ * The text that a page of search results shows for each post, by post id: the first part with a match, of the summary
+ * or else of the content. If no such part is found, the text is the beginning of the summary.
  */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;

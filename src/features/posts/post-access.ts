@@ -10,40 +10,40 @@ export function maySeePost(hub: StoreHub, post: PostAccess, viewer: Viewer | nul
   return post.isPublic === 1 || maySeeSource(hub, post.sourceId, viewer);
 }
 
-/** Whether the viewer may delete a post and remove its files: the source's owner and administrators. */
+/** Whether the viewer may delete a post and remove its files: only the source's owner and administrators may. */
 export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean {
   return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
 }
 
-/** The facts that decide who may see the post. 404 if the viewer may not. */
+/** The data that decides who may see the post. Status 404 if the viewer may not see the post. */
 export function requireVisible(hub: StoreHub, id: number, viewer: Viewer | null): PostAccess {
   const post = posts(hub).accessOf(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
 }
 
-/** The post with its content; 404 if the viewer may not see it. */
+/** The post with its content. Status 404 if the viewer may not see the post. */
 export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): WholePost {
   const post = posts(hub).find(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
 }
 
-/** The file and its post; 404 if there is no file or the viewer may not see the post. */
+/** The file and its post. Status 404 if there is no file or the viewer may not see the post. */
 export function visibleFile(hub: StoreHub, attachment: Attachment | undefined, viewer: Viewer | null) {
   const post = attachment && posts(hub).accessOf(attachment.postId);
   if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
   return { attachment, post };
 }
 
-/** A post that the viewer may delete; 403 if they may only read it, 404 if not even that. */
+/** A post that the viewer may delete. Status 403 if the viewer may only read the post, 404 if it is hidden. */
 export function deletablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of the source can delete its posts.');
   return post;
 }
 
-/** A source that the viewer may write posts for; 404, 403 or, if it is no native source, 409. */
+/** A source for which the viewer may write posts. Status 404: hidden; 403: of another owner; 409: not native. */
 export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of the source can write posts for it.');
@@ -51,7 +51,7 @@ export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   return source;
 }
 
-/** A post of a native source that the viewer may change; 404, 403 or 409 otherwise. */
+/** A post of a native source that the viewer may change. Throws 404, 403 or 409 like `writableSource`. */
 export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   writableSource(hub, post.sourceId, viewer);

@@ -12,7 +12,7 @@ const SELECT_TO_MOVE = `
   SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
     FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
 
-/** The copies of visibility and owner in posts, by which lists and search go. */
+/** The copies of a source's visibility and owner in each post, which lists and search use. */
 export const postReaders = store((hub) => {
   const { db } = hub;
   const index = searchIndex(hub);
@@ -28,20 +28,20 @@ export const postReaders = store((hub) => {
     'SELECT id FROM posts WHERE owner_id = ? LIMIT 1');
 
   return {
-    /** Posts of a source after that position, newest first. */
+    /** Posts of a source after a position, newest first. */
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectAll.all(sourceId, publishedAt, id, limit),
-    /** The same, but only posts whose copies are out of date. */
+    /** Posts of a source after a position whose copies are out of date, newest first. */
     outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectOutdated.all(sourceId, publishedAt, id, limit),
 
-    /** Copies the source's visibility and owner into the post, unless its content has changed meanwhile. */
+    /** Copies the source's visibility and owner into the post, unless the post's content has changed meanwhile. */
     move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
       const row = update.get(id, contentHash);
       if (row && terms) index.put({ ...row, ...terms, sourceId });
     },
 
-    /** Whether any post still names this account as owner, even if its source already has a new one. */
+    /** Whether any post still names this account as owner, even if the post's source already has a new owner. */
     ownsAny: (accountId: number): boolean => selectOwned.get(accountId) !== undefined,
   };
 });

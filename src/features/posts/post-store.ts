@@ -4,14 +4,14 @@ import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
 
-/** A file that a publisher names beside a post; `url` is absolute http(s). */
+/** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
 export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 
 /** A post parsed from a feed or an event, not yet checked. Times in unix ms. */
 export type IncomingPost = {
-  /** The publisher's id if it has one. Never empty, unique within its source. */
+  /** The publisher's id of the post, or an id derived from the post. Never empty, unique within the source. */
   guid: string;
-  /** Plain text on one line; empty if there is none. */
+  /** Plain text on one line; empty without a title. */
   title: string;
   url: string | null;
   author: string | null;
@@ -21,9 +21,9 @@ export type IncomingPost = {
   contentHtml: string;
   /** Base address for relative links in `contentHtml`. */
   baseUrl: string;
-  /** Not sanitised; null unless there is content besides it. */
+  /** Not sanitised; null unless the publisher gives both a summary and a content. */
   summary: string | null;
-  /** The time of the last change if the publisher gives no other. */
+  /** The publishing time, or the time of the last change if the publisher gives no other time. */
   publishedAt: number | null;
   updatedAt: number | null;
   attachments: IncomingFile[];
@@ -39,12 +39,12 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   attachments: RemoteFile[];
 };
 
-/** What a publisher says of a post, each member with its column: stored by these lists, and read by them. */
+/** Members that a publisher sets, each with its column. SQL to store and to read posts is made from these lists. */
 const LISTED_COLUMNS = {
   title: 'title', url: 'url', author: 'author', language: 'language', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
-/** Only read with a whole post. To reach a column behind `content_html`, SQLite reads all pages of the content. */
+/** Columns read only with a whole post. To reach a column behind `content_html`, SQLite reads all of its pages. */
 const WHOLE_COLUMNS = { contentHtml: 'content_html' } satisfies Partial<Record<keyof PreparedPost, string>>;
 
 type WholeColumns = Pick<PreparedPost, keyof typeof WHOLE_COLUMNS>;
@@ -65,13 +65,13 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   contentBytes: number;
 };
 
-/** A place in a list, newest first: just after this post. */
+/** A paging position in a list, newest first: the page begins after this post. */
 export type Position = { publishedAt: number; id: number };
 
 /** A post with its content and attachments. */
 export type WholePost = Post & WholeColumns & { attachments: Attachment[] };
 
-/** For a post beyond those that an answer holds whole. */
+/** Content of a post that an answer does not hold as a whole. */
 const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
 /** The facts that decide who may see a post and its files. */
@@ -89,7 +89,7 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/** The tables, for reading lists that join them. Only this folder writes to them. */
+/** Table names for reading lists, which join these tables. Only this folder writes to the tables. */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
@@ -99,16 +99,16 @@ const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${colum
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
-/** The source decides who may see a post. The copies in `posts` serve indexes and may be out of date. */
+/** The source decides who may see a post. Copies of its visibility and owner in `posts` may be out of date. */
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
-// SQLite knows the length of a content without reading it.
+// SQLite knows the length of a content without reading the content.
 export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
   p.guid, COALESCE(p.first_guid, p.guid) AS firstGuid, ${listed.join(', ')},
   p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
   octet_length(p.content_html) AS contentBytes`;
 
-/** Posts for lists, without posts of sources that are being removed. */
+/** SQL that selects posts for lists, without posts of sources that are being removed. */
 const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
 
 /** SQL: whether the post's copies of its source's visibility and owner are still true. */
@@ -117,11 +117,11 @@ const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 
 export const AFTER = '(p.published_at, p.id) < (?, ?)';
 export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
-/** What the search index needs of a row. */
+/** Columns that the search index needs of a post. */
 export const STORED = `id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic,
   owner_id AS ownerId`;
 
-/** Stores a post, unless its source is being removed, it has a tombstone, or it is unchanged. */
+/** SQL that stores a post, unless its source is being removed, or the post has a tombstone or is unchanged. */
 const UPSERT = `
   INSERT INTO posts (source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
                      content_hash, published_at, updated_at, created_at)
@@ -142,7 +142,7 @@ export function newestFirst(a: Position, b: Position): number {
   return b.publishedAt - a.publishedAt || b.id - a.id;
 }
 
-/** Posts. Keyset paging by (published_at, id); an index serves each page. */
+/** Posts. Lists use keyset paging by (published_at, id); an index serves each page. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files] = [searchIndex(hub), attachments(hub)];
@@ -167,45 +167,45 @@ export const posts = store((hub) => {
   }
 
   return {
-    /** The posts; those for which `isWhole` holds, by default all, with their contents and attachments. */
+    /** The posts; posts for which `isWhole` holds, by default all, get their contents and attachments. */
     whole,
 
-    /** The caller checks that the viewer may see it. */
+    /** A whole post. The caller checks that the viewer may see the post. */
     find(id: number): WholePost | undefined {
       const post = reading.one.get(id);
       return post && whole([post])[0];
     },
 
-    /** The posts with these ids, in this order; missing ones are left out. */
+    /** The posts with these ids, in the order of the ids; missing posts are left out. */
     listed(ids: number[]): Post[] {
       const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
-    /** The id of the newest arrival; 0 if there are no posts. */
+    /** The id of the newest arrival; 0 without posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the source's post after which `n` more arrived; 0 if it has at most `n` posts. */
+    /** The id of the source's post after which `n` more posts arrived; 0 if the source has at most `n` posts. */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
     /** Whether the post exists, visible to the viewer or not. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
-    /** Public posts and the viewer's own. With `sourceId` all posts of it: the caller checks that it is visible. */
+    /** Public posts and the viewer's own posts. With `sourceId`, all posts of a source that the caller has checked. */
     newest,
     /** Bytes of all files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
-    /** Whether the source has a post with that id of its publisher. */
+    /** Whether the source has a post with the publisher's id `guid`. */
     has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
-    /** Whether nothing is to be stored: the post is unchanged or has a tombstone. */
+    /** Whether a post need not be stored, because it is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
 
     /**
-     * Stores one post, in the caller's transaction. A date in the future counts as now. Undefined if nothing is stored:
-     * the post is unchanged, has a tombstone, or its source is being removed.
+     * Stores one post, in the caller's transaction. A date in the future counts as now. Undefined if the post is not
+     * stored: it is unchanged, has a tombstone, or its source is being removed.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
       const now = clock();
@@ -219,11 +219,11 @@ export const posts = store((hub) => {
     },
 
     contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
-    /** The first characters of a content; may end within a tag. */
+    /** The first characters of a post's content; the last tag may be incomplete. */
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
-    /** Deletes the post and leaves a tombstone, so that it cannot come back. In the caller's transaction. */
+    /** Deletes a post and leaves a tombstone, so that the post cannot come back. Runs in the caller's transaction. */
     remove(sourceId: number, guid: string): void {
       writing.leaveTombstone.run(sourceId, guid, clock());
       writing.remove.run(sourceId, guid);
@@ -251,7 +251,7 @@ function prepareReading(db: Db) {
       `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     ofSource: db.prepare<[number, number, number, number], Post>('posts of source',
       `${SELECT_POSTS} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
-    // By the files of the owner, which are fewer than the posts of a large source.
+    // Starts from the owner's files, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
        WHERE p.source_id = ?`),

@@ -26,24 +26,24 @@ export const ALTERNATES = [
 /** Maximum length of a title made from a post's first words. */
 const TITLE_LENGTH = 90;
 
-/** Characters read in a minute. */
+/** Characters that a person reads in a minute. */
 const READ_IN_A_MINUTE = 1_200;
 
 type Named = Pick<Post, 'title' | 'summary'>;
 
-/** A post's title, or its first words if it has none, and the part of the summary that the title does not repeat. */
+/** A post's title, or its first words if the title is empty; and the summary without what the title repeats. */
 export function titleOf({ title, summary }: Named, length = 300): { title: string; rest: string } {
   const words = summary ?? '';
   if (title) return { title, rest: excerpt(afterTitle(title, words), length) };
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-/** A title of this length is no coincidence at the beginning of a text. */
+/** A title of at least this length at the beginning of a summary is no coincidence. */
 const LONG_TITLE = 20;
 
-/** The summary without the title at its beginning, which a title made from the first words would repeat. */
+/** The summary without the title at its beginning: titles made from the first words of a post repeat the summary. */
 function afterTitle(title: string, summary: string): string {
-  if (title[0] !== summary[0]) return summary; // the usual case: saves 100 kB of garbage a page
+  if (title[0] !== summary[0]) return summary; // the usual case: returning early saves 100 kB of garbage a page
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);
@@ -52,7 +52,7 @@ function afterTitle(title: string, summary: string): string {
   return rest.replace(/^[\s.:,;!?…–—-]{1,20}/, '');
 }
 
-/** The `lang` attribute for a publisher's text. If unknown it is empty, which HTML defines as unknown. */
+/** The `lang` attribute for a publisher's text. An unknown language gives an empty attribute, as HTML defines. */
 export function languageOf({ language }: Pick<Post, 'language'>): Html {
   return html`lang="${language ?? ''}"`;
 }
@@ -76,10 +76,10 @@ function postItem(post: Post): Html {
 
 const PRIVATE = html`<span class="tag">private</span>`;
 
-/** Shown beside a quarantined file. */
+/** A label shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** A whole post; `after` is shown below it. */
+/** Markup of a whole post; `after` is shown below the post. */
 export async function postArticle(
   hub: Hub, post: WholePost, times: Times, may: { change: boolean }, after?: Html | false,
 ): Promise<Html> {
@@ -109,18 +109,18 @@ ${after}
 </article>`;
 }
 
-/** Characters of markup compared with a title or summary. Summaries are made from as many. */
+/** Characters of a content that are compared with a title or summary; summaries are made from the same number. */
 const BEGINNING = 20_000;
 
-/** Whether the title only repeats the first words of the content below it. */
+/** Whether the title only repeats the first words of the content. */
 function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-/** If this many characters of a summary stand at the beginning of the content, the summary is no deck. */
+/** If the content contains this many first characters of a summary, the summary is not shown as a deck. */
 const ALIKE = 50;
 
-/** The deck below a title: the summary, unless the content begins with the same words. */
+/** The deck (subtitle) below a title: the summary, unless the content begins with the same words. */
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);
@@ -128,18 +128,18 @@ function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   return title !== '' && said !== '' && !beginning.includes(said) && !bare(title).startsWith(said) && summary;
 }
 
-/** Characters of text, approximately: a reference such as `&amp;` counts as five. */
+/** Approximate number of characters of text in markup: a reference such as `&amp;` counts as five. */
 function textLength(markup: string): number {
   return markup.replace(/<[^<>]*>/g, '').length;
 }
 
-/** Files without those that the content shows already: publishers often list an image twice. */
+/** Files without images that the content already shows: publishers often list an image twice. */
 function picturesBeside({ contentHtml }: WholePost, files: Attachment[]): Attachment[] {
   const within = new Set(imageAddresses(contentHtml));
   return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
 }
 
-/** An attached image; undefined for other files and for images that could not be fetched lately. */
+/** Markup of an attached image; undefined for other files and for images that the hub could not fetch lately. */
 function picture(hub: Hub, file: Attachment): Html | undefined {
   const path = attachmentPath(hub, file);
   if (path === null || !file.mediaType?.startsWith('image/')) return undefined;
@@ -164,7 +164,7 @@ function fileItem(hub: LinkHub, file: Attachment): Html {
   invitationTo(mediaType)}${title ?? filename}</a><span class="size">${facts.join(' · ')}</span></li>`;
 }
 
-/** The hub has no player: the link opens the reader's own program. */
+/** A word before the name of a sound or film: the hub has no player, so the link opens the reader's own program. */
 function invitationTo(mediaType: string | null): string {
   return mediaType?.startsWith('audio/') ? 'Listen: ' : mediaType?.startsWith('video/') ? 'Watch: ' : '';
 }

@@ -9,13 +9,13 @@ import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
 import { queryPosts } from './query-posts.ts';
 
-/** Posts beside the large first one; the others follow below in columns. */
+/** Number of posts beside the large first post; further posts follow below in columns. */
 const BESIDE = 3;
 
-/** Characters of a summary, except the first post's. */
+/** Maximum characters of a summary, except the first post's summary. */
 const SUMMARY_LENGTH = 140;
 
-/** Public posts, newest first: what visitors see at `/`. */
+/** Page of the public posts, newest first, which visitors see at `/`. */
 export function showPublic(hub: Hub, req: HubRequest): Reply {
   const { items, next } = queryPosts(hub, { ...req, viewer: null });
   const [isFirstPage, typed] = [!req.query.get('cursor'), req.query.get('q')];
@@ -25,7 +25,7 @@ export function showPublic(hub: Hub, req: HubRequest): Reply {
   return page(publicPage({ items, next, isFirstPage, typed, found, pictures }, timesOf(hub, req.viewer)));
 }
 
-/** `typed`: the search; null if there is none. */
+/** `typed`: the typed search words; null without a search. */
 type Shown = {
   items: Post[];
   next: string | null;

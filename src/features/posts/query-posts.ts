@@ -10,13 +10,13 @@ import { maySeeSource } from '../sources/source-store.ts';
 import { findPosts } from './find-posts-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
-/** Bytes of contents and files in one answer. A page of very long posts ends early. */
+/** Maximum bytes of contents and files in one API answer. A page of very long posts ends early. */
 const ANSWER_BYTES = 512 * 1024;
 
-/** Bytes that a file of a post adds to an answer, estimated. */
+/** Estimated bytes that each file of a post adds to an API answer. */
 export const FILE_BYTES = 512;
 
-/** How many of the first posts can give their contents and files to one answer: at least one. */
+/** Number of first posts whose contents and files fit into one API answer; at least one post. */
 export function fittingContents(hub: StoreHub, posts: Post[]): number {
   const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
@@ -27,10 +27,10 @@ export function fittingContents(hub: StoreHub, posts: Post[]): number {
 
 type PostPage = { items: Post[]; next: string | null };
 
-/** `withContents`: the page ends early if the contents do not fit into one answer. */
+/** `withContents`: the page ends early if the posts' contents do not fit into one API answer. */
 type PostFilter = { sourceId?: number | undefined; withContents?: boolean };
 
-/** A page of all posts or of one source's, by `?q=&cursor=&limit=`. 400; 404 if the viewer may not see the source. */
+/** A page of all posts or of one source's posts, by `?q=&cursor=&limit=`. Status 404 if the source is hidden. */
 export function queryPosts(
   hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: PostFilter = {},
 ): PostPage {
@@ -48,7 +48,7 @@ export function queryPosts(
   return paged(findPosts(hub, { ...wanted, typed, after }), (last) => cursorOf(last.searchKey));
 }
 
-/** The cursor after a post, for lists in the order of publishing. */
+/** The cursor of the page after a post, for lists in the order of publishing. */
 export function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
 }

@@ -5,7 +5,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 /** A row as stored, whatever the version of the schema. */
 type SavedRow = Record<string, string | number | null>;
 
-/** Everything that a backup's database holds about a post. */
+/** All columns of a post in a backup's database. */
 export function findSavedPost(db: Db, id: number): SavedRow | undefined {
   return db.prepare<[number], SavedRow>('saved post', 'SELECT * FROM posts WHERE id = ?').get(id);
 }

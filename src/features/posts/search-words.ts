@@ -1,7 +1,7 @@
 import { refuseInTransaction } from '../../platform/db/open-database.ts';
 import type { Reading } from '../../platform/markup/in-steps.ts';
 
-/** Stands before an emoji's code point in the index: SQLite's tokenizer drops emoji and misses newer ones. */
+/** Precedes an emoji's code point in the index, because SQLite's tokenizer drops emoji and lacks newer emoji. */
 const EMOJI_MARK = '\ue001';
 export const EMOJI = /\p{RI}{1,2}|\p{Extended_Pictographic}/gu;
 
@@ -18,17 +18,17 @@ const SPACELESS_RUNS = new RegExp(`[${SPACELESS}]+`, 'gu');
 const SPACELESS_SIGN = new RegExp(`[${SPACELESS}]`, 'u');
 const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 
-/** A prefix search needs three Latin letters: with two it takes 40 ms among 100,000 short posts, with one far more. */
+/** A prefix search needs three Latin letters: with two, it takes 40 ms among 100,000 short posts. */
 const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 
-/** Characters of one post that are indexed. SQLite takes about 20 ms for them, while all other writes wait. */
+/** Maximum indexed characters of one post. Indexing takes about 20 ms, while all other writes wait. */
 const MAX_TERMS = 200_000;
 
-/** A long text is split here, so that no word is cut. A run of LONGEST_RUN characters without one is no real text. */
+/** Long texts are split only at these characters. A run of LONGEST_RUN characters without them is no real text. */
 const BETWEEN_WORDS = /[\s\p{P}]/u;
 const LONGEST_RUN = 1_000;
 
-/** Makes the terms of a long text in steps, up to MAX_TERMS: one character may become eighteen. */
+/** Makes the search terms of a long text in steps, up to MAX_TERMS characters: a character may become eighteen. */
 export function readingTerms(text: string): Reading<string> {
   let at = 0;
   let terms = '';
@@ -46,9 +46,9 @@ export function readingTerms(text: string): Reading<string> {
 }
 
 /**
- * The text as it is indexed. Compatible forms of a letter become one, and Greek loses its accents (SQLite removes only
- * Latin ones). An emoji becomes a word. Scripts without spaces are split into overlapping pairs (bigrams) plus the last
- * character, so that any part of a run can be found.
+ * Makes the search terms of a text. Compatible forms of a letter become one form, and Greek loses its accents (SQLite
+ * removes only Latin accents). An emoji becomes a word. Scripts without spaces are split into overlapping pairs
+ * (bigrams) plus the last character, so that any part of a run can be found.
  */
 export function searchTerms(text: string): string {
   refuseInTransaction('making search terms');
@@ -56,8 +56,8 @@ export function searchTerms(text: string): string {
 }
 
 /**
- * The typed words as an FTS5 expression for public posts or, with `ownerId`, for that owner's private posts. Undefined
- * if there is no word to search for. Typed FTS5 operators have no effect.
+ * The typed words as an FTS5 expression for public posts or, with `ownerId`, for the private posts of this owner.
+ * Undefined if the search has no word. Typed FTS5 operators have no effect.
  */
 export function searchWords(typed: string, ownerId?: number): string | undefined {
   const phrases = readPhrases(typed);
@@ -68,12 +68,12 @@ export function searchWords(typed: string, ownerId?: number): string | undefined
   return excluded === '' ? wanted : `(${wanted}) NOT (${excluded})`;
 }
 
-/** A phrase: words that must stand together. `mayGoOn`: the last one may be the beginning of a longer word. */
+/** A phrase: words that must stand together. `mayGoOn`: the last word may be the beginning of a longer word. */
 type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
 
 /**
- * The syntax of search: every word must occur, "quoted words" stand together, and -words must not occur. A word with a
- * star is a prefix; the last word always is.
+ * Parses a typed search: every word must occur, "quoted words" must stand together, and -words must not occur. A word
+ * with a star is a prefix; the last word is always a prefix.
  */
 export function readPhrases(typed: string): Phrase[] {
   const all = folded(typed.slice(0, 500).replace(/[“”„‟«»]/g, '"'));
@@ -89,7 +89,7 @@ export function readPhrases(typed: string): Phrase[] {
 
 function expression({ text, mayGoOn }: Phrase, ownerId?: number): string {
   const { before, run } = partsOf(text);
-  // Only the end of a run is indexed as a single character, and the typed run may be part of a longer one.
+  // The index has a single character only at the end of a run, and the typed run may be part of a longer run.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
   const isBeginning = run.length === 0 ? mayGoOn : run.length === 1;
@@ -112,12 +112,12 @@ function numberOf(sign: string): string {
   return sign.codePointAt(0)?.toString(36) ?? '';
 }
 
-/** Overlapping pairs (bigrams); the last character stands alone. */
+/** Overlapping pairs (bigrams) of characters; the last character stands alone. */
 function pairsOf(signs: string[]): string[] {
   return signs.map((sign, index) => sign + (signs[index + 1] ?? ''));
 }
 
-/** The text with one form of each letter. Differences that SQLite ignores, such as é and E, stay. */
+/** Normalises a text to one form of each letter. Differences that SQLite ignores, such as é and E, stay. */
 export function folded(text: string): string {
   if (IS_ASCII.test(text)) return text.replaceAll('\0', ' ');
   return text.replace(/[\0\ue000\ue001]/g, ' ').normalize('NFKC')
@@ -126,11 +126,11 @@ export function folded(text: string): string {
     .replace(OPTIONAL_MARKS, '');
 }
 
-/** Stands before and behind the owner's number in each term of a private post; `folded` removes it from any text. */
+/** Encloses the owner's id in each term of a private post; `folded` removes this mark from any text. */
 const OWNER_MARK = '\ue000';
 const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
 
-/** The terms of a private post, each with its owner's number: nobody else's search matches them. */
+/** The search terms of a private post, each with its owner's id, so that nobody else's search matches the terms. */
 export function ownersTerms(terms: string, ownerId: number): string {
   return terms.replace(WORDS, `${OWNER_MARK}${ownerId.toString(36)}${OWNER_MARK}$&`);
 }

@@ -1,12 +1,12 @@
 import { store } from '../hub/hub.ts';
 
 /**
- * A removal takes no further post after this many bytes of contents. SQLite overwrites what it deletes: its log grows
- * by as much, and half of that again (measured).
+ * A removal step ends after this many bytes of contents. SQLite overwrites deleted contents, which makes its
+ * write-ahead log grow by 1.5 times their size (measured).
  */
 const REMOVED_BYTES = 512 * 1024;
 
-/** The posts of a source as a whole: how many there are, how new they are, and their removal with the source. */
+/** All posts of a source: their number, their publishing times, and their removal with the source. */
 export const sourcePosts = store(({ db }) => {
   const selectNewest = db.prepare<[string], { id: number; at: number | null }>('newest posts of sources', `
     SELECT value AS id, (SELECT MAX(published_at) FROM posts WHERE source_id = value) AS at FROM json_each(?)`);
@@ -26,12 +26,12 @@ export const sourcePosts = store(({ db }) => {
     /** Publishing times of a source's newest posts, up to `limit`. */
     newestTimes: (sourceId: number, limit: number): number[] =>
       selectTimes.all(sourceId, limit).map(({ at }) => at),
-    /** How many posts a source has; counting stops at `limit`. */
+    /** Number of posts of a source; counting stops at `limit`. */
     count: (sourceId: number, limit: number): number => count.get(sourceId, limit)?.n ?? 0,
-    /** When each source's newest post was published, by the source's id; sources without posts are left out. */
+    /** Publishing time of each source's newest post, by source id; sources without posts are left out. */
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
-    /** Deletes up to `limit` posts, fewer if they are long, without tombstones: the source itself goes. */
+    /** Deletes up to `limit` posts of a removed source, fewer if the posts are long, without tombstones. */
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };

@@ -7,18 +7,18 @@ import { fittingContents } from './query-posts.ts';
 import { postReaders, type PostToMove } from './post-readers-store.ts';
 import { FROM_THE_TOP, posts, type SearchTerms } from './post-store.ts';
 
-/** Posts brought up to date in one transaction: all posts of an ordinary source. */
+/** Maximum number of posts updated in one transaction; an ordinary source has fewer posts. */
 const STEP = 50;
 
 /** `terms` is null if the post's words in the search index stay the same. */
 type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 
-/** The account takes turns with others when long posts are read. */
+/** `accountId`: the account takes turns with other accounts when the hub reads long posts. */
 type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
  * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule holds at once. Lists and
- * search use copies in each post: until a job has updated these, lists and search miss some of the posts.
+ * search use a copy of the rule in each post: until a job has updated the copies, both miss some posts.
  */
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,
@@ -34,7 +34,7 @@ export async function changingReaders<Result>(
   });
 }
 
-/** Copies a source's visibility and owner into its posts. Safe to repeat: it goes on with the posts that are left. */
+/** Job: copies a source's visibility and owner into its posts. A repeated job continues with the outdated posts. */
 export const updateReaders: JobKind<{ sourceId: number }> = {
   name: 'update-readers',
   key: ({ sourceId }) => String(sourceId),
@@ -52,7 +52,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       await throttled(hub)('update readers, a step', (limit) => {
         storeStep(hub, step);
         jobs(hub).noteProgress(job.id, done += step.length, null);
-        return Math.min(step.length, limit - 1); // a step that counts no rows would make no pause for others
+        return Math.min(step.length, limit - 1); // counts rows, so that `throttled` pauses for other writers
       }, () => signal.aborted);
       signal.throwIfAborted();
       after = step.at(-1)?.post ?? FROM_THE_TOP;
@@ -60,12 +60,12 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Throws if the source was changed after the last look for outdated posts, so that the job looks once more. */
+/** Throws if the source was changed after the last query for outdated posts, so that the job runs again. */
 function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefined): void {
   if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source changed during the update');
 }
 
-/** Reads the texts before the transaction, with pauses for other work. */
+/** Makes the posts' search terms before the transaction, with pauses for other work. */
 async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
   const step: Batch = [];
   let sincePause = 0;
@@ -73,7 +73,7 @@ async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
     const isFoundAsBefore = post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId;
     step.push({ post, terms: isFoundAsBefore ? null : await searchableText(post, posts(hub).contentOf(post.id)) });
     sincePause += isFoundAsBefore ? 0 : post.contentBytes;
-    if (sincePause > PAUSE_AFTER) await nextRound(); // others wait for the slot
+    if (sincePause > PAUSE_AFTER) await nextRound(); // other texts wait for the slot
     if (sincePause > PAUSE_AFTER) sincePause = 0;
   }
   return step;

@@ -7,8 +7,8 @@ import { searchKey } from '../posts/search-index-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 
 /**
- * Posts of the sources that the viewer follows, all or those in a folder. `since` (unix ms): an unread list also holds
- * what was read after that.
+ * A reading list: posts of all sources that the viewer follows, or of the sources in a folder. `since` (unix ms): an
+ * unread list also holds posts read after this time.
  */
 type ReadingList = {
   viewer: Viewer;
@@ -17,20 +17,20 @@ type ReadingList = {
   since?: number | undefined;
 };
 
-/** Keyset paging: `limit` posts after a position; with `isBack` those before it, the nearest first. */
+/** Keyset paging: `limit` posts after the position `from` or, with `isBack`, before it, the nearest first. */
 export type Paging = { from: Position; isBack: boolean; limit: number };
 
 type MarkedUpTo = Pick<FollowedSource, 'sourceId' | 'readUpTo'>;
 
-/** Posts that one scan looks through: about 2 ms. */
+/** Number of posts that one scan examines, in about 2 ms. */
 const SCAN_MAX = 2_500;
 
-/** Asking this many sources one by one is faster than a scan. */
+/** Up to this number of sources, one query per source is faster than a scan. */
 const FEW_SOURCES = 60;
 
 /**
- * Posts of followed sources. With many sources, a scan of the newest posts of all sources mostly finds enough. If it
- * does not, or with few sources, each source is asked.
+ * Posts of followed sources. With many sources, a scan of the newest posts of all sources mostly finds enough posts. If
+ * the scan does not, or with few sources, each source is queried.
  */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
@@ -41,7 +41,7 @@ export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Posi
   return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
 }
 
-/** What a scan finds, and the paging that is left from its end on; null if nothing is left. */
+/** The posts that a scan finds, and the paging after the scan's end; null if nothing is left to find. */
 function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging | null] {
   const { scanAll, scanUnread, scanEnd } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const params = { ...paramsOf(list, paging), scanned: SCAN_MAX };
@@ -50,7 +50,7 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
   return [found, end ? { ...paging, from: end, limit: paging.limit - found.length } : null];
 }
 
-/** Asks one source after another, each only for posts nearer than the farthest of the `limit` found so far. */
+/** Queries one source after another, each only for posts nearer than the farthest of the `limit` posts found so far. */
 function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
@@ -63,7 +63,7 @@ function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging
   }, []);
 }
 
-/** Adds exceptions: sources whose newer posts are all read have not been asked. */
+/** Adds exceptions, because sources without posts above their high-water marks have not been queried. */
 function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging: Paging): Position[] {
   const { exceptions } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const known = new Set(nearest.map(({ id }) => id));
@@ -71,7 +71,7 @@ function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging
   return merged(nearest, found.filter(({ id }) => !known.has(id)), paging);
 }
 
-/** The nearest `limit` of both, in list order or, with `isBack`, in the opposite one. */
+/** The nearest `limit` posts of two lists, in list order or, with `isBack`, in reverse order. */
 function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
   if (more.length === 0) return nearest;
   const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
@@ -85,12 +85,14 @@ function boundOf(nearest: Position[], { isBack, limit }: Paging): { boundAt: num
   return { boundAt: last?.publishedAt ?? end, boundId: last?.id ?? end };
 }
 
-/** Posts of one source with this high-water mark. */
+/** Posts of one source, for a viewer with the high-water mark `readUpTo`. */
 export function postsOfSource(hub: Hub, list: ReadingList & MarkedUpTo, paging: Paging): Position[] {
   return mergeSources(hub, [list], list, paging);
 }
 
-/** Starred posts: of the source `sourceId`, or with 0 of all sources; with a folder, of the followed sources in it. */
+/**
+ * Starred posts of a source, or of all sources (`sourceId` 0); with a folder, of the followed sources in the folder.
+ */
 export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number }, paging: Paging): Position[] {
   const { starred } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
@@ -101,7 +103,7 @@ type Searched = ReadingList & { expression: string; key: number; sourceId: numbe
 
 /**
  * One step of a search within a list: the posts of the list among the next SCAN_MAX matches of the full-text index.
- * `reached`: the last of these matches, if there may be more.
+ * `reached`: the last of these matches, if more matches may follow.
  */
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
@@ -122,8 +124,8 @@ export function searchList(
 }
 
 /**
- * A filter for the search expression if the list is of few sources: the index then skips all others, however frequent
- * the words are. Empty for lists of many.
+ * A filter for the search expression of a list with few sources: the index then skips all other sources, however
+ * frequent the words are. Empty for lists with many sources.
  */
 function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   const isMany = list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
@@ -132,13 +134,13 @@ function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
 }
 
-/** The search key just before the first post of a list: no newer match can be in it. */
+/** The search key just before the first post of a list: no newer match can be in the list. */
 function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
   const [first] = followedPosts(hub, list, { ...paging, limit: 1 });
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
 }
 
-/** The ids of all posts of a list; null if there are many, of which a search soon meets some. */
+/** The ids of all posts of a list; null for a long list, in which a search soon finds matches. */
 function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | null {
   const { all, unread } = lists(hub).members;
   const wanted = { ...params, ...FROM_THE_TOP, sourceId: 0, limit: COUNT_MAX };
@@ -146,7 +148,7 @@ function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | 
   return ids.length < COUNT_MAX ? ids.map(({ id }) => id) : null;
 }
 
-/** The sources whose posts may be in the list. */
+/** Ids of the sources whose posts may be in the list. */
 function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
   if (list.isStarred) return lists(hub).starredSources.all(list.viewer.id).map(({ id }) => id);
   const sources = list.isUnread ? sourcesWithUnread(hub, params) : lists(hub).sources.all(params);

@@ -8,7 +8,7 @@ import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
-/** Entries removed in one transaction. */
+/** Maximum number of history entries removed in one transaction. */
 const BATCH = 500;
 
 export function listHistory(hub: Hub, req: MemberRequest): Reply {
@@ -16,7 +16,7 @@ export function listHistory(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(historyJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** Clears the viewer's history in small transactions, between which others can write. */
+/** Clears the viewer's history in small transactions, so that other writers do not wait long. */
 export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise<Reply> {
   while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await nextTurn();
   return noContent();
@@ -38,7 +38,7 @@ export function showHistory(hub: Hub, req: MemberRequest): Reply {
   return page(historyPage(shown, timesOf(hub, req.viewer)));
 }
 
-/** Also forgets a post that the viewer may no longer see. */
+/** Removes a post from the history, even a post that the viewer may no longer see. */
 export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply {
   readingHistory(hub).forget(viewer.id, pathId(params));
   return seeOther('/history');
@@ -50,7 +50,7 @@ function historyPage(
   const nothing = isFirstPage ? 'You have not read anything yet.' : 'There are no earlier posts.';
   const bar = html`<h1>Reading history</h1>`;
   const main = html`
-<p class="lead">Posts that you have opened. Only you see this.</p>
+<p class="lead">Posts that you have opened. Only you see this list.</p>
 ${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
     : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}

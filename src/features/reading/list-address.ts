@@ -2,7 +2,7 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { View } from './reading-list.ts';
 
-/** A list as its address names it; `cursor` and `newest` on pages after the first. */
+/** A list of posts as its address names it. Addresses of later pages have `cursor` and `newest`. */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
 /** Reads the list from the path and query of a request. */
@@ -28,7 +28,7 @@ function viewAt(path: string, params: Record<string, string>, show: string | nul
   return { kind: 'unread' };
 }
 
-/** Query values that keep a list as it was when it was opened. */
+/** Query parameters that keep a list as it was when the reader opened it. */
 export type Opened = { since?: number; cursor?: string | null; newest?: number };
 
 /** The address of a list. */
@@ -36,18 +36,18 @@ export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
 
-/** Returns a function for the addresses of posts within a list. */
+/** Returns a function that makes the address of a post within a list. */
 export function postPaths(view: View, { since, cursor }: Opened): (postId: number) => string {
   const [path, query] = [pathOf(view) || '/unread', withQuery('', { ...queryOf(view), since, cursor })];
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** The list without the search. */
+/** The list within which a search looks. */
 export function withoutSearch({ q, ...view }: View): View {
   return view;
 }
 
-/** The list's name in the navigation (`section`) and in its count (`data-count`). */
+/** A list's key in the navigation (`section`) and at its unread count (`data-count`). */
 export function sectionOf({ kind, folder, sourceId }: View): string {
   if (folder !== undefined) return `folder:${folder}`;
   return sourceId === undefined ? kind : `source:${sourceId}`;
@@ -59,7 +59,7 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/** Leaves out `show` if it is the default: unread posts of a folder, all posts of a source. */
+/** The query parameters of a list. `show` is left out for the default: unread posts of a folder, all of a source. */
 function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

@@ -18,17 +18,17 @@ import { countsForPage, countText } from './reading-counts.ts';
 import { wholePage, type View } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
 
-/** Posts on a page: more than two screens; the page is 12 kB compressed. */
+/** Posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
 
-/** The page of the list in the address; `above` is shown before the posts. */
+/** Page of the list that the address names; `above` is shown before the posts. */
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
   const list = await readList(hub, req);
   const [title, section] = [listTitle(list), sectionOf(list.view)];
   return page({ title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section });
 }
 
-/** A source's posts for its page; members get a reading list with a bar and title of its own. */
+/** A source's posts for the source's page; members get a reading list with its own bar and title. */
 export async function postsOnSourcePage(
   hub: Hub, req: HubRequest, sourceId: number, empty: string,
 ): Promise<{ title?: string; bar?: Html; posts: Html }> {
@@ -65,7 +65,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   };
 }
 
-/** The name of a list. 404 for an unknown folder or a hidden source. */
+/** The name of a list. Status 404 for an unknown folder or a hidden source. */
 export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   if (folder !== undefined) {
     if (!follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
@@ -75,7 +75,7 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
   return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
 }
 
-/** How many posts of a list are unread or, in the starred list, starred, as text; empty for none. */
+/** Number of unread posts of a list, or of starred posts in the starred list, as text; empty for none. */
 export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   const { unread, starred, folders } = countsForPage(hub, viewer);
   if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);

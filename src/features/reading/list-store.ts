@@ -6,31 +6,31 @@ import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** Counts stop here, and pages say "999+". */
+/** Unread counts stop at this number; pages then show "999+". */
 export const COUNT_MAX = 1_000;
 
-/** Posts above a high-water mark that are counted at first: hardly any reader has more. */
+/** At first, at most this many posts above a high-water mark are counted: hardly any reader has more. */
 export const LATER_MAX = 4_000;
 
-/** A followed source: its high-water mark and its newest arrival, null if it has no posts. */
+/** A followed source, its high-water mark and the id of its newest post (null if the source has no posts). */
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
 /**
- * A followed source with the parts of its unread count: `later` posts above the high-water mark, `readAfter` of them
- * marked as read, and `unreadBefore` posts below it marked as unread.
+ * A followed source with the parts of its unread count. `later`: posts above the high-water mark. `readAfter`: posts
+ * above the mark and marked as read. `unreadBefore`: posts below the mark and marked as unread.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
 };
 
-/** `since` (unix ms): an unread list also holds what was read after that. `folder` null: all that is followed. */
+/** `since` (unix ms): an unread list also holds posts read after this time. `folder` null: all followed sources. */
 type ListParams = Asking & { folder: string | null; since: number };
-/** Keyset paging: `limit` posts next to this position. */
+/** Keyset paging: the `limit` posts next to a position. */
 export type PageParams = ListParams & Position & { limit: number };
-/** Posts beyond this position are not wanted. */
+/** The query leaves out posts beyond this position. */
 type Bound = { boundAt: number; boundId: number };
 type SourceParams = Omit<PageParams, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
-/** `scanned`: how many posts are looked through. */
+/** `scanned`: the number of posts that a scan examines. */
 type ScanParams = PageParams & { scanned: number };
 type SearchParams = ScanParams & {
   expression: string; key: number; isUnread: number; isStarred: number; sourceId: number;
@@ -38,20 +38,20 @@ type SearchParams = ScanParams & {
 type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
 type MemberParams = ListParams & { limit: number };
 
-/** SQL, the one rule of what is unread: whether the post `p` with its exception `m` is in an unread list. */
+/** SQL: whether the post `p` with its exception `m` is unread for a list. No other place defines "unread". */
 function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
-/** SQL: the viewer's exceptions that belong into an unread list: marked as unread, or read since. */
+/** SQL: the viewer's exceptions whose posts belong in an unread list: marked as unread, or read since `@since`. */
 const EXCEPTIONS = `
   SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
    WHERE account_id = @viewerId AND marked_at >= @since`;
 
 /**
- * Reading lists. `p` is a post, `f` the viewer's follow of its source, `s` that source, `m` the viewer's exception for
- * the post (read_marks), `t` the viewer's star.
+ * Queries of reading lists. In their SQL, `p` is a post, `s` its source, `f` the viewer's follow of the source, `m` the
+ * viewer's exception for the post (read_marks), and `t` the viewer's star.
  */
 export const lists = store(({ db }) => {
   const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
@@ -93,17 +93,17 @@ export const lists = store(({ db }) => {
              (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = f.account_id AND m.source_id = f.source_id
                  AND m.post_id <= f.read_up_to AND m.is_read = 0) AS unreadBefore
       ${READING_LIST}`),
-    /** How many posts of a source arrived after one; counting stops at `limit`. */
+    /** Number of posts of a source that arrived after the post `postId`; counting stops at `limit`. */
     countAfter: (sourceId: number, postId: number, limit: number): number =>
       selectAfter.get({ sourceId, postId, limit })?.n ?? 0,
-    /** How many of the next `scanned` arrivals after a post are in the viewer's list. */
+    /** Number of posts in the viewer's list among the next `scanned` arrivals after the post `newest`. */
     countArrived: (list: ArrivedParams): number => selectArrived.get(list)?.n ?? 0,
-    /** How many posts the viewer has starred; counting stops at `limit`. */
+    /** Number of posts that the viewer has starred; counting stops at `limit`. */
     countStars: (viewer: Asking, limit: number): number => selectStars.get({ ...viewer, limit })?.n ?? 0,
   };
 });
 
-/** Scans the next posts of all sources, in list order, for those of the viewer's list. */
+/** Queries that scan the next posts of all sources, in list order, for posts of the viewer's list. */
 function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   return {
     scanAll: db.prepare<[ScanParams], Position>('posts of a reading list', `
@@ -123,15 +123,15 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
-    /** The last post of a scan. */
-    scanEnd: db.prepare<[Position & { last: number }], Position>('end of posts scanned', `
+    /** The position of the last post that a scan examined. */
+    scanEnd: db.prepare<[Position & { last: number }], Position>('end of scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
        WHERE (published_at, id) ${onwards} (@publishedAt, @id)
        ORDER BY published_at ${order}, id ${order} LIMIT 1 OFFSET @last`),
   };
 }
 
-/** Reads one source, the exceptions, or the stars. */
+/** Queries that read the posts of one source, of the exceptions, or of the stars. */
 function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
     ofSource: db.prepare<[SourceParams], Position>('posts of one source', `
@@ -146,8 +146,8 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    /** The same for few posts above the high-water mark: reads those and the exceptions below it. */
-    unreadOfFew: db.prepare<[SourceParams], Position>('unread posts of few', `
+    /** Unread posts of a source with few posts above the high-water mark, from these and the exceptions below. */
+    unreadOfFew: db.prepare<[SourceParams], Position>('unread posts of source with few later posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
           LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -176,10 +176,10 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
   };
 }
 
-/** Searches a list by the full-text index, whose row numbers (`key`) follow the order of lists. */
+/** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
 function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    /** The posts of the list among the next matches. */
+    /** The posts of the list among the next `scanned` matches. */
     found: db.prepare<[SearchParams], Position>('found posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
@@ -193,15 +193,15 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
          AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
          AND (@sourceId = 0 OR @sourceId = p.source_id)
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')}) LIMIT @limit`),
-    /** The last of the matches that were looked through. */
-    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('end of matches scanned', `
+    /** The position of the last match that a search examined. */
+    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('end of search step', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
                  AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
-    /** The matches among posts whose ids are given as JSON. */
+    /** The matches of a search among the posts whose ids are given as JSON. */
     foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
-      'found posts of few', `
+      'matches among few posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
        WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
@@ -211,10 +211,10 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   };
 }
 
-/** Ids of a list's posts, in no order, at most `@limit`. */
+/** Queries for the ids of all posts of a list, unordered, at most `@limit`. */
 function prepareMembers(db: Db) {
   return {
-    all: db.prepare<[MemberParams], { id: number }>('all posts of what is followed', `
+    all: db.prepare<[MemberParams], { id: number }>('all posts of followed sources', `
       SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `

@@ -7,7 +7,7 @@ import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
 
-/** A page of a list. */
+/** The data of a page of a list. */
 export type ShownList = {
   view: View;
   /** The list's name: "Unread", a folder or a source. */
@@ -19,27 +19,27 @@ export type ShownList = {
   pictures: Map<number, string>;
   cursor: string | null;
   next: string | null;
-  /** How many posts are unread (or starred), as text; empty for none. */
+  /** Number of unread (or starred) posts, as text; empty for none. */
   count: string;
   times: Times & { now: number };
-  /** A millisecond after the viewer's last mark: what is read from now on stays in the list. */
+  /** A millisecond after the viewer's last mark: posts read later stay in the list. */
   since: number;
-  /** The newest arrival when the first page of the list was made. */
+  /** Id of the newest post when the first page of the list was made. */
   newest: number;
-  /** Whether the whole list can be marked as read: not for a source that the viewer does not follow. */
+  /** Whether the viewer can mark the whole list as read: not for a source that the viewer does not follow. */
   isMarkable: boolean;
-  /** The search, and for each post the part of its text with a match. */
+  /** The search words, and for each post the part of its text with a match. */
   found: { found: Found; texts: Map<number, string> };
   /** Whether the viewer follows any source. */
   isFollowing: boolean;
-  /** Text for a list without posts, in place of the usual one. */
+  /** Text for a list without posts, in place of the usual text. */
   empty?: string | undefined;
 };
 
-/** Characters of a summary: one line shows at most about 100. */
+/** Maximum characters of a summary in a list: one line shows at most about 100. */
 const SUMMARY_LENGTH = 140;
 
-/** The bar of a list: its name, its count, search, and marking as read. */
+/** The bar above a list: its name, its count, a search form and a menu to mark posts as read. */
 export function listBar(list: ShownList): Html {
   const { view, name } = list;
   const isSearch = view.q !== undefined;
@@ -53,12 +53,12 @@ ${!isSearch && html`${searchForm(view, 'find only-wide')}
 ${canMark(list) && markMenu(list)}`;
 }
 
-/** The window's title: the search, or else the list's name and count. */
+/** The window's title: the search words, or else the list's name and count. */
 export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-/** The list's count. The script keeps it up to date, in the window's title too. */
+/** Markup of the list's count. The page's script keeps this count up to date, in the window's title too. */
 function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
@@ -85,7 +85,7 @@ function canMark({ view, items }: ShownList): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
-/** The form that marks several posts as read. Buttons in the menus of rows use it too (`form="mark"`). */
+/** The form that marks several posts as read. Buttons in the menus of rows submit this form too (`form="mark"`). */
 function markMenu(list: ShownList): Html {
   const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
@@ -106,14 +106,14 @@ function marksWhole({ view, isMarkable }: ShownList): boolean {
   return isMarkable && view.q === undefined && view.kind !== 'starred';
 }
 
-/** The hidden field that names a form's list. */
+/** Hidden field of a form that names the list to mark as read. */
 export function scopeField({ folder, sourceId }: View): Html {
   if (folder !== undefined) return html`<input type="hidden" name="folder" value="${folder}">`;
   if (sourceId !== undefined) return html`<input type="hidden" name="source" value="${sourceId}">`;
   return html`<input type="hidden" name="all" value="1">`;
 }
 
-/** The posts, grouped by the day of publishing, with a link to older ones. */
+/** Markup of the list's posts, grouped by the day of publishing, with a link to older posts. */
 export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
@@ -136,7 +136,7 @@ function scopeQuery({ folder, sourceId }: View): string {
   return sourceId === undefined ? '' : `source=${sourceId}`;
 }
 
-/** The script shows this line when new posts have arrived. */
+/** A hidden line that the page's script shows when new posts have arrived. */
 function freshLine(view: View): Html {
   return html`<a class="fresh" href="${listPath(view)}" hidden><span data-n="1">One new post.</span><span
   data-n="n"><span data-number></span> new posts.</span> <b>Show</b></a>`;
@@ -151,12 +151,15 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-/** The form of a page's state buttons. Without the script they return to `from`; `#post-` gets the row's id added. */
+/**
+ * The form of a page's read and star buttons. Without scripts, a click leads to `from`; `#post-` gets the post's id
+ * added.
+ */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/** Returns a function for buttons that toggle a post's read state or star. The script sends them without a new page. */
+/** Returns a function that makes buttons for a post's read state or star. With scripts, a click reloads no page. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {
@@ -189,7 +192,7 @@ ${showTime(times, post.publishedAt, 'row')}${
 `;
 }
 
-/** A post's title and summary; in a search, with the matches marked and the text around the first one. */
+/** A post's title and summary; in a search, with the matches marked and the text around the first match. */
 function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: ListedPost) {
   const { title, rest } = titleOf(post, SUMMARY_LENGTH);
   if (q === undefined) return { title, rest };
@@ -218,14 +221,14 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
 <a href="${all}">All posts</a></p>`;
   }
   if (empty) return html`<p class="empty">${empty}</p>`;
-  return html`<p class="empty">There is nothing here yet. <a href="/sources">Follow a source</a>, and its posts arrive
-here.</p>`;
+  return html`<p class="empty">There is nothing here yet. <a href="/sources">Follow a source</a> to see its posts in
+this list.</p>`;
 }
 
 function searchSyntax(isOpen: boolean): Html {
   return html`<details class="syntax" ${isOpen && html`open`}><summary>How to search</summary><ul>
-<li><kbd>low water</kbd> finds posts with both words. The last one may be the
-beginning of a word, if it has three letters or more.</li>
+<li><kbd>low water</kbd> finds posts with both words. The last word may be the
+beginning of a longer word, if it has three letters or more.</li>
 <li><kbd>"low water"</kbd> finds the words side by side.</li>
 <li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
 <li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
@@ -237,7 +240,7 @@ beginning of a word, if it has three letters or more.</li>
 function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (readFound(q).wanted.length === 0) {
-    return html`<p class="empty">There is no word to search for. Type one without a minus sign.</p>`;
+    return html`<p class="empty">There is no word to search for. Type a word without a minus sign.</p>`;
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
   const isPart = folder !== undefined || sourceId !== undefined;

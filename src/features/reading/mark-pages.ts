@@ -21,12 +21,12 @@ export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   return done(req, atPost(values['from'], req), isStarred ? 'post-starred' : 'post-unstarred');
 }
 
-/** The page to return to. A list's form serves all its rows: `#post-` gets the post's id added. */
+/** The page to return to after a form. A list has one form for all its rows: `#post-` gets the post's id added. */
 function atPost(from: string | undefined, { params }: MemberRequest): string | undefined {
   return from?.endsWith('#post-') ? from + pathId(params) : from;
 }
 
-/** POST /reading/mark-read. A button that names posts overrides the form's list. */
+/** POST /reading/mark-read: marks the posts that the button names or, if it names no posts, the form's list. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
   // Invalid values are passed on for readMarking to refuse.

@@ -12,39 +12,39 @@ import {
 } from './reading-store.ts';
 
 // Read state is a high-water mark per follow (follows.read_up_to) plus exceptions (read_marks). Post ids grow in the
-// order of arrival: posts up to the mark are read, later ones unread, unless an exception says otherwise.
+// order of arrival: posts up to the mark are read, later posts unread, unless an exception says otherwise.
 
-/** What to mark as read: all followed sources, a folder, a source, or single posts. */
+/** The posts to mark as read: all posts of followed sources, of a folder or of a source, or single posts. */
 export type MarkTarget = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
 
 /**
- * Narrows the posts of sources to those published before a time (unix ms), arrived no later than the post `upTo`, or
+ * Limits for marking sources: only posts published before a time (unix ms), arrived no later than the post `upTo`, or
  * listed below or above another post. Single posts are marked whatever the limits.
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
 
-/** Exceptions written by one marking: about 10 ms under the write lock. For more, the reader asks again. */
+/** Maximum number of exceptions that one call writes, in about 10 ms. For more posts, readers call again. */
 const EXCEPTIONS_MAX = 1_000;
 
-/** Sources marked in one transaction, in about the same time. */
+/** Maximum number of sources marked in one transaction, in about 10 ms. */
 const SOURCES_AT_ONCE = 50;
 
-/** A marking under way: its changes so far, and how many exceptions it may write in all. */
+/** A call of `markRead` under way: its changes so far, and the maximum number of exceptions that it may write. */
 type Marking = { accountId: number; now: number; changes: ReadChanges; maxExceptions: number };
 
 /** `hasExceptions`: some posts may be marked as unread. */
 type UnreadSource = Pick<Follow, 'sourceId'> & { hasExceptions: boolean };
 
-/** The limits as a selection of posts. `isPartial`: some posts below `upTo` may stay unread. */
+/** `MarkLimits` as a selection of posts. `isPartial`: some posts below `upTo` may stay unread. */
 type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial: boolean };
 
 /**
- * Marks posts as read; many sources in several transactions, between which other requests run. Returns how many posts
- * were unread, and an id for `undoMark`. A source that is read completely needs only a new high-water mark. Others need
- * exceptions, at most EXCEPTIONS_MAX a call. 404 for an unknown folder or a source that is not followed, 422 at the
- * account's limit of exceptions.
+ * Marks posts as read. Many sources take several transactions, between which other requests run. Returns how many posts
+ * were unread, and an id for `undoMark`. A source that is read completely only gets a new high-water mark; a partly
+ * read source gets exceptions, at most EXCEPTIONS_MAX a call. Status 404 for an unknown folder or a source that is not
+ * followed, 422 at the account's limit of exceptions.
  */
 export async function markRead(
   hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {},
@@ -84,7 +84,7 @@ function sourcesOf(hub: Hub, viewer: Viewer, target: Exclude<MarkTarget, { posts
   return [{ sourceId, hasExceptions: true }];
 }
 
-/** Arrivals after this moment stay unread: `upTo` is at most the newest post. */
+/** The selection for `limits`. Posts that arrive later stay unread: `upTo` is at most the newest post. */
 function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimits): Limits {
   const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((end) => !!end);
   const end = ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP;
@@ -95,7 +95,7 @@ function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimi
   };
 }
 
-/** Marks those of the posts that the viewer may see. */
+/** Marks the given posts as read, except posts that the viewer may not see. */
 function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking): number {
   const states = readMarks(hub).statesOf(viewer, [...new Set(wanted)]);
   const unread = states.filter(({ isRead }) => isRead === 0).flatMap(({ id }) => posts(hub).accessOf(id) ?? []);
@@ -111,7 +111,7 @@ function addException(hub: Hub, sourceId: number, postId: number, { accountId, n
   readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now });
 }
 
-/** The transactions that mark all sources, SOURCES_AT_ONCE in each. */
+/** Functions that each mark SOURCES_AT_ONCE of the sources, in a transaction. */
 function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marking: Marking) => number)[] {
   const starts = Array.from({ length: Math.max(1, Math.ceil(sources.length / SOURCES_AT_ONCE)) }, (_, n) => n);
   return starts.map((n) => (marking) => {
@@ -122,13 +122,13 @@ function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marki
 }
 
 /**
- * Raises read_up_to to just below the first post that stays unread, and adds exceptions for selected posts above it.
- * Returns how many posts were unread.
+ * Raises read_up_to to just below the first post that stays unread, and adds exceptions for selected posts above
+ * read_up_to. Returns how many posts were unread.
  */
 function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
   const { accountId, changes, maxExceptions } = marking;
   const follow = follows(hub).find(accountId, sourceId);
-  if (!follow) return 0; // unfollowed since the last transaction
+  if (!follow) return 0; // the source was unfollowed since the last transaction
   const { readUpTo } = follow;
   const selection = { accountId, sourceId, after: readUpTo, ...limits };
   const firstUnread = limits.isPartial ? readMarks(hub).firstNotSelected(selection) : Infinity;
@@ -148,15 +148,15 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
 }
 
 /**
- * Undoes a marking within a minute, in several transactions; what has changed again since stays. 410 if it is too late,
- * or undone already.
+ * Undoes a call of `markRead` within a minute, in several transactions; posts changed again since stay as they are.
+ * Status 410 if it is too late, or the call is undone already.
  */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this.');
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/** Undoes a part and stores what is left. Returns whether anything is left. */
+/** Undoes a part of a call and stores the remaining changes. Returns whether changes remain. */
 function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;
@@ -178,14 +178,14 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Lowers read_up_to to where it was. If it has been raised further since, those later posts stay read: they get
- * exceptions, or else the undone posts do. Takes the first for which `room` exceptions suffice, or does nothing.
- * Returns how many exceptions it wrote.
+ * Lowers read_up_to to its value before the call. If read_up_to was raised again since, posts of the later raise stay
+ * read: either the later posts get exceptions as read, or the undone posts get exceptions as unread. Chooses the first
+ * way that needs at most `room` exceptions, or does nothing. Returns the number of exceptions written.
  */
 function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
   const { accountId, sourceId, after, upTo } = raised;
   const follow = follows(hub).find(accountId, sourceId);
-  if (!follow || follow.createdAt > madeAt || follow.readUpTo <= after) return 0; // unfollowed, followed anew, lowered
+  if (!follow || follow.createdAt > madeAt || follow.readUpTo <= after) return 0; // unfollowed, refollowed, lowered
   const laterAsRead = { accountId, sourceId, after: upTo, upTo: follow.readUpTo, isRead: 1 } as const;
   const undoneAsUnread = { ...raised, isRead: 0 } as const;
   const change = [laterAsRead, undoneAsUnread].find((range) => readMarks(hub).count(range, room + 1) <= room);
@@ -193,18 +193,18 @@ function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number)
   return change === undefined ? 0 : readMarks(hub).putRange(change);
 }
 
-/** `before`: the post's exception before the marking: 0 for unread, null for none. */
+/** `before`: the post's exception before `markRead`: 0 for unread, null for no exception. */
 type UndoneException = { accountId: number; sourceId: number; postId: number; before: 0 | null; madeAt: number };
 
 function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
   const now = readMarks(hub).find(accountId, sourceId, postId);
-  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // marked again since
+  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the post was marked again since
   const isLater = postId > (follows(hub).find(accountId, sourceId)?.readUpTo ?? 0);
   if (before === null && isLater) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
 }
 
-/** Marks one post as read or unread; writes nothing if it is so already. 404 for a hidden post, 422 at the limit. */
+/** Marks one post as read or unread, if it is not so already. Status 404 for a hidden post, 422 at the limit. */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
   const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
@@ -221,12 +221,12 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
   });
 }
 
-/** Marks a post that its reader has opened or written as read; at the limit of exceptions it stays as it is. */
+/** Marks a post as read that the viewer has opened or written. Does nothing at the limit of exceptions. */
 export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
   if (readMarks(hub).left(viewer.id) > 0) setRead(hub, viewer, postId, true);
 }
 
-/** Stars a post, which keeps it from removal, or takes the star away. 404 for a hidden post. */
+/** Stars a post, which keeps old posts from removal, or removes the star. Status 404 for a hidden post. */
 export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
   requireVisible(hub, postId, viewer);
   if (starred) stars(hub).add(viewer.id, postId);

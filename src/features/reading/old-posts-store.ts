@@ -5,10 +5,10 @@ import { posts, POSTS } from '../posts/post-store.ts';
 
 type OldPost = { id: number; sourceId: number; guid: string; createdAt: number; bytes: number; isKept: number };
 
-/** Posts removed in one transaction. Each takes about half a millisecond, with its index entries and files. */
+/** Maximum number of posts removed in one transaction. Removing a post takes about half a millisecond. */
 const REMOVED_AT_ONCE = 10;
 
-/** A step removes no further post after this many bytes of contents, because deleted pages go through the log. */
+/** A step ends after removing this many bytes of contents, because deleted pages go through the write-ahead log. */
 const REMOVED_BYTES = 512 * 1024;
 
 const FIRST = { createdAt: -1, id: 0 };
@@ -21,7 +21,7 @@ const IS_KEPT = `(
                 AND NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = f.account_id
                                    AND m.source_id = p.source_id AND m.post_id = p.id AND m.is_read = 1)))`;
 
-/** Posts that their feed no longer has, in the order of arrival. */
+/** Posts that are no longer in their feed, in the order of arrival. */
 export const oldPosts = store((hub) => {
   const { db } = hub;
   const select = db.prepare<[number, number, number, number], OldPost>('old posts', `
@@ -37,8 +37,8 @@ export const oldPosts = store((hub) => {
 
   return {
     /**
-     * Looks at the next `limit` posts that arrived before a time (unix ms), and removes those that nobody keeps, with
-     * tombstones. `looked` is `limit` if there is more to do; the next call goes on from there.
+     * Examines the next `limit` posts that arrived before a time (unix ms). Removes posts that nobody has starred or
+     * unread, and leaves tombstones. `looked` is `limit` if more posts remain; the next call continues.
      */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);

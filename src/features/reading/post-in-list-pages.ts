@@ -23,17 +23,17 @@ type PostInList = {
   view: View;
   /** The name of the list. */
   name: string;
-  /** How many posts the list still has, as text; empty if it has none. */
+  /** Number of posts left in the list, as text; empty for none. */
   count: string;
   cursor: string | null;
-  /** The newest arrival when the page was made. */
+  /** Id of the newest post when the page was made. */
   newest: number;
   around: Neighbours;
   times: Times;
   may: { delete: boolean; change: boolean };
 };
 
-/** A post at its own address; members see it within the list of its source. */
+/** Page of a post at its own address. Members see the post within the list of its source. */
 export async function showPost(hub: Hub, req: HubRequest): Promise<Reply> {
   const { params, viewer } = req;
   const post = visiblePost(hub, pathId(params), viewer);
@@ -48,7 +48,7 @@ function barForVisitors({ url }: WholePost): Html {
   class="only-wide">Original</span></a>`}</div>`;
 }
 
-/** A post within the list of its address. */
+/** Page of a post within the list that the address names. */
 export function showPostInList(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { view, cursor } = readListAddress(req);
   return shownInList(hub, req, visiblePost(hub, pathId(req.params), req.viewer), view, cursor);
@@ -58,11 +58,11 @@ async function shownInList(
   hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null,
 ): Promise<Reply> {
   const { viewer } = req;
-  const name = nameOf(hub, viewer, view); // first, as an unknown list is 404 and records nothing
+  const name = nameOf(hub, viewer, view); // first: throws 404 for an unknown list, before anything is recorded
   if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id);
   const may = mayManagePost(post, viewer);
   const [state] = withReadState(hub, viewer, [post]);
-  if (!state) throw new Error('no state of a post');
+  if (!state) throw new Error('a visible post has no read state');
   const shown: PostInList = {
     post: state, view, cursor, newest: posts(hub).lastId(),
     name, count: countOf(hub, viewer, view),
@@ -76,14 +76,14 @@ async function shownInList(
   });
 }
 
-/** False if a browser only prefetches, or if the page is shown again after an action on it (`said`). */
+/** Whether the viewer opens the post, not if a browser prefetches it or shows it again after an action (`said`). */
 function isOpening({ method, headers, query }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch') && !query.has('said');
 }
 
 /**
- * Records that the viewer has opened a post: in the reading history and, unless they chose to mark posts themselves, as
- * read. On a disk that cannot be written the post is shown all the same.
+ * Records that the viewer has opened a post. Adds the post to the reading history and marks it as read, unless the
+ * viewer chose to mark posts by hand. If the disk cannot be written, the post is still shown.
  */
 function recordOpened(hub: Hub, viewer: Viewer, postId: number): void {
   if (!mayRecord(hub)) return;
@@ -99,7 +99,7 @@ function recordOpened(hub: Hub, viewer: Viewer, postId: number): void {
 const starButton = stateButton('star', 'plain iconic', icon('star'));
 const readButton = stateButton('read', 'plain iconic', icon('ring'));
 
-/** The bar of a post: back to its list, to its neighbours, and actions on the post. */
+/** The bar above a post: links to the list and to neighbouring posts, and actions on the post. */
 function postBar(shown: PostInList): Html {
   const { post, view, name, count, around } = shown;
   const up = `${listPath(view, openedPage(shown))}#post-${post.id}`;
@@ -142,7 +142,7 @@ ${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a
 <a class="button" href="/write">Write a post</a></div></details>`;
 }
 
-/** At the end of a post: links to its neighbours. */
+/** Links at the end of a post to its neighbours in the list. */
 function turnAtEnd(shown: PostInList): Html | false {
   const { previous, next, nextUnread } = shown.around;
   const onwards = nextUnread ?? next;
@@ -153,7 +153,7 @@ function turnAtEnd(shown: PostInList): Html | false {
   onwards === nextUnread ? 'Next unread' : 'Next'}${icon('down')}</a>`}</nav>`;
 }
 
-/** Beside a post on wide windows: the next posts of its list. */
+/** The next posts of the list, shown beside a post in wide windows. */
 function nextInList(shown: PostInList): Html | false {
   const { around: { following }, name, times } = shown;
   return following.length > 0 && html`

@@ -31,13 +31,13 @@ export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
   return json(asJson(hub, [visiblePost(hub, pathId(params), viewer)], viewer)[0]);
 }
 
-/** Posts as the API shows them; for members with `read` and `starred`. */
+/** Posts as JSON for the API; members also get `read` and `starred`. */
 function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
   const shown = whole.map((post) => postJson(hub, post));
   return viewer ? withReadState(hub, viewer, shown) : shown;
 }
 
-/** A page of a reading list, by `?cursor=&limit=`. It ends early if the contents do not fit into one answer. */
+/** A page of a reading list, by `?cursor=&limit=`. The page ends early if its posts' contents are too large. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
@@ -47,7 +47,7 @@ async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearc
   return { items: items.slice(0, fitting), next: end && positionCursor(end) };
 }
 
-/** The list of `?view=&folder=&source=&q=`; null without `view`. */
+/** The list that `?view=&folder=&source=&q=` names; null without `view`. */
 function readView(query: URLSearchParams): View | 'public' | null {
   const name = query.get('view');
   const isList = name !== null && name !== '' && name !== 'public';
@@ -67,7 +67,7 @@ function readSourceId(query: URLSearchParams): number | undefined {
   return id;
 }
 
-/** PUT /api/posts/:id/read: the post was read elsewhere, for example in an app. */
+/** PUT /api/posts/:id/read: records that the viewer read the post elsewhere, for example in an app. */
 export function markPostRead(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const id = pathId(params);
   if (viewer.preferences.marksOpened) setRead(hub, viewer, id, true);

@@ -3,21 +3,21 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** With this many exceptions as read for each unread post, it is cheaper to raise the mark and except the unread. */
+/** If a source has this many read exceptions per unread post, raising its mark and excepting the unread is cheaper. */
 const READ_PER_UNREAD = 16;
 
-/** The follow at which this process is in its round over all follows. */
+/** The last follow that this process handled in its round over all follows. */
 const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
 /**
- * Goes once over all follows: raises each high-water mark (read_up_to) past posts that are read without a gap, and
- * removes exceptions that it makes needless. Those of the last day stay, because open lists go by them.
+ * Raises the high-water mark (read_up_to) of each follow past posts that are read without a gap, and removes exceptions
+ * that become needless. Exceptions of the last day stay, because open lists still use them.
  */
 export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void> {
   await throttled(hub)('raise marks of follows', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/** Returns how many follows and exceptions it has handled; fewer than `limit` at the end of the round. */
+/** Handles some follows. Returns the number of handled follows and exceptions; fewer than `limit` ends the round. */
 function raiseSome(hub: Hub, limit: number): number {
   const at = place(hub);
   for (let done = 0; done < limit; ) {
@@ -33,7 +33,7 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/** Returns how many exceptions it has removed, `limit` at most. Does nothing while a marking can be undone. */
+/** Handles one follow, unless its account can undo a marking as read. Returns the number of removed exceptions. */
 function raise(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
 ): number {

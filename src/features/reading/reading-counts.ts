@@ -6,7 +6,7 @@ import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
   id: number; unread: number; notify: boolean;
 };
-/** `name` null: the sources without a folder. */
+/** A folder with its unread count; `name` null: the sources without a folder. */
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
 export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
 
@@ -26,8 +26,8 @@ export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
 }
 
 /**
- * Unread and starred counts, each at most COUNT_MAX. Folders and the sources in them are in alphabetical order, sources
- * without a folder last.
+ * Unread and starred counts, each at most COUNT_MAX. Folders are in alphabetical order, and so are the sources in each
+ * folder. Sources without a folder come last.
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
@@ -42,7 +42,7 @@ function sum(counted: { unread: number }[]): number {
 
 const counted = new WeakMap<Viewer, ReadingCounts>();
 
-/** `readingCounts`, read once a page: each request has a `viewer` object of its own. */
+/** Calls `readingCounts` once per page: each request has a `viewer` object of its own. */
 export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
   const counts = counted.get(viewer) ?? readingCounts(hub, viewer);
   counted.set(viewer, counts);

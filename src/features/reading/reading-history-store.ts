@@ -4,25 +4,25 @@ import { store } from '../hub/hub.ts';
 import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** A post that its reader has opened and may still see. */
+/** A post that a reader has opened and may still see. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
 
-/** A place in the history, last read first: just after this entry. */
+/** A paging position in a reading history, last read first: the page begins after this entry. */
 type HistoryPosition = { readAt: number; postId: number };
 
 const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
 
-/** Old entries of one reader removed before the next reader's turn. */
+/** Maximum number of old entries of one reader that are removed before the next reader's turn. */
 const SHARE = 50;
 
-/** SQL: readers after a given one, each found by one step in the index: there are few readers and many entries. */
+/** SQL: the readers after a given reader, with one index lookup each: readers are few, history entries many. */
 const READERS = `
   WITH RECURSIVE readers (id) AS (
     SELECT MIN(account_id) FROM reading_history WHERE account_id > ?
     UNION ALL SELECT (SELECT MIN(account_id) FROM reading_history WHERE account_id > readers.id) FROM readers
      WHERE id IS NOT NULL)`;
 
-/** Which posts each person has opened. Only the first opening of a post is recorded. */
+/** Records which posts each person has opened, and when first. */
 export const readingHistory = store(({ db, clock }) => {
   const select = db.prepare<[number, number], { at: number }>('whether post was opened',
     'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
@@ -66,12 +66,12 @@ export const readingHistory = store(({ db, clock }) => {
     /** The posts that the reader has opened and may still see, last read first. */
     list: (reader: Pick<Viewer, 'id' | 'role'>, from: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
       selectPage.all({ ...asking(reader), readAt: from.readAt, postId: from.postId, limit }),
-    /** Removes up to `limit` entries of an account; returns how many. */
+    /** Removes up to `limit` history entries of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 
     /**
-     * Removes up to `limit` entries older than a time (unix ms); returns how many. Readers take turns, so that few
-     * index pages change: one reader's entries are neighbours in one index, entries of many readers in the other.
+     * Removes up to `limit` history entries older than `before` (unix ms); returns how many. Works reader by reader,
+     * because one reader's entries are neighbours in an index, so that few index pages change.
      */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {

@@ -11,8 +11,8 @@ import { followedPosts, postsOfSource, searchList, starredPosts, type Paging } f
 import { readMarks } from './reading-store.ts';
 
 /**
- * A list of posts: of all followed sources, a folder or a source; `q` is a search in it. `since` (unix ms): an unread
- * list also holds what was read after that.
+ * A list of posts of all followed sources, a folder or a source; `q` is a search in the list. `since` (unix ms): an
+ * unread list also holds posts read after this time.
  */
 export type View = {
   kind: 'unread' | 'all' | 'starred'; folder?: string; sourceId?: number; q?: string; since?: number;
@@ -20,21 +20,21 @@ export type View = {
 
 export type ListedPost = Post & { read: boolean; starred: boolean };
 
-/** The posts around one in a list. `nextUnread`: the next below, else the first of the list. */
+/** The posts around a post in a list. `nextUnread`: the next unread post below, or else the first of the list. */
 export type Neighbours = {
   previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
 };
 
-/** Posts that a post's page shows as coming next. */
+/** Number of next posts that a post's page lists. */
 const FOLLOWING = 5;
 
-/** Steps of one search, each through 2,500 matches. After them the page ends, even if it is not full. */
+/** Maximum number of steps of one search, each through 2,500 matches. The last step ends the page, full or not. */
 const SEARCH_STEPS = 40;
 
 /** `next`: the position after which the next page begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
-/** A page of a list, newest first; of a search, what one step finds. 404 for an unknown folder or hidden source. */
+/** A page of a list, newest first; for a search, the result of one step. Status 404: unknown folder, hidden source. */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
 ): ListPage {
@@ -43,7 +43,7 @@ export function listView(
   return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
 }
 
-/** The same, with as many search steps as a full page needs; other requests run between them. */
+/** Like `listView`, with as many search steps as a full page needs; other requests run between the steps. */
 export async function wholePage(
   hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
 ): Promise<ListPage> {
@@ -74,7 +74,7 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
-/** `reached`: where a search stopped before it found enough, if there may be more. */
+/** Positions of a list's posts. `reached`: where a search stopped before it found enough posts. */
 function find(
   hub: Hub, viewer: Viewer, view: View, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
@@ -97,7 +97,7 @@ function find(
   return { found: postsOfSource(hub, { ...list, sourceId, readUpTo }, paging) };
 }
 
-/** Adds to each post whether the viewer has read and starred it. */
+/** Adds to each post whether the viewer has read and starred the post. */
 export function withReadState<Shown extends { id: number }>(
   hub: Hub, viewer: Viewer, shown: Shown[],
 ): (Shown & { read: boolean; starred: boolean })[] {

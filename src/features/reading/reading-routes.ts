@@ -12,15 +12,15 @@ import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-rea
 import { countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
 import { readMarks } from './reading-store.ts';
 
-/** Posts in one request that marks single posts. */
+/** Maximum number of posts that one request can mark as read by their ids. */
 const MARKED_MAX = 1_000;
 
-/** Posts in one request for their states. */
+/** Maximum number of posts whose read states one request can get. */
 const SHOWN_MAX = 200;
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 
-/** PUT /api/sources/:id/follow; may be repeated. */
+/** PUT /api/sources/:id/follow, idempotent. */
 export async function follow(hub: Hub, req: MemberRequest): Promise<Reply> {
   followSource(hub, req.viewer, pathId(req.params), readFollow(await readJson(req)));
   return noContent();
@@ -31,7 +31,7 @@ export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
   return noContent();
 }
 
-/** Reads changes of a follow from a JSON object or a form; 422 lists all errors. */
+/** Reads changes of a follow from a JSON object or a form. A 422 error lists all mistakes. */
 export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
   const folder = values['folder'] === null ? null : input.optionalText('folder', { max: FOLDER_MAX });
@@ -62,11 +62,11 @@ export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return noContent();
 }
 
-/** Reads a marking from a JSON object or a form; 422 lists all errors. */
+/** Reads from a JSON object or a form which posts to mark as read. A 422 error lists all mistakes. */
 export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unknown>): [MarkTarget, MarkLimits] {
   const input = createInput(values);
   const named = ['all', 'folder', 'source', 'posts'].filter((name) => input.has(name));
-  if (named.length !== 1) input.refuse('all', 'is required, or folder, source or posts: one of them.');
+  if (named.length !== 1) input.refuse('all', 'is wrong: send exactly one of all, folder, source and posts.');
   const source = input.optionalInteger('source', 1, MAX_ID);
   const folder = input.optionalText('folder', { max: FOLDER_MAX });
   const isAll = input.optionalFlag('all');
@@ -88,14 +88,14 @@ function isListOfIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MARKED_MAX && value.every(isId);
 }
 
-/** The position of a post in lists; 404 for a hidden post. */
+/** The position of a post in lists; status 404 for a hidden post. */
 function positionOf(hub: Hub, viewer: Viewer, id: number): Position {
   requireVisible(hub, id, viewer);
   const [post] = posts(hub).listed([id]);
   return post ?? { publishedAt: 0, id };
 }
 
-/** GET /reading/now, for the script: which posts of a page are read and starred now, and all counts. */
+/** GET /reading/now: tells the page's script which of the page's posts are read and starred now, and all counts. */
 export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   const ids = (query.get('posts') ?? '').split(',', SHOWN_MAX).flatMap((id) => parseId(id) ?? []);
   const states = readMarks(hub).statesOf(viewer, ids);
@@ -104,7 +104,7 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   return json({ read, starred, counts: namedCounts(readingCounts(hub, viewer)) });
 }
 
-/** Counts as texts, by their names on pages (`data-count`). Zeros are left out. */
+/** Unread counts as text, by their `data-count` names on pages. Zeros are left out. */
 function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
   const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {
@@ -114,7 +114,7 @@ function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string
   return Object.fromEntries(counts.filter(([, count]) => count > 0).map(([name, count]) => [name, countText(count)]));
 }
 
-/** GET /reading/fresh, for the script: how many posts of a list arrived after `newest`. */
+/** GET /reading/fresh: tells the page's script how many posts of a list arrived after the post `newest`. */
 export function showFresh(hub: Hub, { query, viewer }: MemberRequest): Reply {
   const after = query.get('newest') ?? '';
   const newest = after === '0' ? 0 : parseId(after);

@@ -6,19 +6,19 @@ import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** How long a marking can be undone. */
+/** Marking posts as read can be undone for this long. */
 const UNDONE_WITHIN = MINUTE;
 
-/** Open lists keep what was read since they were opened; no list stays open for longer. */
+/** Exceptions stay this long: an open list still shows posts read since it was opened. No list stays open longer. */
 const KEPT = DAY;
 
 /**
- * Exceptions of one account; each of its pages counts them all. `raiseMarks` removes needless ones after a day. Of a
- * source, exceptions stay only for the smaller part of its posts, the read or the unread ones.
+ * Maximum number of exceptions of one account: each page of the account counts all of them. `raiseMarks` removes
+ * needless exceptions after a day.
  */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/** An exception to the high-water mark of a follow: `isRead` 1 for a post above it, 0 for one below. */
+/** An exception to the high-water mark of a follow. `isRead`: 1 for a post above the mark, 0 for a post below it. */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -26,8 +26,8 @@ export type Star = { postId: number; starredAt: number };
 type PostState = { id: number; isRead: number; isStarred: number };
 
 /**
- * The changes of a marking. `moved`: high-water marks that were raised. `marked`: exceptions that were written, each
- * with the one `before`: 0 for unread, null for none.
+ * The changes made by marking posts as read. `moved`: high-water marks that were raised. `marked`: exceptions that were
+ * written; `before` is the earlier exception of the post: 0 for unread, null for no exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
@@ -38,18 +38,18 @@ type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
 /** The posts of a source with `after` < id <= `upTo`, for one reader. */
 export type ArrivalRange = FollowKey & { after: number; upTo: number };
-/** Those of them that lists show below one position and above another (both exclusive; "above" is newer). */
+/** The posts of an ArrivalRange that lists show below one position and above another (both exclusive). */
 export type Selection = ArrivalRange & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
 type Limit = { limit: number };
 
-/** A position before the oldest post. */
+/** A list position older than any post. */
 export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
 
 /** SQL: whether the post `p`, above the high-water mark, is unread. */
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
 
-/** The exceptions to high-water marks (`follows.read_up_to`). */
+/** The read-state exceptions to high-water marks (`follows.read_up_to`). */
 export const readMarks = store(({ db, clock }) => {
   const select = db.prepare<[number, number, number], Mark>('mark of post', `
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
@@ -71,7 +71,7 @@ export const readMarks = store(({ db, clock }) => {
   const remove = db.prepare<[number, number, number]>('remove mark of post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  // Few posts are newer than a selection: search them by published_at. Older ones: by the order of arrival.
+  // Few posts are newer than a selection: search by published_at. Many posts are older: search by arrival.
   const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that stays unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
@@ -92,16 +92,16 @@ export const readMarks = store(({ db, clock }) => {
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
      LIMIT @limit`);
-  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count unread posts in a row', `
+  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count unread posts in range', `
     SELECT (SELECT COUNT(*) FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo)
          - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
-  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count some posts in a row', `
+  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count posts in range', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo LIMIT @limit)`);
   const countMarks = db.prepare<[number, number], { n: number }>('count marks of account',
     'SELECT COUNT(*) AS n FROM (SELECT 1 FROM read_marks WHERE account_id = ? LIMIT ?)');
-  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark posts in a row', `
+  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark posts in range', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo ON CONFLICT DO NOTHING`);
@@ -129,43 +129,43 @@ export const readMarks = store(({ db, clock }) => {
   return {
     find: (accountId: number, sourceId: number, postId: number): Mark | undefined =>
       select.get(accountId, sourceId, postId),
-    /** The states of those posts that exist and that the viewer may see. */
+    /** The read states of the given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
-    /** When the account wrote its last exception (unix ms); 0 if it has none. */
+    /** The time of the account's last exception (unix ms); 0 if the account has no exception. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
-    /** The first unread post of the range, by arrival, that is not selected; Infinity if all are. */
+    /** The first unread post of the range, by arrival, outside the selection; Infinity if all are selected. */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);
     },
 
-    /** The selected posts that are unread. */
+    /** The unread posts of the selection. */
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
-    /** Posts up to `upTo` (also before `after`) that are marked as unread and selected by their position. */
+    /** The selection's posts that are marked as unread, also posts before `after`. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
-    /** How many posts the range has, read or not; counting stops at `limit`. */
+    /** Number of posts in the range, read or not; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
-    /** How many more exceptions an account may have. */
+    /** How many more read-state exceptions an account may have. */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
-    /** Writes an exception for each post of the range that has none; returns how many. */
+    /** Writes an exception for each post of the range without an exception; returns the number of new exceptions. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
 
-    /** How many posts above the high-water mark are marked as read, and the last of them. */
+    /** Number of posts above the high-water mark that are marked as read, and the id of the last such post. */
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /** Removes up to `limit` old marks that only repeat the high-water mark; returns how many. */
+    /** Removes up to `limit` old exceptions that only repeat the high-water mark; returns how many. */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - KEPT, limit }).changes,
 
-    /** The account's next marks after this one, by source and post. */
+    /** The account's next exceptions after `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
     /** Removes up to `limit` marks of an account; returns how many. */
@@ -189,39 +189,39 @@ export const stars = store(({ db, clock }) => {
   return {
     add: (accountId: number, postId: number): void => void insert.run(accountId, clock(), postId),
     remove: (accountId: number, postId: number): void => void remove.run(accountId, postId),
-    /** Stars after that post id, in the order of post ids. */
+    /** The account's stars on posts after the post id `after`, ordered by post id. */
     listOf: (accountId: number, after: number, limit: number): Star[] => selectOf.all(accountId, after, limit),
     /** Removes up to `limit` stars of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
 
-/** The newest markings of one account that are kept for undoing. */
+/** Number of an account's newest mark-as-read actions that are kept for undoing. */
 const UNDOS_MAX = TABLES.read_undo.most;
 
-/** Markings that can be undone. */
+/** Mark-as-read actions that can be undone. */
 export const readUndo = store(({ db, clock }) => {
-  const insert = db.prepare<[number, number, string], { id: number }>('keep what was marked',
+  const insert = db.prepare<[number, number, string], { id: number }>('add undo record',
     'INSERT INTO read_undo (account_id, made_at, changes) VALUES (?, ?, ?) RETURNING id');
-  const update = db.prepare<[string, number, number]>('keep what was marked so far',
+  const update = db.prepare<[string, number, number]>('update undo record',
     'UPDATE read_undo SET changes = ? WHERE id = ? AND account_id = ?');
-  const select = db.prepare<[number, number], { madeAt: number; changes: string }>('what was marked',
+  const select = db.prepare<[number, number], { madeAt: number; changes: string }>('undo record',
     'SELECT made_at AS madeAt, changes FROM read_undo WHERE id = ? AND account_id = ?');
-  const remove = db.prepare<[number, number]>('what was marked is undone',
+  const remove = db.prepare<[number, number]>('remove undo record',
     'DELETE FROM read_undo WHERE id = ? AND account_id = ?');
-  const removeEarlier = db.prepare<[{ accountId: number; kept: number }]>('forget what was marked before', `
+  const removeEarlier = db.prepare<[{ accountId: number; kept: number }]>('remove earlier undo records', `
     DELETE FROM read_undo WHERE account_id = @accountId AND id NOT IN
       (SELECT id FROM read_undo WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
   const selectLive = db.prepare<[number, number, number], { id: number }>('whether anything can be undone',
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
-  // A time in the future was written while the clock was ahead.
-  const removeOld = db.prepare<[number, number, number]>('forget what was marked', `
+  // A `made_at` in the future was written while the clock was ahead.
+  const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
     DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
-  const removeOf = db.prepare<[number, number]>('forget what an account has marked',
+  const removeOf = db.prepare<[number, number]>('remove undo records of account',
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores a marking's changes: with id 0 as a new one, which replaces the oldest; returns its id. */
+    /** Stores the changes of a mark-as-read action; returns its id. Id 0: a new action, which replaces the oldest. */
     keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);
@@ -232,7 +232,7 @@ export const readUndo = store(({ db, clock }) => {
       return added;
     },
 
-    /** A marking; `isLive`: less than a minute old. */
+    /** A mark-as-read action; `isLive`: less than a minute old. */
     find(accountId: number, id: number): { madeAt: number; changes: ReadChanges; isLive: boolean } | undefined {
       const row = select.get(id, accountId);
       const isLive = row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN;
@@ -242,9 +242,9 @@ export const readUndo = store(({ db, clock }) => {
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
     hasLive: (accountId: number): boolean =>
       selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
-    /** Removes up to `limit` markings that are too old to undo; returns how many. */
+    /** Removes up to `limit` mark-as-read actions that are too old to undo; returns how many. */
     removeOld: (limit: number): number => removeOld.run(clock() - UNDONE_WITHIN, clock(), limit).changes,
-    /** Removes up to `limit` markings of an account; returns how many. */
+    /** Removes up to `limit` mark-as-read actions of an account; returns how many. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

@@ -5,11 +5,11 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { contentUsage, type ContentUsage } from './content-usage-store.ts';
 
-/** Tells a feed's managers why it has stopped. Feeds with this reason continue by themselves when there is room. */
+/** Tells a feed's managers that the quota stopped the feed, which continues by itself when there is room. */
 export const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
   'Delete posts or sources: the feed then continues by itself.';
 
-/** Feeds continue once the contents take less than this part of the quota, so that they do not stop again at once. */
+/** Stopped feeds continue once contents take less than this share of the quota: they shall not stop again at once. */
 const GOES_ON_BELOW = 0.99;
 
 /** Whether the contents of the account's sources have reached CONTENT_QUOTA_BYTES. Administrators have no limit. */
@@ -19,7 +19,7 @@ export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 
   return accounts(hub).find(usage.accountId)?.role === 'member';
 }
 
-/** Bytes of the contents of an account's sources, and how many are allowed; `quota` is null if there is no limit. */
+/** Bytes of the contents of an account's sources, and the allowed bytes; `quota` is null if there is no limit. */
 export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
 
 export function contentRoom(hub: Hub, accountId: number): ContentRoom {
@@ -45,7 +45,7 @@ export function requireContentRoom(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw contentFull(hub);
 }
 
-/** Runs `change` in the caller's transaction. Throws 507 if the source's contents grow while its owner's are full. */
+/** Runs `change` in the caller's transaction. Throws 507 if the source's contents grow beyond the owner's quota. */
 export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: () => Result): Result {
   const [isFull, before] = [isSourceFull(hub, sourceId), contentUsage(hub).ofSource(sourceId)];
   const result = change();
@@ -53,14 +53,14 @@ export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: (
   return result;
 }
 
-/** Counts a request that met the quota, and returns its refusal. */
+/** Counts a request that the content quota refuses, and returns the 507 error. */
 export function contentFull(hub: Hub): HttpError {
   const taken = byteSize(hub.config.contentQuotaBytes);
   return metLimit(hub, 'content-quota', 0, `This account’s sources have reached the limit of ${taken} for contents. ` +
     'Nothing was stored. Delete posts or sources first.');
 }
 
-/** Scheduled task: notifies each owner once when their sources are full, and restarts feeds when there is room. */
+/** Scheduled task: notifies each owner once when their quota is used up, and restarts feeds when there is room. */
 export function watchContentQuotas(hub: Hub): void {
   for (const usage of contentUsage(hub).large(hub.config.contentQuotaBytes || Number.MAX_SAFE_INTEGER)) {
     if (usage.fullSince === null && isContentFull(hub, usage)) stop(hub, usage);

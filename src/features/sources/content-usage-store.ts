@@ -1,9 +1,9 @@
 import { store } from '../hub/hub.ts';
 
-/** Bytes of the contents of an account's sources. `fullSince`: when the quota stopped them (unix ms), or null. */
+/** Bytes of the contents of an account's sources. `fullSince`: when the quota stopped the sources (unix ms). */
 export type ContentUsage = { accountId: number; bytes: number; fullSince: number | null };
 
-/** Bytes of posts, their files, tombstones and remembered events. Triggers keep them up to date (migration 0019). */
+/** Bytes of posts, their files, tombstones and remembered events. Triggers keep the sums current (migration 0019). */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
   const select = db.prepare<[number], ContentUsage>('content usage of account',
@@ -30,15 +30,15 @@ export const contentUsage = store(({ db, clock }) => {
     of: (accountId: number): ContentUsage | undefined => select.get(accountId),
     ofOwner: (sourceId: number): ContentUsage | undefined => selectOwner.get(sourceId),
     ofSource: (sourceId: number): number => selectSource.get(sourceId)?.bytes ?? 0,
-    /** Bytes by account. */
+    /** Bytes of contents by account. */
     among: (accountIds: number[]): Map<number, number> =>
       new Map(selectAmong.all(JSON.stringify(accountIds)).map(({ accountId, bytes }) => [accountId, bytes])),
-    /** Accounts with at least so many bytes, and those that were full at the last check. */
+    /** Accounts with at least `bytes` of contents, and accounts whose quota was used up at the last check. */
     large: (bytes: number): ContentUsage[] => selectLarge.all(bytes),
-    /** How many accounts are full, and when the first of them became full. */
+    /** Number of accounts whose quota is used up, and when the first account used up its quota. */
     full: (): { n: number; since: number | null } => selectFull.get() ?? { n: 0, since: null },
     setFull: (accountId: number, isFull: boolean): void => void setFull.run(isFull ? clock() : null, accountId),
-    /** Makes the feeds of the account due that have stopped for this reason. */
+    /** Makes due the account's feeds that have stopped for `reason`. */
     hurry: (accountId: number, reason: string): void => void hurry.run({ accountId, reason, now: clock() }),
   };
 });

@@ -3,19 +3,19 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { RUNS, sourceRuns, type SourceRun, type RunDay } from './run-store.ts';
 
-/** Longest note, in characters. */
+/** Maximum characters of the note about a run. */
 const NOTE_MAX = 300;
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
-/** Runs that are not written yet: their sums for the day, and the last runs one by one. */
+/** Runs of a source that are not stored yet: their sums for the day, and the last runs one by one. */
 export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
 export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
-/** Adds a run that has just ended. A run like the one before it is merged with it. */
+/** Adds a run that has just ended; merges it with the previous run if both runs are alike. */
 export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;
@@ -42,7 +42,7 @@ export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<SourceRu
   writeRuns(hub, sourceId, noted);
 }
 
-/** Stores failed runs with the same reason. Those of one day become one run. */
+/** Stores failed runs with the same reason; failures of one day become one run. */
 export function noteFailures(hub: StoreHub, sourceId: number, note: string, times: number): void {
   const endedAt = hub.clock();
   const day = { day: Math.floor(endedAt / DAY), runs: times, failed: times, added: 0 };

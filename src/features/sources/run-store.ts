@@ -7,13 +7,13 @@ import { fromSource } from './source-store.ts';
 export const DAYS = TABLES.source_days.most;
 export const RUNS = TABLES.source_runs.most;
 
-/** A sync of a feed, or an event for a webhook. The migration explains the columns. */
+/** The result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns. */
 export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
 };
 
-/** `day`: days in UTC since 1970. */
+/** Sums of a source's runs on one day. `day`: days since 1970-01-01 (UTC). */
 export type RunDay = { day: number; runs: number; failed: number; added: number };
 type DayOf = RunDay & { id: number };
 
@@ -45,20 +45,20 @@ export const sourceRuns = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds to the sums of a day. False if the source no longer exists. A new day drops at most two old ones rather than
-     * all of them, because the clock may be wrong.
+     * Adds runs to the sums of a day. False if the source no longer exists. A new day drops at most two old days rather
+     * than all old days, because the clock may be wrong.
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
-      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // the first of its day
+      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // the first runs of this day
       return runs !== undefined;
     },
     note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
-    /** Counts more failures with the same note onto a run of the last day. False if there is no such run. */
+    /** Adds failures to a run of the last day that has the same note; false if there is no such run. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
-    /** The last runs, newest first. */
+    /** The last runs of a source, newest first. */
     last: (id: number): SourceRun[] => selectRuns.all(id),
     /** The last days of these sources, by source id. Days without runs are left out. */
     days: (ids: number[]): Map<number, RunDay[]> =>

@@ -3,7 +3,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { displayNameOf, isPresent } from '../accounts/account-store.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 
-/** Longest title, in characters. */
+/** Maximum characters of a source's title. */
 export const TITLE_MAX = 200;
 
 export const SOURCE_KINDS = ['feed', 'webhook', 'native'] as const;
@@ -34,7 +34,7 @@ export type Source = {
   description: string | null;
   hasPassword: number; // 1: the feed needs a password
   hadPassword: number; // 1: the feed needs or once needed a password, so the source stays private
-  /** Random. The ids of the source and its posts in published feeds are derived from it. */
+  /** Random seed from which the ids of the source and its posts in published feeds are derived. */
   idSeed: string;
 };
 
@@ -49,12 +49,12 @@ type NewFeed = { url: string; nextSyncAt: number };
 
 type InsertSource = Omit<NewSource, 'titleIsOwn'> & { isOwn: number; nextSyncAt: number | null; now: number };
 
-/** SQL that joins a source as `s`; it finds no row while the source is being removed. */
+/** SQL that joins a source as `s`; the join finds no row while the source is being removed. */
 export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-/** SQL FROM clause of an INSERT … SELECT: the source as `s`; no row while it is being removed. */
+/** SQL FROM clause of an INSERT … SELECT: the source as `s`; no row while the source is being removed. */
 export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
@@ -72,7 +72,7 @@ const SELECT_SOURCES = `
 export const sourceIsPresent = (id: string): string =>
   `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
 
-/** Sources as people see and change them. `sync-state-store.ts` has what a synchronisation reads and writes. */
+/** Sources as people see and change them. `sync-state-store.ts` has the columns that a synchronisation uses. */
 export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
@@ -115,9 +115,9 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /** Whether a source with this id once existed. Ids that a restore skips count: the restore lost their sources. */
+    /** Whether a source with this id existed and is gone, also if a restore lost the source and skips its id. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
-    /** Public sources and the viewer's own, by id. */
+    /** Public sources and the viewer's own sources, by id. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
     /** Sources that an account owns, by id. */
@@ -143,7 +143,7 @@ export const sources = store(({ db, clock }) => {
 
     setTitle: (id: number, title: string): void => void updateTitle.run(title, clock(), id),
     setVisibility: (id: number, visibility: Visibility): void => void updateVisibility.run(visibility, clock(), id),
-    /** Posts and files stay with the source, so they change owner too. */
+    /** Changes the owner of a source and therefore of its posts and files. */
     setOwner: (id: number, ownerId: number): void => void updateOwner.run(ownerId, clock(), id),
     pause: (id: number, reason: string | null): void => void pause.run({ reason, now: clock(), id }),
     /** Makes a paused source active and due at once, and clears its failures. */
@@ -155,7 +155,7 @@ export const sources = store(({ db, clock }) => {
   };
 });
 
-/** Reads several sources at once. The caller checks who may see them. */
+/** Reads several sources at once. The caller checks whether the viewer may see the sources. */
 export const manySources = store(({ db }) => {
   const selectAmong = db.prepare<[string], Source>('sources by their ids',
     `${SELECT_SOURCES} AND s.id IN (SELECT value FROM json_each(?))`);
@@ -173,7 +173,7 @@ export const manySources = store(({ db }) => {
     beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
     /** The sources with these ids that exist, unordered. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
-    /** The native sources of an account, by title: those it can write posts for. */
+    /** The native sources of an account, by title. The account can write posts for native sources. */
     nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
     /** How many of these sources are still waiting for their first fetch. */
     countUntried: (ids: number[]): number => countUntried.get(JSON.stringify(ids))?.n ?? 0,
@@ -186,7 +186,7 @@ export type FailingSource = {
   title: string;
   since: number;
   reason: string | null;
-  failures: number; // jobs that failed for good since the last success
+  failures: number; // jobs that used up their attempts since the last success
   nextSyncAt: number | null;
 };
 
@@ -216,7 +216,7 @@ export const failingSources = store(({ db }) => {
 
 type StoredCredentials = { sourceId: number; credentials: string };
 
-/** Stored user names and passwords of feeds, as `feed-passwords.ts` seals them. */
+/** Stored user names and passwords of feeds, sealed (encrypted) by `feed-passwords.ts`. */
 export const feedCredentials = store(({ db }) => {
   const select = db.prepare<[number], { credentials: string | null }>('credentials of feed',
     'SELECT credentials FROM feeds WHERE source_id = ?');
@@ -228,9 +228,9 @@ export const feedCredentials = store(({ db }) => {
 
   return {
     find: (sourceId: number): string | null => select.get(sourceId)?.credentials ?? null,
-    /** Up to `limit` credentials that begin with `prefix`, such as the prefix of unsealed ones. */
+    /** Up to `limit` credentials that begin with `prefix`, such as the prefix of unsealed credentials. */
     beginningWith: (prefix: string, limit: number): StoredCredentials[] => selectBeginning.all(`${prefix}%`, limit),
-    /** Null removes them. */
+    /** Stores the sealed credentials of a feed; null removes the credentials. */
     keep: (id: number, credentials: string | null): void => void update.run({ id, credentials }),
   };
 });
@@ -259,16 +259,16 @@ export function maySeeSource(hub: StoreHub, id: number, viewer: Person | null): 
   return source !== undefined && maySee(source, viewer);
 }
 
-/** The source; 404 if it does not exist or the viewer may not see it. */
+/** Returns the source; throws 404 if the source does not exist or the viewer may not see it. */
 export function visibleSource(hub: StoreHub, id: number, viewer: Viewer | null): Source {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) throw notFound('source');
   return source;
 }
 
-/** The source, if the viewer may manage it. 403 if the viewer may only see it, 404 if not even that. */
+/** Returns a source that the viewer may manage; throws 403 if the viewer may only see the source, else 404. */
 export function manageableSource(hub: StoreHub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
-  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source can do this.');
+  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only its owner can manage this source.');
   return source;
 }

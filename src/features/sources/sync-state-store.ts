@@ -4,7 +4,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { store } from '../hub/hub.ts';
 import { TITLE_MAX, type SourceState } from './source-store.ts';
 
-/** The kind of the jobs that synchronise a source. */
+/** Name of the job kind that synchronises a source. */
 export const SYNC_SOURCE = 'sync-source';
 
 /** HTTP validators and the hash of the last body, to detect whether a feed has changed. */
@@ -17,11 +17,11 @@ export type SyncState = Validators & {
   failures: number;
   lastSuccessAt: number | null;
   url: string;
-  ttl: number | null; // ms; the pause that the feed document last asked for
-  timedOut: number; // 1: the last try timed out
+  ttl: number | null; // ms between two fetches that the feed document last asked for
+  timedOut: number; // 1: the last synchronisation timed out
 };
 
-/** The description of a feed in its own document. */
+/** The facts that a feed's document states about the feed. */
 export type FeedFacts = {
   title: string;
   description: string | null;
@@ -34,11 +34,11 @@ export type FeedFacts = {
 
 type FailedTry = { isFinal: boolean; timedOut: boolean };
 
-/** `isWell`: 1 if the last try succeeded. */
+/** `isWell`: 1 if the last synchronisation succeeded. */
 type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
 /**
- * When a source is due again if its job never ends. Normally the end of the job, good or bad, sets the real next time.
+ * Time after which a source is due again if its job never ends. A job that succeeds or fails sets the real next time.
  */
 const SAFETY_NET = DAY;
 
@@ -95,7 +95,7 @@ export const syncState = store(({ db, clock }) => {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
-    /** Enqueues due sources, longest waiting first, and moves their next time to the safety net in one transaction. */
+    /** Enqueues due sources, longest waiting first, and postpones them by SAFETY_NET, in one transaction. */
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
       const due = selectDue.all(now, limit);
@@ -106,33 +106,33 @@ export const syncState = store(({ db, clock }) => {
       return due.length;
     }),
 
-    /** `note`: a warning for the owner, although the synchronisation succeeded. */
+    /** Records a successful synchronisation. `note`: a warning for the source's owner, or null. */
     recordSuccess(sourceId: number, nextSyncAt: number, note: string | null): void {
       markSuccess.run({ sourceId, nextSyncAt, note, now: clock() });
       setTimedOut.run(0, sourceId, 0);
     },
 
-    /** Records a failed try; `isFinal` if its job has no attempts left. */
+    /** Records a failed synchronisation; `isFinal` if its job has no attempts left. */
     recordFailure(sourceId: number, reason: string, { isFinal, timedOut }: FailedTry): void {
       markFailing.run({ sourceId, reason, failures: isFinal ? 1 : 0, now: clock() });
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },
 
-    /** The oldest last success of a feed that is not paused, or when it was added; undefined without feeds. */
+    /** When the feed that is most behind last succeeded or, if never, was added (unix ms). Skips paused feeds. */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
       void setValidators.run(etag, lastModified, bodyHash, sourceId),
 
-    /** Stores what the feed says about itself; its title only if the owner gave none. */
+    /** Stores the facts from a feed's document; the title only if the owner gave the source no title. */
     keepFacts(sourceId: number, { title, siteUrl, description, ttl }: FeedFacts): void {
-      const wait = ttl === null ? null : Math.round(Math.min(ttl, DAY)); // some publishers ask for centuries
+      const wait = ttl === null ? null : Math.round(Math.min(ttl, DAY)); // some publishers ask for pauses of centuries
       setFacts.run(siteUrl, description && excerpt(description, DESCRIPTION_MAX), wait, sourceId);
       const short = excerpt(title, TITLE_MAX);
       if (short) setTitle.run(short, sourceId, short);
     },
 
-    /** Changes the feed's address. False, and nothing changed, if the owner already has a source with that address. */
+    /** Changes a feed's address. Returns false without a change if the owner already has a source with that address. */
     move(sourceId: number, url: string): boolean {
       if (selectSame.get(sourceId, url)) return false;
       move.run(url, new URL(url).host, sourceId);

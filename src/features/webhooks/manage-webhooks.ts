@@ -14,13 +14,13 @@ import { LONGEST_LEFT, ROTATION_GRACE, webhooks, type QuietWebhook } from './web
 const CACHED_FOR = SECOND;
 const MAX_CACHED = 1_000; // webhooks
 
-/** Everything a sender needs. The secret is shown only once. */
+/** The address and the secret that a sender needs; the secret is shown only once. */
 export type WebhookAccess = { url: string; secret: string };
 
 const signingSecrets = sealedSecrets('webhook');
 const secretCache = once(() => new Map<number, { secrets: SigningKeys[]; at: number }>());
 
-/** The address that senders use. */
+/** The address to which a sender posts events. */
 export function webhookUrl({ config }: Hub, sourceId: number): string {
   return `${config.baseUrl}/api/webhooks/${sourceId}`;
 }
@@ -32,7 +32,7 @@ export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
   return { url: webhookUrl(hub, sourceId), secret };
 }
 
-/** Creates a new secret. The current secret stays valid for a day; an older one ends now. 409 if it is no webhook. */
+/** Creates a new secret; the current secret stays valid for a day, an older secret ends now. 409 if not a webhook. */
 export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAccess {
   const secret = createSecret();
   const sealed = signingSecrets.seal(hub.config, id, secret);
@@ -46,8 +46,8 @@ export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAc
 }
 
 /**
- * The secrets that are valid now, at most a second old. Undefined if the webhook does not exist or is paused. Throws
- * SealedSecretError if they cannot be read.
+ * A webhook's valid secrets, read at most a second ago. Undefined if the webhook does not exist or is paused. Throws
+ * SealedSecretError if the secrets cannot be decrypted.
  */
 export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
   const now = hub.clock();
@@ -70,7 +70,7 @@ function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | u
   return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));
 }
 
-/** Seals up to `limit` secrets stored before there was a key, in the caller's transaction. Returns how many. */
+/** Encrypts up to `limit` secrets that were stored without a key, in the caller's transaction; returns their number. */
 export function sealSecrets(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);
@@ -83,20 +83,20 @@ export function sealSecrets(hub: Hub, limit: number): number {
   return plain.length;
 }
 
-/** Removes up to `limit` expired secrets, in the caller's transaction. Returns how many. */
+/** Removes up to `limit` expired secrets, in the caller's transaction; returns their number. */
 export function removeExpiredSecrets(hub: Hub, limit: number): number {
   return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
 }
 
-/** A webhook without events for longer than this is silent. */
+/** Time without events after which a webhook counts as silent. */
 export const LONGEST_QUIET = 7 * DAY;
 
-/** The alert is repeated this often while a webhook stays silent. */
+/** Interval at which the hub repeats the alert about a silent webhook. */
 const ALERT_EVERY = DAY;
 
 /**
- * Finds up to `limit` silent webhooks and notifies their owners and the operator, in the caller's transaction. Returns
- * how many.
+ * Finds up to `limit` silent webhooks and notifies their owners and the operator, in the caller's transaction; returns
+ * the number of silent webhooks.
  */
 export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
@@ -112,7 +112,7 @@ function reportSilence(hub: Hub, { sourceId, state, quietSinceAt }: QuietWebhook
   const source = sources(hub).find(sourceId);
   if (!source) return;
   raiseAlert(hub, { event: 'webhook-silent', source, problem: `no events for ${duration(now - quietSinceAt)}` });
-  if (state === 'silent') return; // its owner was notified before
+  if (state === 'silent') return; // the owner was notified before
   notifications(hub).add({
     accountId: source.ownerId,
     kind: 'webhook.silent',

@@ -5,27 +5,27 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 
-/** The owner's note about a refusal. For other statuses the owner reads the answer that the sender got. */
+/** Notes for the owner about refused events, by status. For other statuses the owner reads the sender's answer. */
 const REASONS: Record<number, string> = {
   401: 'The signature was not valid: another secret, a wrong clock, or a body that was changed on the way.',
   429: 'The webhook got more events than its rate limit allows.',
 };
 
-/** The webhook does not exist or is paused: nothing to note. */
+/** Statuses for a webhook that does not exist or is paused; these refusals are not noted. */
 const UNKNOWN = [404, 410];
 
 type Refusal = { sourceId: number; note: string; times: number };
 
-const MAX_KINDS = 1_000; // of refusals in memory
+const MAX_KINDS = 1_000; // kinds of refusals in memory
 const MAX_NOTE = 300; // characters
 
-/** Webhooks written in one transaction. */
+/** Maximum webhooks whose runs one transaction writes. */
 const AT_ONCE = 50;
 
-/** By source and reason, in memory: anybody can send events that are refused, so none causes a write. */
+/** Refused events by source and reason, in memory: anybody can send such events, so they must not cause writes. */
 const refusals = once((_hub: Hub) => new Map<string, Refusal>());
 
-/** By source, in memory: a write with each event would take a quarter of its time (measured). */
+/** Accepted events by source, in memory: a write per event would take a quarter of the event's time (measured). */
 const deliveries = once((_hub: Hub) => new Map<number, Noted>());
 
 /** Counts an accepted event for the webhook's owner. */
@@ -45,8 +45,8 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
 }
 
 /**
- * Writes the counts since the last call, or waits while the hub may record nothing. Refusals of one day and reason are
- * one row.
+ * Writes the events counted since the last call; keeps them in memory while the hub may record nothing. Refusals of one
+ * day and reason become one row.
  */
 export async function noteDeliveries(hub: Hub): Promise<void> {
   if (!mayRecord(hub)) return;

@@ -8,7 +8,7 @@ import { languageTag } from '../feeds/feed-values.ts';
 import { postOfItem } from '../feeds/parse-json-feed.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 
-/** A parsed event. `at`: its own time, unix ms. Events of other types only show that the sender works. */
+/** A parsed event. `at`: the event's own time, unix ms. Events of other types only show that the sender works. */
 export type WebhookEvent =
   | { kind: 'publish'; type: string; at: number; item: IncomingPost }
   | { kind: 'delete'; type: string; at: number; guid: string }
@@ -23,9 +23,8 @@ const TYPE_MAX = 128;
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
-/** Characters (UTF-16 units), or items of lists. Longer values are refused, not cut, so that the sender notices. */
+/** Maximum UTF-16 units of texts, or items of lists. Longer values are refused, not cut, so that the sender notices. */
 const LIMITS = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
-
 
 /**
  * Parses `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, after its signature was checked. `baseUrl`: base of
@@ -66,7 +65,7 @@ function readType({ type }: JsonObject): string {
   throw invalid([{ pointer: '/type', detail }], 400);
 }
 
-/** Reads the JSON Feed 1.1 item in `data`. Valid only if the input has no errors. */
+/** Reads the JSON Feed 1.1 item in `data`. The result is valid only if `data` has no errors. */
 function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   const members = {
     url: data.address('url') ?? data.address('external_url') ?? null,

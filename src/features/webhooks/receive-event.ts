@@ -29,9 +29,9 @@ const QUICK_BYTES = 4096;
 export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
 
 /**
- * Receives a signed event: verifies it before writing anything, commits it before acknowledging it. Resolves for a
- * duplicate too. Rejects with HttpError 401 for any invalid signature, 400 for a malformed event, 404 for no webhook,
- * 410 for a paused one, 429, 507 if the owner's sources are full.
+ * Receives a signed event: verifies the event before writing anything, commits it before acknowledging it. Resolves
+ * for a duplicate event, too. Rejects with HttpError 401 for an invalid signature, 400 for a malformed event, 404 for
+ * no webhook, 410 for a paused webhook, 429 beyond the rate limit, 507 if the owner's content quota is used up.
  */
 export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<void> {
   const { sourceId } = incoming;
@@ -56,7 +56,7 @@ function verifyEvent(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): V
   return verified;
 }
 
-/** The webhook's live secrets. Throws 404 for no webhook, 410 for a paused or deleted one. Also used before reading. */
+/** The webhook's live secrets. Throws 404 for no webhook, 410 for a paused or deleted webhook. */
 export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   try {
     const secrets = liveSecrets(hub, sourceId);
@@ -78,14 +78,14 @@ function readVerified(
   return event;
 }
 
-/** GitHub's form signs no time: an event older than the remembered ids could be a replay. */
+/** Refuses an event that is older than the remembered ids: it may be a replay, since GitHub's form signs no time. */
 function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
   const detail = 'The event’s timestamp must be within the last 7 days: an older event may be a replay.';
   throw invalid([{ pointer: '/timestamp', detail }], 400);
 }
 
-/** The same checks as in `accept`, before a long post is sanitised: duplicates and floods must not cost that time. */
+/** Makes the checks of `accept` before a long post is sanitised: duplicates and floods must not cost that time. */
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
   const waitMs = waitForWebhook(hub, sourceId);
@@ -93,9 +93,9 @@ function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void 
   requireContentRoom(hub, sourceId);
 }
 
-const OUTDATED = 'A later change of this post had arrived before.';
+const OUTDATED = 'The event is outdated: a later change of the post had arrived before.';
 
-/** Does the slow part, and returns the function that writes in the transaction. */
+/** Sanitises the post of an event, and returns the function that writes the event in the transaction. */
 async function prepareWrite(
   hub: Hub, sourceId: number, event: WebhookEvent, length: number,
 ): Promise<(() => Partial<SourceRun>) | null> {
@@ -116,17 +116,17 @@ function subjectOf(event: WebhookEvent): { guid: string | null; happenedAt: numb
   return { guid: event.kind === 'delete' ? event.guid : event.item.guid, happenedAt: event.at };
 }
 
-/** Removes up to `limit` old event ids. Returns how many. */
+/** Removes up to `limit` old event ids; returns their number. */
 export function removeOldEvents(hub: Hub, limit: number): number {
   return webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit);
 }
 
-/** Events of one webhook: 100 a second, after a burst of 10,000. */
+/** Rate limit of one webhook: 100 events a second, after a burst of 10,000. */
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
- * A verified event. `apply` writes it in the transaction; null if there is nothing to write. Its result is added to
- * `delivered`. `makesRoom`: the event deletes a post, so it is accepted even if the owner's sources are full.
+ * A verified event. `apply` writes the event in the transaction; null if there is nothing to write. The result of
+ * `apply` is added to `delivered`. `makesRoom`: the event deletes a post, so it is accepted even beyond the quota.
  */
 type Acceptance = AcceptedEvent & {
   delivered: Partial<SourceRun>;
@@ -134,22 +134,22 @@ type Acceptance = AcceptedEvent & {
   apply: (() => Partial<SourceRun>) | null;
 };
 
-/** A batch's state of one webhook: read at its first event, written before the commit. */
+/** State of one webhook within a batch of events: read at its first event, written before the commit. */
 type Activity = { arrivesAt: number; accepted: number; isFull: boolean };
 
-/** The event was accepted before: nothing changes. */
+/** Thrown for an event that was accepted before, so that nothing changes. */
 class KnownEvent extends Error {}
 
 /**
- * Accepts an event; resolves once it is committed. Events that arrive together share a transaction. Rejects with
- * KnownEvent, or HttpError 410, 429 or 507; then nothing was written.
+ * Accepts an event; resolves once the event is committed. Events that arrive together share a transaction. If nothing
+ * was written, rejects with KnownEvent, or HttpError 410, 429 or 507.
  */
 const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
 
 const acceptOrUndo = once((hub: Hub) =>
   hub.db.transaction('accept event', (event: Acceptance, activity: Activity) => accept(hub, event, activity)));
 
-/** Milliseconds until the webhook may send one more. */
+/** Milliseconds until the webhook may send another event. */
 function waitForWebhook(hub: Hub, sourceId: number): number {
   return waitFor(RATE, webhooks(hub).arrivesAt(sourceId) ?? 0, hub.clock());
 }
@@ -177,7 +177,7 @@ function activityOf(hub: Hub, sourceId: number, activities: Map<number, Activity
   return activity;
 }
 
-/** Changes the activity last, because a rollback does not undo it. */
+/** Accepts an event. Changes `activity` last, because a rollback does not undo changes in memory. */
 function accept(hub: Hub, event: Acceptance, activity: Activity): void {
   const { sourceId, delivered, makesRoom, apply } = event;
   const now = hub.clock();
@@ -201,5 +201,5 @@ function noteActivities(hub: Hub, activities: Map<number, Activity>): void {
 
 /** The answer for a paused or deleted webhook: senders stop at a 410. */
 function gone(): HttpError {
-  return new HttpError(410, 'This webhook is not in use. Stop sending to it.');
+  return new HttpError(410, 'This webhook is not in use. Stop sending events to this address.');
 }

@@ -1,18 +1,18 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 
-/** HMAC keys of one secret, one per form. `standard` is null for a secret that only works with GitHub's form. */
+/** HMAC keys of one secret, a key per signature form. `standard`: null if the secret only works in GitHub's form. */
 export type SigningKeys = { standard: Buffer | null; github: Buffer };
 
 const PREFIX = 'whsec_';
 
-/** A multiple of three, so that base64 ends without `=`, which can get lost when the secret is copied. */
+/** Bytes of a new secret: a multiple of three, because the `=` that ends other base64 can get lost when copied. */
 const NEW_SECRET_BYTES = 33;
 
 const STANDARD_BYTES = { min: 24, max: 64 }; // Standard Webhooks 1.0
 const TEXT_BYTES = { min: 16, max: 256 };
 
-/** A new secret: `whsec_` and base64 of random bytes. It works with both forms. */
+/** A new secret: `whsec_` and base64 of random bytes; works for Standard Webhooks and for GitHub's signatures. */
 export function createSecret(): string {
   return PREFIX + randomBytes(NEW_SECRET_BYTES).toString('base64');
 }
@@ -49,16 +49,16 @@ function isWithin(length: number, { min, max }: { min: number; max: number }): b
 export type SignedRequest = { rawHeaders: readonly string[]; body: Buffer };
 
 /**
- * `id`: chosen by the sender. `bodyId`: hash of the body in GitHub's form, which does not sign the id: without it, an
- * event could be replayed under another id. Null if the id is signed.
+ * `id`: the event's id, chosen by the sender. `bodyId`: hash of the body in GitHub's form, which does not sign the id:
+ * without the hash, an event could be replayed under another id. `bodyId` is null if the id is signed.
  */
 export type VerifiedEvent = { id: string; bodyId: string | null };
 
 /** The content of the signature headers, not yet verified. */
 type SignatureClaim =
-  /** Standard Webhooks 1.0: `signedPrefix` stands before the body in what is signed; `sentAt` in unix ms. */
+  /** Standard Webhooks 1.0 signs `signedPrefix` followed by the body; `sentAt` in unix ms. */
   | { form: 'standard'; id: string; sentAt: number; signedPrefix: string; signatures: Buffer[] }
-  /** GitHub's: the body alone is signed. */
+  /** GitHub signs only the body. */
   | { form: 'github'; id: string; signatures: Buffer[] };
 
 type Equal = (a: Buffer, b: Buffer) => boolean;
@@ -110,7 +110,7 @@ function isTimely(claim: SignatureClaim, now: number): boolean {
   return claim.form === 'github' || Math.abs(now - claim.sentAt) <= TOLERANCE;
 }
 
-/** Null if the secret has no key for this form. */
+/** The HMAC of the signed content; null if the secret has no key for this signature form. */
 function digestOf(claim: SignatureClaim, body: Buffer, key: Buffer | null): Buffer | null {
   if (key === null) return null;
   const hmac = createHmac('sha256', key);
@@ -160,7 +160,7 @@ function readGithub(found: HeaderValues): SignatureClaim | undefined {
   return { form: 'github', id, signatures: [Buffer.from(hex, 'hex')] };
 }
 
-/** The values in the order of the names; none if a name is missing or comes twice. */
+/** The header values in the order of `names`; no values if a header is missing or comes twice. */
 function onceEach(found: HeaderValues, names: readonly string[]): (string | undefined)[] {
   const values = names.map((name) => found.find((one) => one.name === name)?.value);
   return found.length === names.length && !values.includes(undefined) ? values : [];

@@ -11,7 +11,7 @@ import type { Webhook } from './webhook-store.ts';
 /** Form: creates a new secret and shows it on a page. */
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
-  const note = 'It will not be shown again. The previous secret stays valid for 24 hours.';
+  const note = 'The secret will not be shown again. The previous secret stays valid for 24 hours.';
   const shown = secretPage('New secret', source, rotateSecret(hub, source, req), note);
   return page(shown, 200, { 'cache-control': 'no-store' });
 }
@@ -22,7 +22,7 @@ const STATES: Record<Webhook['state'], string> = {
   disabled: 'paused: senders are told to stop (410)',
 };
 
-/** The webhook's part of its source's page, for the owner: state, instructions and a new secret. */
+/** The part about the webhook on its source's page, for the owner: state, instructions and a new secret. */
 export function webhookPanel(webhook: Webhook, url: string, times: Times): Html {
   const { sourceId, state, lastEventAt, previousUntilAt } = webhook;
   const until = previousUntilAt !== null && showTime(times, previousUntilAt, 'exact');
@@ -38,10 +38,10 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
     <p>Events are signed as in <a href="https://www.standardwebhooks.com/" rel="noopener noreferrer">Standard
       Webhooks</a> 1.0, or as GitHub does (<code>X-Hub-Signature-256</code>). <code>post.published</code> and
       <code>post.updated</code> carry a JSON Feed item in <code>data</code>; <code>post.deleted</code> only its
-      <code>id</code>. Put your secret in the first line and run this in a shell:</p>
+      <code>id</code>. Put your secret in the first line and run these commands in a shell:</p>
     <pre><code>${webhookExample(url, null)}</code></pre>
-    <p>GitHub’s format does not sign the event’s id. An event with the same body as another event of the last 7 days
-      counts as a duplicate; duplicates do not prevent the webhook from being marked as silent.</p>
+    <p>GitHub’s format does not sign the event’s id. In this format, an event with the same body as another event of the
+      last 7 days is a duplicate. A webhook that receives only duplicates is marked as silent.</p>
   </details>
   <details>
     <summary>New secret</summary>
@@ -52,9 +52,9 @@ export function webhookPanel(webhook: Webhook, url: string, times: Times): Html 
   </details>`;
 }
 
-/** The page after the source was created; shows the secret only once. */
+/** The page after a webhook was created; shows the webhook's secret only once. */
 export function newWebhookPage(source: Source, access: WebhookAccess): Page {
-  return secretPage('The webhook is ready', source, access, 'It will not be shown again.');
+  return secretPage('The webhook is ready', source, access, 'The secret will not be shown again.');
 }
 
 function secretPage(heading: string, { id, title }: Source, { url, secret }: WebhookAccess, note: string): Page {
@@ -66,8 +66,8 @@ function secretPage(heading: string, { id, title }: Source, { url, secret }: Web
     <dt>Address</dt><dd><code>${url}</code></dd>
     <dt>Secret</dt><dd><code>${secret}</code></dd>
   </dl>
-  <h2>Try it</h2>
-  <p>Run this in a shell with curl and openssl; it creates a post:</p>
+  <h2>Try the webhook</h2>
+  <p>To create a post, run these commands in a shell with curl and openssl:</p>
   <pre><code>${webhookExample(url, secret)}</code></pre>
   <p><a class="button" href="/sources/${id}">Go to the source</a></p>
 </section>`;
@@ -75,8 +75,8 @@ function secretPage(heading: string, { id, title }: Source, { url, secret }: Web
 }
 
 /**
- * Shell commands that send an event and create a post: POSIX sh with curl, openssl and od. With `secret` null, the user
- * fills it in.
+ * Shell commands that send an event and create a post: POSIX sh with curl, openssl and od. If `secret` is null, the
+ * user fills in the secret.
  */
 export function webhookExample(url: string, secret: string | null): string {
   return `secret='${secret ?? 'whsec_…'}'

@@ -14,7 +14,7 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** API. The event is on the disk before the reply. */
+/** API: receives an event, which is on the disk before the reply. */
 export async function receiveWebhookEvent(hub: Hub, req: HubRequest): Promise<Reply> {
   try {
     await receiveEvent(hub, await readIncoming(hub, req));

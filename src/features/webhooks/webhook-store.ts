@@ -35,8 +35,8 @@ const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, pre
 export const ROTATION_GRACE = DAY;
 
 /**
- * If the clock is set back by more than this after a rotation, the previous secret ends at once: otherwise it would be
- * valid for longer than a day. The same tolerance as for senders' clocks.
+ * If the clock is set back by more than this tolerance after a rotation, the previous secret ends at once, because it
+ * would be valid for longer than a day. Clocks of senders have the same tolerance.
  */
 const CLOCK_TOLERANCE = 5 * MINUTE;
 export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
@@ -90,18 +90,18 @@ export const webhooks = store(({ db, clock }) => {
     /** A page of webhooks, by source id, after the given id. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
     secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
-    /** The current secret becomes the previous one, valid until `until` (unix ms). False if there is no webhook. */
+    /** Sets a new secret; the current secret stays valid until `until` (unix ms). False if there is no webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
     /** Up to `limit` webhooks with a secret that begins with `prefix`. */
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
       selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
     replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
-    /** Removes up to `limit` previous secrets that expired before `now` (unix ms). Returns how many. */
+    /** Removes up to `limit` previous secrets that expired before `now` (unix ms); returns their number. */
     removePreviousSecrets: (now: number, limit: number): number => removePrevious.run(now, limit).changes,
-    /** The rate limit's theoretical arrival time (GCRA), unix ms. Undefined if there is no webhook or it is paused. */
+    /** The rate limit's theoretical arrival time (GCRA), unix ms; undefined without a webhook or if it is paused. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
-    /** Notes that valid events have arrived, the last at `at` (unix ms). */
+    /** Notes that valid events have arrived, the last event at `at` (unix ms). */
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
     /** Up to `limit` webhooks whose last event was before `heardBefore`, without an alert since `toldBefore`. */
@@ -112,7 +112,7 @@ export const webhooks = store(({ db, clock }) => {
   };
 });
 
-/** An accepted event. `guid`: of its post. `happenedAt`: its own time, unix ms. Both null for other event types. */
+/** An accepted event. `guid`: id of its post. `happenedAt`: its own time, unix ms. Both are null without a post. */
 export type AcceptedEvent = {
   sourceId: number;
   id: string;
@@ -121,7 +121,7 @@ export type AcceptedEvent = {
   happenedAt: number | null;
 };
 
-/** Accepted events, so that a duplicate changes nothing. */
+/** Accepted events, remembered so that a duplicate changes nothing. */
 export const webhookEvents = store(({ db, clock }) => {
   const selectLater = db.prepare<[number, string, number], { at: number }>('later event of a post', `
     SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
@@ -146,8 +146,8 @@ export const webhookEvents = store(({ db, clock }) => {
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
 
     /**
-     * Adds the event. False if an event with its id or body was accepted before. For a known id with a new body, this
-     * has stored the body: the caller must roll back.
+     * Adds the event; false if an event with its id or body was accepted before. For a known id with a new body, `add`
+     * has already stored the body, so the caller must roll back.
      */
     add({ sourceId, id, bodyId, guid, happenedAt }: AcceptedEvent): boolean {
       const receivedAt = clock();
@@ -156,7 +156,7 @@ export const webhookEvents = store(({ db, clock }) => {
       return isNewBody && insert.run(sourceId, id, receivedAt, guid, at).changes === 1;
     },
 
-    /** Removes up to `limit` events received before `before` (unix ms). Returns how many. */
+    /** Removes up to `limit` events received before `before` (unix ms); returns their number. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
   };

@@ -7,20 +7,20 @@ import { TABLES } from '../hub/tables.ts';
 /** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
-/** `form`: the path of the form's page. */
+/** An unfinished post. `form`: the path of the page with its form. */
 export type Draft = { id: number; form: string; fields: DraftFields; savedAt: number };
 
-/** Drafts of one account. Beyond that, the oldest is removed. */
+/** Maximum drafts of one account; the hub removes the oldest draft beyond this number. */
 const MAX_DRAFTS = TABLES.drafts.most;
-/** Pending drafts of one account: forms sent after its session ended. They wait a day for the owner to sign in. */
+/** Maximum pending drafts of one account: forms sent after the session ended, kept a day until the owner signs in. */
 const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
-/** A draft is removed this long after it was saved. */
+/** Time after which a saved draft is removed. */
 export const DRAFT_LIFETIME = 90 * DAY;
 
 const TIMES: StoredTime[] = [{ table: 'drafts', column: 'saved_at', furthest: 0 }];
 
-/** Unfinished posts. A pending draft belongs to an account too, but is not shown until it is adopted. */
+/** Unfinished posts. A pending draft also belongs to an account, but shows only after the account has adopted it. */
 export const drafts = store(({ db, clock }) => {
   type Row = Omit<Draft, 'fields'> & { fields: string };
   const columns = 'id, form, fields, saved_at AS savedAt';
@@ -63,10 +63,10 @@ export const drafts = store(({ db, clock }) => {
     listOf: (accountId: number, after: number, limit: number): Draft[] =>
       selectOf.all(accountId, after, limit).map(opened),
 
-    /** Replaces an older draft of the form. */
+    /** Saves a draft, which replaces an older draft of the same form. */
     save: (accountId: number, form: string, fields: DraftFields): void => save(accountId, form, JSON.stringify(fields)),
 
-    /** Saves a pending draft. Returns the secret for `adopt`, of which only a hash is stored. */
+    /** Saves a pending draft. Returns the secret for `adopt`; only a hash of the secret is stored. */
     savePending(accountId: number, form: string, fields: DraftFields): string {
       const secret = newSecret();
       insertPending.run(accountId, form, JSON.stringify(fields), hashSecret(secret), clock());
@@ -81,7 +81,7 @@ export const drafts = store(({ db, clock }) => {
     },
 
     remove: (accountId: number, form: string): void => void remove.run(accountId, form),
-    /** Removes up to `limit` drafts of an account; returns how many. */
+    /** Removes up to `limit` drafts of an account; returns their number. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
     removeOld: (limit: number): number =>
       removeOld.run({ pending: clock() - PENDING_LIFETIME, kept: clock() - DRAFT_LIFETIME, limit }).changes,

@@ -34,15 +34,15 @@ import {
   changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
 } from './write-views.ts';
 
-/** After its session has ended, a form can still be sent for this long: longer than most sessions. */
+/** Time for which a form can still be sent after its session has ended; longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
-/** Bytes of the text in the form plus its preview. The rest of the page is for navigation, places and files. */
+/** Maximum bytes of the text in the form plus its preview; navigation, places and files have 512 KiB of the page. */
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
-/** Late forms of an account: sent after its session ended. */
+/** Rate limit of an account's late forms, which are forms sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/** `?source=` chooses the source. Without it: the draft's source, or the only one. */
+/** Page: the form for a new post. `?source=` chooses the source; by default the draft's source, or the only source. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -51,13 +51,13 @@ export function showWrite(hub: Hub, req: MemberRequest): Reply {
   return page(writeForm(hub, req, formOf(hub, req, typed, draft)));
 }
 
-/** The form for a new post. If the viewer has no native source: the form that creates one. */
+/** The form for a new post or, if the viewer has no native source, the form that creates a native source. */
 function writeForm(hub: Hub, { viewer }: MemberRequest, form: PostForm): Page {
   const places = writableSources(hub, viewer, form.values['sourceId']);
   return places.length > 0 ? writePage(places, form) : firstPlacePage({}, form);
 }
 
-/** The viewer's native sources, and the chosen one if an administrator writes for another owner. */
+/** The viewer's native sources, and the chosen source if an administrator writes for another owner. */
 function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
   const own = manySources(hub).nativeOf(viewer.id);
   const other = own.some(({ id }) => String(id) === chosen) ? undefined : sources(hub).find(parseId(chosen) ?? 0);
@@ -159,7 +159,7 @@ async function previewReply(
   return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 
-/** Saves the draft. Only logs an error: the form shows the text too. */
+/** Saves the draft. Only logs an error, because the form still shows the text. */
 function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostForm, 'savedAt'> {
   try {
     drafts(hub).save(req.viewer.id, pageOf(req), fields);
@@ -170,7 +170,7 @@ function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostFo
   }
 }
 
-/** A form sent without a session. Reads it only if its address proves which account it was shown to. */
+/** Receives a form sent without a session; reads the form only if its address proves for which account it was made. */
 export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply> {
   const accountId = provenAccount(hub, req);
   if (accountId === undefined) throw new HttpError(401, 'Sign in first.');
@@ -179,18 +179,18 @@ export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply>
   return keepUntilSignIn(hub, req, accountId, typedFields(await readMultipart(req, formLimits(hub), skipFile)));
 }
 
-/** Keeps a pending draft, and answers with the sign-in form, which leads back to it. */
+/** Keeps a pending draft, and answers with the sign-in form, which leads back to the draft. */
 function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields, cut }: Typed): Reply {
   const form = pageOf(req);
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fields) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
-  const note = ['Your text is kept for a day. Sign in with the same account to find it in the form.',
+  const note = ['Your text is kept for a day. Sign in with the same account to get the text back.',
     ...cutSentences(cut, 'kept'), 'Please choose the files again.'];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
 
-/** The form's draft, if any. With `?kept=`, adopts a pending draft first; an API token cannot do that. */
+/** The form's draft, if any. With `?kept=`, a session (but not an API token) adopts a pending draft first. */
 function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
   const [form, kept] = [pageOf(req), req.viewer.via === 'session' && req.query.get('kept')];
   if (kept && mayRecord(hub)) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));
@@ -202,7 +202,7 @@ function pageOf({ path, params }: HubRequest): string {
   return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }
 
-/** A signed account id for a form's address. It only allows keeping a pending draft for that account. */
+/** A signed account id for a form's address. The signature only allows keeping a pending draft for the account. */
 function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
   return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
 }
@@ -214,7 +214,7 @@ function provenAccount(hub: Hub, req: HubRequest): number | undefined {
   return hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until)) ? accountId : undefined;
 }
 
-/** `opened`: the draft that the form shows. */
+/** The data of the form for a post. `opened`: the draft that the form shows. */
 function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: Draft): PostForm {
   const { id, via } = req.viewer;
   const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';
@@ -225,7 +225,7 @@ function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: D
   };
 }
 
-/** The fields of a stored post: as plain text if it was written as such, otherwise as HTML. */
+/** The fields of a stored post, as plain text if the post was written as plain text, otherwise as HTML. */
 async function valuesOf(hub: Hub, { title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
   const turn = { length: contentHtml.length, accountOf: () => viewer.id };
   const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));

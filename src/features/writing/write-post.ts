@@ -45,7 +45,7 @@ export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
 /** API: adds files to a post. */
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  changeablePost(hub, id, req.viewer); // before reading megabytes
+  changeablePost(hub, id, req.viewer); // checked before megabytes are read
   const added = await receiveUpload(hub, req, ({ files }) => addFilesToPost(hub, id, files, req));
   return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
 }
@@ -61,15 +61,15 @@ type Written = { title: string; contentHtml: string; isSanitized: boolean; url: 
 
 const EMPTY_POST: Omit<Written, 'publishedAt'> = { title: '', contentHtml: '', isSanitized: true, url: null };
 
-/** The members of a post as sent. */
+/** The members of a post as the client sent them. */
 type PostValues = Record<string, unknown>;
 
 /**
- * Stores a post written at the hub, for a source of kind native, and marks it read for its writer. 404, 403 or 409 for
- * the source, 422 for the post, 507 if its owner's sources are full. Keeps the files after these checks.
+ * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws 404, 403 or 409
+ * for the source, 422 for the post, 507 if the content quota is used up. Keeps the files only after these checks.
  */
 export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
-  await nextTurn(); // a long body was parsed in this one
+  await nextTurn(); // a long body was parsed in this turn
   const { sourceId, written } = readNewPost(values, hub.clock());
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
@@ -87,7 +87,7 @@ export async function writePost(hub: Hub, values: PostValues, files: ReceivedFil
   });
 }
 
-/** Changes the sent members of a post and keeps the others. Same errors as `writePost`. */
+/** Changes the sent members of a post and keeps its other members. Throws the errors of `writePost`. */
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, files: ReceivedFile[], by: By,
 ): Promise<WholePost> {
@@ -107,7 +107,7 @@ export async function rewritePost(
   });
 }
 
-/** The post as it would be shown. Stores nothing. 422 for the post. */
+/** The post as its page would show it; stores nothing. Throws 422 for an invalid post. */
 export async function previewPost(
   hub: Hub, values: PostValues, { viewer }: By,
 ): Promise<{ title: string; contentHtml: string }> {
@@ -118,10 +118,10 @@ export async function previewPost(
   return { title, contentHtml: await inTurn(hub, turn, () => inSteps(sanitizing(contentHtml))) };
 }
 
-/** Adds files to a post of a native source; returns the new attachments. 422 without files. */
-export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
+/** Adds files to a post of a native source; returns the new attachments. Throws 422 without files. */
+async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
   if (files.length === 0) {
-    throw invalid([{ pointer: '/attachments', detail: 'There is no file in the field attachments.' }]);
+    throw invalid([{ pointer: '/attachments', detail: 'There is no file in the field “attachments”.' }]);
   }
   await keepFiles(hub, files);
   return hub.db.write('add attachments', () => {
@@ -132,7 +132,7 @@ export async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[]
   });
 }
 
-/** Removes an uploaded file from its post. 403 if the viewer may only see it, 409 for a publisher's file. */
+/** Removes an uploaded file from its post. 403 if the viewer may only see the file, 409 if it is a publisher's file. */
 export function removeFile(hub: Hub, id: number, by: By): Attachment {
   const { attachment, post } = visibleFile(hub, attachments(hub).find(id), by.viewer);
   const { filename, remoteUrl } = attachment;
@@ -151,11 +151,11 @@ function wholePost(hub: Hub, id: number): WholePost {
   return post;
 }
 
-/** Sanitises and prepares the post. Its hash contains the time, so that every change is stored. */
+/** Sanitises and prepares the post. The hash of the post contains the time, so that every change is stored. */
 function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, { viewer }: By): Promise<PreparedPost> {
   const { length } = written.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
-    if (length > STEP) await nextRound(); // plain text was made into markup in this one
+    if (length > STEP) await nextRound(); // plain text was made into markup in this turn
     const contentHtml = isSanitized ? written.contentHtml : await inSteps(sanitizing(written.contentHtml));
     const now = hub.clock();
     const hashed = JSON.stringify({ ...written, contentHtml, now });
@@ -165,7 +165,7 @@ function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, {
   });
 }
 
-/** Reads a new post. 422 with every mistake. */
+/** Reads a new post; throws 422 with every mistake in the post. */
 function readNewPost(values: PostValues, now: number): { sourceId: number; written: Written } {
   const input = createInput(values);
   const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
@@ -174,7 +174,7 @@ function readNewPost(values: PostValues, now: number): { sourceId: number; writt
   return { sourceId, written };
 }
 
-/** Reads a changed post: `before` with the sent members. 422 with every mistake. */
+/** Reads a changed post: `before` with the sent members; throws 422 with every mistake in the post. */
 function readChangedPost(values: PostValues, before: Written, now: number): Written {
   const input = createInput({ ...values, title: values['title'] ?? before.title });
   const written = readWritten(input, before, now);
@@ -197,7 +197,7 @@ function withLinks(text: string): string {
   return text.split(ADDRESS).map((part, index) => (index % 2 === 0 ? escapeHtml(part) : linkTo(part))).join('');
 }
 
-/** Excludes punctuation at the end of a sentence, and a closing bracket that was opened before the URL. */
+/** Makes a link of a URL, without punctuation after the URL and without a bracket that was opened before the URL. */
 function linkTo(typed: string): string {
   let end = typed.length;
   while (end > 0 && AFTER_ADDRESS.includes(typed[end - 1] ?? ' ')) end--;
@@ -208,13 +208,13 @@ function linkTo(typed: string): string {
   return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
 }
 
-/** The plain text from which `textToParagraphs` makes this markup; undefined if there is none. */
+/** The plain text from which `textToParagraphs` makes this markup; undefined without such a text. */
 export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
   const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
-  await nextRound(); // others wait for the slot
+  await nextRound(); // other requests wait for the slot
   const again = charged(textToParagraphs)(text);
   await nextRound();
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;
@@ -243,12 +243,12 @@ function readContent(input: Input): Pick<Written, 'contentHtml' | 'isSanitized'>
   return { contentHtml, isSanitized: false };
 }
 
-/** Resolves no relative links: a post written at the hub has no base URL. */
+/** Sanitises HTML without resolving relative links: a post written on this hub has no base URL. */
 function sanitizing(html: string): Reading<string> {
   return sanitizingHtml(html, { baseUrl: 'about:blank' });
 }
 
-/** The link of the post; null if empty. */
+/** Reads the link of a post; null if the field is empty. */
 function readUrl(input: Input): string | null {
   const typed = input.optionalText('url', { max: POST_MAX.url });
   if (typed === undefined) return null;

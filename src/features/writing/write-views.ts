@@ -15,9 +15,9 @@ import type { DraftFields } from './draft-store.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * A form's fields and their problem. `cut`: fields that were too long. `isWhole`: the text has arrived. `proof`: lets
- * the form be sent after the session has ended. `savedAt` (unix ms): when its draft was kept. `isOpened`: the form
- * shows a draft, and is not the reply to a sent form.
+ * The fields of a form for a post, and the error in them. `cut`: fields that were too long. `isWhole`: the whole text
+ * has arrived. `proof`: lets the form be sent after the session has ended. `savedAt` (unix ms): when the draft was
+ * kept. `isOpened`: the form shows a draft, and is not the reply to a sent form.
  */
 export type PostForm = {
   viewerId: number;
@@ -34,16 +34,16 @@ export type PostForm = {
   preview?: { title: string; content: Html };
 };
 
-/** Characters of each field that a draft and the form hold. */
+/** Maximum characters of each field in a draft and in the form. */
 const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
 
 /** A field of `length` characters, cut to its first `kept` because it may have at most `max`. */
-export type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
+type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
 
-/** The fields of a sent form or a draft, and which of them were cut. */
+/** The fields of a sent form or a draft, and the fields that were cut. */
 export type Typed = { fields: DraftFields; cut: CutField[] };
 
-/** Cuts the fields of a form to the lengths that a post may have. Version 1.0.0 kept drafts of two megabytes. */
+/** Cuts the fields of a form to the lengths that a post may have. Drafts of 1.0.0 may have two megabytes. */
 export function fittingFields({ sourceId, title = '', content = '', contentType = '', url = '' }: DraftFields): Typed {
   const typed = { ...(sourceId !== undefined && { sourceId }), title, content, contentType, url };
   const cut: CutField[] = [];
@@ -62,7 +62,7 @@ function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
 }
 
-/** One character per line end: browsers send CRLF, but count it as one character of `maxlength`. */
+/** Replaces CRLF by LF: browsers send line ends as CRLF, but count CRLF as one character of `maxlength`. */
 export function withLineFeeds(fields: DraftFields): DraftFields {
   const { content } = fields;
   return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
@@ -101,8 +101,8 @@ ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/atta
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
-  <p class="lead">Your posts need a place, which others can follow if you allow it. Give it a name; you can change it
-    later.${written.savedAt !== undefined && ' Your text is kept, and comes next.'}</p>
+  <p class="lead">Your posts need a place, which others can follow if you allow it. Give the place a name; you can
+    change the name later.${written.savedAt !== undefined && ' Your text is kept for the next step.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
@@ -125,18 +125,18 @@ function aboveForm(form: PostForm, path: string): Html {
 }
 
 const FILES_AGAIN = 'Please choose the files again.';
-const PRESS_BACK = 'To get it back, press Back in your browser: the form before this one still has it.';
+const PRESS_BACK = 'To get the text back, press Back in your browser: the previous form still has the text.';
 
 const LABELS: Record<CutField['name'], string> = {
   sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
 };
 
-/** One sentence per cut field: how much too long it was, and how much of it is left. */
+/** Sentences about each cut field: how much too long the field was, and how much of its text is left. */
 export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
   const count = (characters: number): string => characters.toLocaleString('en');
   return cut.map(({ name, length, max, kept }) =>
     `The ${LABELS[name]} has ${count(length)} characters, ${count(length - max)} more than it may have. ` +
-    `Its first ${count(kept)} are ${left}, the last ${count(length - kept)} are not.`);
+    `The first ${count(kept)} characters are ${left}, the last ${count(length - kept)} are not.`);
 }
 
 function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
@@ -152,8 +152,8 @@ function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html |
   if (savedAt === undefined || !isOpened) return false;
   return html`
 <div class="done" role="status">
-  <p>This is your draft from ${showTime(times, savedAt)}. It has not been published. Please choose the files again.</p>
-  <form method="post" action="${path}/discard"><button class="link">Discard it</button></form>
+  <p>This is your draft from ${showTime(times, savedAt)}. The draft is not published. Please choose the files again.</p>
+  <form method="post" action="${path}/discard"><button class="link">Discard the draft</button></form>
 </div>`;
 }
 
@@ -211,7 +211,7 @@ ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
 </section>`;
 }
 
-/** The button names a form of its own behind this one, because forms cannot be nested. */
+/** A file with its Remove button, which belongs to a form after the post's form, because forms cannot be nested. */
 function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
 <li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes ?? 0)}</span>${
@@ -231,21 +231,21 @@ function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem
 }
 
 function readersOf(isPublic: boolean, isOwn: boolean): string {
-  if (isPublic) return 'Everyone can read it: on the public page, in feeds and in search.';
-  return isOwn ? 'Only you can read it.' : 'Only its owner can read it.';
+  if (isPublic) return 'Everyone can read the posts: on the public page, in feeds and in search.';
+  return isOwn ? 'Only you can read the posts.' : 'Only the owner of the source can read the posts.';
 }
 
 function draftState({ savedAt, times }: PostForm): Html {
   return html`
 <section><h2>Draft</h2><p class="hint">${savedAt === undefined
-    ? 'Nothing is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
-    : html`Kept ${showTime(times, savedAt)}, without files. Nobody else sees it.`}</p></section>`;
+    ? 'No draft is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
+    : html`The text was kept ${showTime(times, savedAt)}, without files. Nobody else sees the draft.`}</p></section>`;
 }
 
 function limits({ fileBytes, bytesLeft }: PostForm): Html {
   const rows = [
     ['Title', `${POST_MAX.title} characters`], ['Text', `${POST_MAX.content.toLocaleString('en')} characters`],
-    ['Files', `${MAX_UPLOADS} of ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
+    ['Files', `${MAX_UPLOADS}, each up to ${byteSize(fileBytes)}`], ['Space left', byteSize(Math.max(0, bytesLeft))],
   ];
   return html`
 <section><h2>Limits</h2><dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>

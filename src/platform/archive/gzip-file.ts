@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, gzipSync } from 'node:zlib';
 import { codeOf } from '../error-code.ts';
 
-/** An archive does not have the right form; the message says what was found, and where. */
+/** An archive is malformed; the message says which fault was found, and where. */
 export class ArchiveError extends Error {}
 
 export type WrittenFile = { bytes: number; sha256: string };
@@ -14,8 +14,8 @@ const PIECE = 256 * 1_024; // bytes
 const LARGEST_MEMBER = 512 * 1_024; // bytes of content
 
 /**
- * Writes the chunks into an open, empty file as gzip members (RFC 1952), and hashes what it writes. Does not sync or
- * close the file.
+ * Writes the chunks into an open, empty file as gzip members (RFC 1952), and hashes the written bytes. Does not
+ * sync or close the file.
  */
 export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signal?: AbortSignal): Promise<WrittenFile> {
   const hash = createHash('sha256');
@@ -37,8 +37,8 @@ export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signa
 const SAMPLE = 4_096; // bytes
 
 /**
- * No compression if a sample from the middle shrinks by less than a tenth, as in images and PDF. Compressing those
- * would take ten times as long.
+ * The compression level: none if a sample from the middle shrinks by less than a tenth, as in images and PDF files.
+ * Compressing such files would take ten times as long.
  */
 function levelFor(content: Buffer): number {
   const middle = Math.max(0, Math.floor((content.length - SAMPLE) / 2));
@@ -48,40 +48,42 @@ function levelFor(content: Buffer): number {
 }
 
 /**
- * The content of a gzip file, of one or more members; the archives of version 1.0.0 have many. Throws ArchiveError for
- * a damaged file and for anything after its last member. `onBytes` sees every byte of the file as it is read, in order,
- * valid during the call only.
+ * Unpacks a gzip file of one or more members; the archives of version 1.0.0 have many members. Throws ArchiveError for
+ * a damaged file and for data after its last member. `onBytes` gets all packed bytes of the file, in order; its
+ * argument is valid during the call only.
  */
 export async function* gunzipFile(
   file: FileHandle, onBytes: (bytes: Buffer) => void = () => {},
 ): AsyncGenerator<Buffer, void> {
   const { size } = await file.stat();
   const gunzip = createGunzip({ chunkSize: PIECE });
-  pipeline(Readable.from(readFile(file, size, onBytes)), gunzip).catch(() => {}); // the loop throws the same error
+  pipeline(Readable.from(readFile(file, size, onBytes)), gunzip).catch(() => {}); // the loop below throws this error
   try {
     yield* gunzip as AsyncIterable<Buffer>;
   } catch (error) {
     throw damaged(error);
   }
   // zlib skips zeros at the end.
-  if (size === 0 || gunzip.bytesWritten !== size) throw new ArchiveError('is empty, or has data after its end');
+  if (size === 0 || gunzip.bytesWritten !== size) {
+    throw new ArchiveError('the archive is empty, or has data after its end');
+  }
 }
 
 async function* readFile(file: FileHandle, size: number, onBytes: (bytes: Buffer) => void): AsyncGenerator<Buffer> {
   for (let at = 0; at < size; at += PIECE) {
     const bytes = Buffer.allocUnsafe(Math.min(PIECE, size - at));
     const { bytesRead } = await file.read(bytes, 0, bytes.length, at);
-    if (bytesRead < bytes.length) throw new ArchiveError('was truncated while it was being read');
+    if (bytesRead < bytes.length) throw new ArchiveError('the archive was truncated while it was being read');
     onBytes(bytes);
     yield bytes;
   }
 }
 
-/** Errors of zlib as ArchiveError, others unchanged. */
+/** Turns an error of zlib into an ArchiveError; returns any other error unchanged. */
 function damaged(error: unknown): unknown {
   switch (codeOf(error)) {
-    case 'Z_BUF_ERROR': return new ArchiveError('is cut off, or has data after its end', { cause: error });
-    case 'Z_DATA_ERROR': return new ArchiveError('is damaged: it cannot be decompressed', { cause: error });
+    case 'Z_BUF_ERROR': return new ArchiveError('the archive is cut off, or has data after its end', { cause: error });
+    case 'Z_DATA_ERROR': return new ArchiveError('the archive is damaged and cannot be decompressed', { cause: error });
     default: return error;
   }
 }

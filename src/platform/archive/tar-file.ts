@@ -3,13 +3,13 @@ import {
   applyPax, BLOCK, decodeHeader, encodeTarHeader, paddingOf, type TarHeader, type TarKind, type TarMember,
 } from './tar-header.ts';
 
-/** A member with its content, which must have exactly `size` bytes; folders have none. */
+/** A member of a tar archive, with content of exactly `size` bytes; folders have no content. */
 export type PackedMember = TarMember & { content?: Iterable<Buffer> };
 
-const PIECE = 256 * 1_024; // bytes; small members share one, as every piece costs a turn of the compressor
+const PIECE = 256 * 1_024; // bytes; small members share a piece, as every piece costs a call of the compressor
 const END = Buffer.alloc(2 * BLOCK);
 
-/** The bytes of a tar archive (ustar) of these members, in pieces of about 256 KiB. The same members give the same. */
+/** The bytes of a tar archive (ustar) of these members, in pieces of about 256 KiB. Equal members give equal bytes. */
 export function* packTar(members: Iterable<PackedMember>): Generator<Buffer, void> {
   const waiting: Buffer[] = [];
   let length = 0;
@@ -39,23 +39,23 @@ function* parts(members: Iterable<PackedMember>): Generator<Buffer, void> {
 
 export type UnpackedMember = { kind: TarKind; name: string; size: number };
 
-/** Takes a member's content: `write` each piece as it comes (valid during the call only), `end` after the last. */
+/** Takes a member's content; `write` gets each piece (valid during the call only), `end` follows the last piece. */
 export type MemberSink = { write(chunk: Buffer): void; end(): void };
 
-/** Decides on each member before its content is read: throws to refuse it, else says where the content goes. */
+/** Called for each member before its content is read: throws to refuse the member, or returns a sink for it. */
 type OnMember = (member: UnpackedMember) => MemberSink | undefined;
 
 const MAX_PAX = 64 * 1_024; // bytes of extended records for one member
 const MAX_FILLING = 1_024 * 1_024; // zero bytes after the end: tar fills up its last record
 const KINDS = new Map<string, TarKind>([['0', 'file'], ['\0', 'file'], ['5', 'folder']]);
 
-/** Yields how many bytes it accepts next. Receives up to that many, or none at the end of the archive. */
+/** A parser that yields the number of bytes it accepts next, and then receives bytes; no bytes end the archive. */
 type Parsing<Result> = Generator<number, Result, Buffer>;
 
 /**
  * Reads a tar archive strictly: plain files and folders with relative names, each once, then the end mark and zeros.
- * Everything else (links, devices, pipes, `..`, set-uid, a missing end, bytes after it) is an ArchiveError.
- * Holds no more than a block of it, whatever the archive claims.
+ * Throws ArchiveError for all else (links, devices, pipes, `..`, set-uid, a missing end mark, bytes after the end).
+ * Holds at most one block of the archive in memory, whatever the archive claims.
  */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, onMember: OnMember): Promise<void> {
   const parsing = parseArchive(onMember);
@@ -74,7 +74,7 @@ function* parseArchive(onMember: OnMember): Parsing<void> {
   const names = new Set<string>();
   for (let block = yield* takeBlock(); !isZero(block); block = yield* takeBlock()) {
     const member = toMember(yield* parseHeader(block));
-    if (names.has(member.name)) throw new ArchiveError(`holds ${shown(member.name)} twice`);
+    if (names.has(member.name)) throw new ArchiveError(`the archive holds ${shown(member.name)} twice`);
     names.add(member.name);
     const sink = onMember(member);
     yield* takeBytes(member.size, (piece) => sink?.write(piece));
@@ -84,31 +84,31 @@ function* parseArchive(onMember: OnMember): Parsing<void> {
   yield* parseEnd();
 }
 
-/** The header in the block, or the next one with the extended records between them. */
+/** Reads the header in the block. If extended records follow, applies these records to the next header. */
 function* parseHeader(block: Buffer): Parsing<TarHeader> {
   const header = decodeHeader(block);
   if (header.type !== 'x') return header;
   const { size } = header;
-  if (size > MAX_PAX || size === 0) throw new ArchiveError(`holds extended records of ${size} bytes`);
+  if (size > MAX_PAX || size === 0) throw new ArchiveError(`the archive holds extended records of ${size} bytes`);
   const records: Buffer[] = [];
   yield* takeBytes(size, (piece) => void records.push(Buffer.from(piece)));
   yield* takePadding(size);
   const next = yield* takeBlock();
   const described = isZero(next) ? header : decodeHeader(next);
-  if (described.type === 'x') throw new ArchiveError('holds extended records that belong to no member');
+  if (described.type === 'x') throw new ArchiveError('the archive holds extended records that belong to no member');
   return applyPax(Buffer.concat(records), described);
 }
 
-/** Two blocks of zeros end an archive, of which one has been taken; more zeros may follow. */
+/** Checks the end of an archive: after a first block of zeros, a second must follow; more zeros may follow. */
 function* parseEnd(): Parsing<void> {
   let zeros = BLOCK;
   for (let piece = yield MAX_FILLING; piece.length > 0; piece = yield MAX_FILLING) {
-    if (!isZero(piece)) throw new ArchiveError('has data after its end');
+    if (!isZero(piece)) throw new ArchiveError('the archive has data after its end');
     zeros += piece.length;
-    if (zeros > MAX_FILLING) throw new ArchiveError('has too many zeros after its end');
+    if (zeros > MAX_FILLING) throw new ArchiveError('the archive has too many zeros after its end');
   }
   if (zeros < 2 * BLOCK) throw cutOff();
-  if (zeros % BLOCK > 0) throw new ArchiveError('ends in the middle of a block');
+  if (zeros % BLOCK > 0) throw new ArchiveError('the archive ends in the middle of a block');
 }
 
 function* takeBytes(size: number, use: (piece: Buffer) => void): Parsing<void> {
@@ -129,25 +129,25 @@ function* takeBlock(): Parsing<Buffer> {
 
 function* takePadding(size: number): Parsing<void> {
   yield* takeBytes(paddingOf(size), (piece) => {
-    if (!isZero(piece)) throw new ArchiveError('holds bytes between its members');
+    if (!isZero(piece)) throw new ArchiveError('the archive holds bytes between its members');
   });
 }
 
 function cutOff(): ArchiveError {
-  return new ArchiveError('is cut off: its end is missing');
+  return new ArchiveError('the archive is cut off: its end is missing');
 }
 
 function toMember({ name: written, type, size, mode }: TarHeader): UnpackedMember {
   const kind = KINDS.get(type);
   if (!kind) {
-    throw new ArchiveError(`holds ${shown(written)}, which is neither a file nor a folder (type ${shown(type)})`);
+    throw new ArchiveError(`the archive holds ${shown(written)}, neither a file nor a folder (type ${shown(type)})`);
   }
   const name = kind === 'folder' ? written.replace(/\/$/, '') : written;
-  if (!isPlainName(name)) throw new ArchiveError(`holds a member with the name ${shown(written)}`);
-  if (kind === 'folder' && size > 0) throw new ArchiveError(`holds a folder with content, ${shown(name)}`);
+  if (!isPlainName(name)) throw new ArchiveError(`the archive holds a member with the name ${shown(written)}`);
+  if (kind === 'folder' && size > 0) throw new ArchiveError(`the archive holds a folder with content, ${shown(name)}`);
   const needed = kind === 'folder' ? 0o700 : 0o400;
   if (mode > 0o777 || (mode & needed) !== needed) {
-    throw new ArchiveError(`holds ${shown(name)} with the mode ${mode.toString(8)}`);
+    throw new ArchiveError(`the archive holds ${shown(name)} with the mode ${mode.toString(8)}`);
   }
   return { kind, name, size };
 }
@@ -157,7 +157,7 @@ function isPlainName(name: string): boolean {
   return isClean && name.split('/').every((segment) => segment !== '' && segment !== '.' && segment !== '..');
 }
 
-/** Quoted, without control characters, and short: a name out of a hostile archive goes into a log. */
+/** Quotes and shortens a name, without control characters: a name from a hostile archive goes into a log. */
 function shown(name: string): string {
   return JSON.stringify(name.length > 120 ? `${name.slice(0, 120)}…` : name);
 }

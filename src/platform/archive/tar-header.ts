@@ -4,7 +4,7 @@ export const BLOCK = 512;
 
 export type TarKind = 'file' | 'folder';
 
-/** One member. Names are relative, of plain segments with `/` between, folders without one at the end. */
+/** A member of a tar archive. Names are relative, of plain segments joined by `/`; folders end without a `/`. */
 export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt: number }; // bytes, unix ms
 
 /** The fields of a header block; `type` is the type flag as a character. */
@@ -26,7 +26,7 @@ const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
 const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
 const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
 
-/** Fields that do not affect name, kind or content. */
+/** Extended records that do not affect a member's name, kind or content. */
 const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 'uid', 'uname']);
 
 type Field = readonly [offset: number, length: number];
@@ -48,14 +48,14 @@ export function encodeTarHeader({ kind, name, size, modifiedAt }: TarMember): Bu
   return block;
 }
 
-/** Reads a header block. Throws ArchiveError if it is neither POSIX nor GNU tar. */
+/** Reads a header block. Throws ArchiveError if the block is neither POSIX nor GNU tar. */
 export function decodeHeader(block: Buffer): TarHeader {
   if (readOctal(block, CHECKSUM, 'checksum') !== checksum(block)) {
-    throw new ArchiveError('holds a header with a wrong checksum');
+    throw new ArchiveError('the archive holds a header with a wrong checksum');
   }
   const magic = slice(block, MAGIC).toString('latin1');
-  if (!MAGICS.includes(magic)) throw new ArchiveError('holds a member of an unknown format');
-  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU keeps times there
+  if (!MAGICS.includes(magic)) throw new ArchiveError('the archive holds a member of an unknown format');
+  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU tar keeps times in this field
   const name = readText(block, NAME);
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,
@@ -66,7 +66,7 @@ export function decodeHeader(block: Buffer): TarHeader {
 }
 
 /**
- * The header as the extended records before it change it (POSIX.1-2024, pax, "pax Extended Header": each record is
+ * Applies extended records to the header after them (POSIX.1-2024, pax, "pax Extended Header": each record is
  * `<length> <key>=<value>\n`). Throws ArchiveError for records that are malformed or mean anything but a plain member.
  */
 export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
@@ -76,14 +76,14 @@ export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
     if (key === 'path') changed.name = value;
     else if (key === 'size') changed.size = toSize(value);
     else if (!HARMLESS.has(key)) {
-      throw new ArchiveError(`holds the extended record ${JSON.stringify(key.slice(0, 80))}`);
+      throw new ArchiveError(`the archive holds the extended record ${JSON.stringify(key.slice(0, 80))}`);
     }
     at += length;
   }
   return changed;
 }
 
-/** How many bytes stand between a member's content and the next block. */
+/** The number of padding bytes between a member's content and the next block. */
 export function paddingOf(size: number): number {
   return (BLOCK - (size % BLOCK)) % BLOCK;
 }
@@ -92,7 +92,7 @@ function writeOctal(block: Buffer, [offset, length]: Field, value: number): void
   block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1');
 }
 
-/** Beyond 8 GiB in binary, marked by the highest bit: GNU's way, which other programs read too. */
+/** Writes a size. Beyond 8 GiB, in binary with the highest bit set, as GNU tar does and other programs read. */
 function writeSize(block: Buffer, size: number): void {
   if (size <= LARGEST_OCTAL) return writeOctal(block, SIZE, size);
   block[SIZE[0]] = 0x80;
@@ -104,24 +104,24 @@ function readSize(block: Buffer): number {
   const high = slice(block, [SIZE[0] + 1, 3]);
   const size = Number(block.readBigUInt64BE(SIZE[0] + 4));
   const isWhole = block[SIZE[0]] === 0x80 && high.every((byte) => byte === 0) && Number.isSafeInteger(size);
-  if (!isWhole) throw new ArchiveError('holds a member of an invalid size');
+  if (!isWhole) throw new ArchiveError('the archive holds a member of an invalid size');
   return size;
 }
 
 function readOctal(block: Buffer, field: Field, what: string): number {
   const digits = /^ *([0-7]+)[ \0]*$/.exec(slice(block, field).toString('latin1'))?.[1];
-  if (digits === undefined) throw new ArchiveError(`holds a member whose ${what} is not a number`);
+  if (digits === undefined) throw new ArchiveError(`the archive holds a member whose ${what} is not a number`);
   return Number.parseInt(digits, 8);
 }
 
-/** Up to the first NUL. A name that is not UTF-8 gets a replacement character, which no name of ours has. */
+/** Reads text up to the first NUL. Bytes that are not UTF-8 become U+FFFD, which no name in a backup contains. */
 function readText(block: Buffer, field: Field): string {
   const bytes = slice(block, field);
   const end = bytes.indexOf(0);
   return bytes.toString('utf8', 0, end < 0 ? bytes.length : end);
 }
 
-/** The sum of all bytes, those of the checksum itself taken as spaces. */
+/** The sum of all bytes of a header, with the bytes of the checksum field counted as spaces. */
 function checksum(block: Buffer): number {
   let sum = CHECKSUM[1] * 0x20;
   for (const byte of block) sum += byte;
@@ -139,11 +139,11 @@ function readRecord(bytes: Buffer): { key: string; value: string; length: number
   const text = bytes.toString('utf8', digits.length + 1, length);
   const equals = text.indexOf('=');
   const isWhole = digits !== '' && length <= bytes.length && equals > 0 && text.endsWith('\n');
-  if (!isWhole) throw new ArchiveError('holds a malformed extended record');
+  if (!isWhole) throw new ArchiveError('the archive holds a malformed extended record');
   return { key: text.slice(0, equals), value: text.slice(equals + 1, -1), length };
 }
 
 function toSize(value: string): number {
   if (/^\d{1,15}$/.test(value)) return Number(value);
-  throw new ArchiveError('holds a member of an invalid size');
+  throw new ArchiveError('the archive holds a member of an invalid size');
 }

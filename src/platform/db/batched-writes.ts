@@ -2,24 +2,24 @@ import { charged, othersWait } from '../turns.ts';
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
- * A step starts no further portion after this time, so that it holds the write lock for about 10 ms with its commit.
- * SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. One of these retries falls into the pause, which is at
- * least as long as the step.
+ * A transaction starts no further portion of rows after this time, so that it holds the write lock for about 10 ms
+ * including its commit. SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. The pause after a transaction is at
+ * least as long as the transaction, so one of these retries falls into the pause.
  */
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
 
-/** Rows. Fewer would hardly shorten the lock: a commit takes the same time however few rows changed. */
+/** Rows per portion. Fewer rows would hardly shorten the lock: a commit of few rows takes the same time. */
 const PORTION = 100;
 const MAX_STEP = 5_000;
 
-/** Rows on a nearly full disk: the write-ahead log has to hold a whole step. */
+/** Rows per transaction on a nearly full disk: the write-ahead log has to hold a whole transaction. */
 const SMALL_PORTION = 10;
 
 /**
- * Makes a large change in short transactions, so that no other process waits long to write. Slow ones are logged under
- * `name`. `some` changes up to `limit` rows and returns how many; fewer than `limit` mean that all is done. Resolves to
- * false if `isOver` ended it earlier.
+ * Makes a large change in short transactions, so that no other process waits long to write. Slow transactions are
+ * logged under `name`. `some` changes up to `limit` rows and returns their number; fewer than `limit` rows mean that
+ * the change is complete. Resolves to false if `isOver` ended the change early.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
@@ -27,14 +27,14 @@ type Portion = (limit: number) => number;
 type WriteStep = (most: number, portion: number) => { since: number; done: number; isAll: boolean };
 
 /**
- * Changes requested at the same time take turns, so that all of them pause together. While `isTight` (a nearly full
- * disk), a step is one small portion, and the log is emptied after it.
+ * Concurrent changes take turns and share their pauses. While `isTight` (a nearly full disk), each transaction changes
+ * few rows, and the write-ahead log is emptied after each transaction.
  */
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
 
   const writing = (name: string, some: Portion): WriteStep => db.transaction(name, (most, size) => {
-    const since = performance.now(); // it has the lock
+    const since = performance.now(); // the transaction has the write lock now
     let done = 0;
     let isAll = false;
     while (!isAll && done < most && performance.now() - since < WORKING_MS) {
@@ -45,7 +45,7 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
     return { since, done, isAll };
   });
 
-  /** Takes one step, and returns whether it was the last. */
+  /** Runs the next transaction of a change, and returns whether the change is complete. */
   async function inTurn(write: WriteStep): Promise<boolean> {
     const before = turn;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -71,7 +71,7 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
   };
 }
 
-/** While others read, or on a full disk, the log keeps its length and SQLite reuses it. */
+/** While others read, or on a full disk, the write-ahead log keeps its length and SQLite reuses the log. */
 function tryToEmptyLog(db: Db): void {
   try {
     emptyLog(db);
@@ -85,32 +85,32 @@ export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generat
   for (let rows = next(undefined); rows.length > 0; rows = next(rows.at(-1))) yield* rows;
 }
 
-/** Writes an item in a transaction shared with others; resolves after the commit. */
+/** Writes an item in a transaction shared with other items; resolves after the commit. */
 type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
 /** The work of one transaction. */
 export type Batch<Item> = {
-  /** Writes one item. If it throws, it has undone what it wrote: use one statement or a nested transaction. */
+  /** Writes one item. A `write` that throws must leave no change: use one statement or a nested transaction. */
   write(item: Item): void;
-  /** The last step before the commit. If it throws, the whole batch is undone. */
+  /** The last step before the commit. If `end` throws, the whole batch is rolled back. */
   end(): void;
 };
 
 type Waiting<Item> = { write(batch: Batch<Item>): void; resolve(): void; reject(error: unknown): void };
 
-/** `error` is undefined on success. */
+/** The result of one write; `error` is undefined on success. */
 type Ending = { error: unknown };
 
-/** The longest time for which a batch is gathered. */
+/** The longest time for which a batch gathers writes. */
 const GATHERING_MS = 5;
 
-/** A transaction ends after this time. The remaining items go into the next one, so that other processes can write. */
+/** After this time the batch commits and leaves its remaining items to a next batch, so that others can write. */
 const LONG_BATCH_MS = 25;
 
 /**
- * Lets writes requested at the same time share one transaction, and so one fsync. It begins when a turn of the event
- * loop adds no item and no request waits for its turn, at the latest after GATHERING_MS. A write that throws is
- * rejected alone; the others are committed. If the transaction itself cannot be committed (full disk, lock), all its
+ * Lets concurrent writes share one transaction, and so one fsync (group commit). The transaction begins when a round of
+ * the event loop adds no item and no request waits for its turn, at the latest after GATHERING_MS. A write that throws
+ * is rejected alone; all other writes are committed. If the transaction cannot be committed (full disk, lock), all its
  * writes are rejected and nothing is stored.
  */
 export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedWrite<Item> {
@@ -134,12 +134,12 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
       write();
       return { error: undefined };
     } catch (error) {
-      if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have undone the whole of it
+      if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have rolled back the whole batch
       return { error };
     }
   }
 
-  /** `known`: how many items waited one turn ago. */
+  /** `known`: how many items waited one event-loop round ago. */
   function gather(since: number, known: number): void {
     const mayGrow = waiting.length > known || othersWait();
     if (mayGrow && performance.now() - since < GATHERING_MS) setImmediate(gather, since, waiting.length);

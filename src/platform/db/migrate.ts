@@ -4,19 +4,19 @@ import { type Db, isStorageTrouble, openInMemory } from './open-database.ts';
 
 type AppliedRow = { version: number; name: string; checksum: string };
 
-/** SHA-256 of the first migration of 0.1.0: no migration leads from that schema to this one. */
+/** SHA-256 of the first migration of version 0.1.0, whose schema this program cannot upgrade. */
 const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082';
 
-const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // the other process may be building an index over years of posts
+const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process may be building an index over years of posts
 
 /**
- * Brings the schema up to date, each migration in its own transaction with its `schema_migrations` row. Returns what
- * was applied. Throws SchemaError if the history or an unsafe migration forbids it.
+ * Applies the pending migrations, each in one transaction with its `schema_migrations` row. Returns the applied
+ * migrations. Throws SchemaError if the migration history does not fit or a pending migration is unsafe.
  */
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
-  // Rebuilding a table would cascade its deletes. Each migration checks the keys before its commit instead.
+  // With foreign keys on, rebuilding a table would delete rows of other tables. Each migration is checked at its end.
   db.pragma('foreign_keys = OFF');
   try {
     createHistory(db);
@@ -30,12 +30,12 @@ export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsa
   }
 }
 
-/** The migrations that are not applied yet. Throws SchemaError if the history does not fit them. */
+/** The migrations that are not applied yet. Throws SchemaError if the migration history does not fit. */
 export function pendingMigrations(db: Db, migrations: Migration[]): Migration[] {
   const applied = history(db);
   for (const row of applied) assertKnown(row, migrations[row.version - 1], migrations.length);
   const missing = applied.findIndex(({ version }, index) => version !== index + 1);
-  if (missing >= 0) throw new SchemaError(`the history lacks migration ${missing + 1}: restore a backup`);
+  if (missing >= 0) throw new SchemaError(`the migration history lacks migration ${missing + 1}: restore a backup`);
   return migrations.slice(applied.length);
 }
 
@@ -44,7 +44,7 @@ export function schemaVersion(db: Db): number {
   return history(db).at(-1)?.version ?? 0;
 }
 
-/** As `schemaVersion`, prepared for frequent calls on a migrated database. */
+/** Prepares `schemaVersion` for frequent calls on a migrated database. */
 export function createSchemaVersion(db: Db): () => number {
   const newest = db.prepare<[], { version: number | null }>('newest migration',
     'SELECT MAX(version) AS version FROM schema_migrations');
@@ -71,7 +71,7 @@ function history(db: Db): AppliedRow[] {
 function applyOne(db: Db, all: Migration[], migration: Migration, clock: Clock): boolean {
   const apply = db.transaction(`migration ${migration.name}`, () => {
     const stillPending = pendingMigrations(db, all).includes(migration);
-    if (!stillPending) return false; // the other process got there first
+    if (!stillPending) return false; // another process applied the migration first
     const given = givenIds(db, numberedTables(db));
     execute(db, migration);
     assertForeignKeys(db, migration);
@@ -100,7 +100,7 @@ function assertForeignKeys(db: Db, { name }: Migration): void {
   throw new SchemaError(`migration ${name} leaves rows of ${broken.table} without a parent row; nothing was changed`);
 }
 
-/** A rebuilt table would go on from the highest id that was copied, and reuse the ids of deleted rows above it. */
+/** Keeps the highest id of a rebuilt table, which would otherwise reuse the ids of deleted rows. */
 function carryIds(db: Db, { name }: Migration, given: GivenIds): void {
   const numbered = numberedTables(db);
   const left = [...givenIds(db, [...given.keys()]).keys()];
@@ -115,14 +115,14 @@ function carryIds(db: Db, { name }: Migration, given: GivenIds): void {
 function assertKnown(row: AppliedRow, known: Migration | undefined, newest: number): void {
   if (row.checksum === FIRST_OF_0_1_0) {
     throw new SchemaError(
-      'the database was made by version 0.1.0, which this program cannot upgrade: keep that version, ' +
-        'or export what you need with it and start this one with an empty DATA_DIR',
+      'the database was made by version 0.1.0, which this program cannot upgrade: keep version 0.1.0, ' +
+        'or export your data with version 0.1.0 and start this version with an empty DATA_DIR',
     );
   }
   if (!known) {
     throw new SchemaError(
       `the database has schema version ${row.version} (${row.name}), this program knows only up to ${newest}: ` +
-        'start the newer version that wrote it, or restore a backup made before the upgrade',
+        'start the newer version that upgraded the database, or restore a backup made before the upgrade',
     );
   }
   if (known.checksum !== row.checksum) {
@@ -133,7 +133,7 @@ function assertKnown(row: AppliedRow, known: Migration | undefined, newest: numb
   }
 }
 
-/** Which migrations are pending, in words, and what the operator does about it. */
+/** Describes the pending migrations, and how the operator applies them. */
 export function describePending(pending: readonly Migration[]): { which: string; whatToDo: string } {
   const [first, last] = [pending.at(0), pending.at(-1)].map((one) => `${one?.version} (${one?.name})`);
   return {
@@ -152,12 +152,12 @@ function unsafeMessage({ version, name }: Migration): string {
   );
 }
 
-/** A table, index, trigger or view. `table`: the one that an index or a trigger belongs to. */
+/** A table, index, trigger or view. `table`: the table that an index or a trigger belongs to. */
 type SchemaObject = { type: string; name: string; table: string; sql: string };
 
 /**
- * Names what a database lacks or declares differently than these migrations do, in words for the operator. Indices and
- * triggers of a missing table are left out. Objects that no migration made are allowed.
+ * Names the schema objects that a database lacks or declares differently than its migrations, for the operator.
+ * Indices and triggers of a missing table are left out. Objects that no migration made are allowed.
  */
 export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   const found = new Map(schemaObjects(db).map((object) => [keyOf(object), object]));
@@ -184,8 +184,8 @@ function expectedObjects(migrations: Migration[]): SchemaObject[] {
 }
 
 /**
- * Leaves out SQLite's own objects (sqlite_…). Shadow tables of a full-text index count by name only: their declarations
- * depend on the version of SQLite.
+ * Lists the schema objects without SQLite's own (sqlite_…). Shadow tables of a full-text index are compared by name
+ * only, because their declarations depend on the version of SQLite.
  */
 function schemaObjects(db: Db): SchemaObject[] {
   return db.prepare<[], SchemaObject>('objects of the schema', `
@@ -204,20 +204,20 @@ function keyOf({ type, name }: SchemaObject): string {
   return `${type} ${name}`;
 }
 
-/** The highest id that each table with AUTOINCREMENT has ever given. */
+/** The highest id that each table with AUTOINCREMENT has ever assigned. */
 export type GivenIds = ReadonlyMap<string, number>;
 
-/** Real ids have at most 15 digits: a higher one is a sign of a damaged database. */
+/** Real ids have at most 15 digits: a higher id is a sign of a damaged database. */
 const IMPOSSIBLE = 1e15;
 
-/** The tables with AUTOINCREMENT: SQLite keeps the highest id of each in sqlite_sequence, and never gives one twice. */
+/** The tables with AUTOINCREMENT; SQLite keeps the highest id of each table, and never gives an id twice. */
 export function numberedTables(db: Db): string[] {
   return db.prepare<[], { name: string }>('numbered tables', `
     SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%' ORDER BY name`).all()
     .map(({ name }) => name);
 }
 
-/** The highest ids of the given tables that exist here, with or without AUTOINCREMENT. */
+/** The highest ids of the given tables, with or without AUTOINCREMENT. Tables that do not exist are left out. */
 export function givenIds(db: Db, tables: string[]): GivenIds {
   const known = new Map(sequences(db).map(({ name, seq }) => [name, seq]));
   const isThere = db.prepare<[string], object>('find table',
@@ -227,9 +227,9 @@ export function givenIds(db: Db, tables: string[]): GivenIds {
   return new Map(given.filter(([, id]) => id < IMPOSSIBLE));
 }
 
-/** Makes every next id higher than these floors; a sequence that is higher already stays. */
+/** Makes the next id of each table higher than the table's floor; a sequence that is higher already stays. */
 export function raiseIds(db: Db, floors: GivenIds): void {
-  if (floors.size === 0) return; // without a numbered table there is no sqlite_sequence
+  if (floors.size === 0) return; // a database without AUTOINCREMENT has no sqlite_sequence
   const raise = db.prepare<[number, string]>('raise ids',
     'UPDATE sqlite_sequence SET seq = MAX(seq, ?) WHERE name = ?');
   const begin = db.prepare<[string, number]>('begin ids', 'INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)');
@@ -240,7 +240,7 @@ export function raiseIds(db: Db, floors: GivenIds): void {
   });
 }
 
-/** A table that never had a row has no sequence, and a database without AUTOINCREMENT no sqlite_sequence. */
+/** The rows of sqlite_sequence, which does not exist in a database without AUTOINCREMENT. */
 function sequences(db: Db): { name: string; seq: number }[] {
   const found = db.prepare<[], object>('find sequences', `SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'`);
   if (!found.get()) return [];

@@ -4,16 +4,16 @@ import { join } from 'node:path';
 
 export type Migration = { version: number; name: string; sql: string; safe: boolean; checksum: string };
 
-/** This program may not run on the schema. The message says what the operator can do. */
+/** Thrown if this program must not use a database's schema. The message says what the operator can do. */
 export class SchemaError extends Error {}
 
-/** Another process uses the data and has to stop first. */
+/** Thrown if another process uses the database and has to stop first. */
 export class DataInUseError extends SchemaError {}
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SAFETY = /^-- safe: (yes|no)\r?\n/;
 
-/** Reads NNNN_name.sql; the numbers must run 1, 2, 3, … without a gap, and "safe: yes" must be true. */
+/** Reads migration files NNNN_name.sql, numbered from 1 without a gap. A file with "safe: yes" may only add. */
 export function readMigrations(folder: string): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort();
   return files.map((file, index) => toMigration(file, index + 1, readFileSync(join(folder, file), 'utf8')));
@@ -39,17 +39,17 @@ function expectedName(version: number): string {
   return `${String(version).padStart(4, '0')}_name_in_lower_case.sql`;
 }
 
-/** The statements that a safe migration may contain: they add, and change no existing row or name. */
+/** The statements that a safe migration may contain: additions that change no existing row or name. */
 const ADDING = [
   /^CREATE (TABLE|VIRTUAL TABLE|VIEW|TRIGGER|INDEX|UNIQUE INDEX)\b/,
   /^ALTER TABLE \S+ ADD COLUMN\b/,
   /^INSERT INTO \w(?!.*\bON CONFLICT\b.*\bDO UPDATE\b)/s,
 ];
 
-/** Commands to a full-text table, such as delete-all, are values of a column with the table's own name. */
+/** A command to a full-text table, such as delete-all, is an INSERT into a column with the table's own name. */
 const FULL_TEXT_COMMAND = /^INSERT INTO (?:\w+ ?\. ?)?(\w+)(?: AS \w+)? ?\((?:[^)]*,)? ?(?:\1|'') ?[,)]/;
 
-/** A migration runs in a transaction that is not its own, and may neither begin nor end one. */
+/** `migrate` wraps each migration in a transaction, so a migration must neither begin nor end a transaction. */
 const TRANSACTION = /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b/i;
 
 /** SQLite's tokens: comments (the last may be unclosed), strings, quoted names, white space, everything else. */
@@ -59,7 +59,7 @@ const TOKEN = new RegExp([
   /\s+|[^\s;'"`[/-]+|[^]/,
 ].map(({ source }) => source).join('|'), 'g');
 
-/** Whether a statement only adds. One that may drop, rename, delete or rewrite does not, nor one that is unknown. */
+/** Whether a statement only adds to the schema. A drop, rename, delete, rewrite or unknown statement is unsafe. */
 function isSafe(statement: string): boolean {
   const bare = tokens(statement).map(withoutQuotes).join('').toUpperCase();
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);
@@ -71,7 +71,7 @@ function withoutQuotes(token: string): string {
   return /^["`[]/.test(token) ? token.slice(1, -1).replace(/\W/g, '_') : token;
 }
 
-/** Statements without comments, white space folded; the body of a trigger stays with its CREATE TRIGGER. */
+/** Splits SQL into statements without comments. The body of a trigger stays with its CREATE TRIGGER. */
 export function splitStatements(sql: string): string[] {
   const statements: string[] = [];
   let current = '';
@@ -86,7 +86,7 @@ export function splitStatements(sql: string): string[] {
   return [...statements, current.trim()].filter(Boolean).map((statement) => statement.replace(/ +/g, ' '));
 }
 
-/** A trigger ends with END after its last inner semicolon; CASE … END inside a body never follows one. */
+/** A trigger ends with END after its last inner semicolon; CASE … END inside a body never follows a semicolon. */
 function isOpenTrigger(statement: string): boolean {
   return /^\s*CREATE\s+TRIGGER\b/i.test(statement) && !/;\s*END\s*$/i.test(statement);
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { codeOf } from '../error-code.ts';
 
-/** A write took no effect because the file system is full or failing, or another process held the lock too long. */
+/** Errors of a write that took no effect, because the disk is full or failing or another process held the lock. */
 const STORAGE_TROUBLE = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|CORRUPT|NOTADB)/;
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -17,15 +17,15 @@ export type Statement<Params extends unknown[], Row> = {
 };
 
 /**
- * The hub's one SQLite file. Statements have names, so that a slow one can be found in the log;
- * transactions are always IMMEDIATE: a deferred one that reads and then writes fails at once with
- * SQLITE_BUSY_SNAPSHOT when another process has committed in between, whatever the timeout.
+ * The hub's only SQLite database. Statements have names, so that slow statements can be found in the log. Transactions
+ * are always IMMEDIATE: a deferred transaction that reads and then writes fails at once with SQLITE_BUSY_SNAPSHOT if
+ * another process has committed in between, whatever the timeout.
  */
 export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
-  /** Runs `work` in a transaction and returns what it returns; within another one, in a savepoint of it. */
+  /** Runs `work` in a transaction and returns the result. Inside another transaction, `work` runs in a savepoint. */
   write<Result>(name: string, work: () => Result): Result;
-  /** The same, prepared for frequent calls. */
+  /** Prepares a transaction like that of `write` for frequent calls. */
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
   pragma(source: string): unknown;
@@ -33,12 +33,12 @@ export type Db = {
   close(): void;
 };
 
-/** Told of every statement or transaction that took longer than 50 ms. */
+/** Called for every statement or transaction that took longer than 50 ms. */
 export type SlowQuery = (name: string, milliseconds: number) => void;
 
 export type OpenOptions = { onSlow?: SlowQuery; readonly?: boolean };
 
-/** Opens the file with the settings that all processes share. Throws when it cannot be opened. */
+/** Opens the database with the settings that all processes share. Throws if the file cannot be opened. */
 export function openDatabase(path: string, { onSlow = () => {}, readonly = false }: OpenOptions = {}): Db {
   const file = new Database(path, { timeout: BUSY_TIMEOUT_MS, readonly });
   try {
@@ -51,9 +51,9 @@ export function openDatabase(path: string, { onSlow = () => {}, readonly = false
 }
 
 /**
- * Opens an existing file to read it; nothing in it can be changed. A write-ahead log beside it stays as it is: closing
- * a connection that may write would move the log into the file. Without a log, SQLite makes one to read the file, and
- * only a connection that may write removes it again.
+ * Opens an existing database for reading only. An existing write-ahead log stays unchanged: closing a writable
+ * connection would move the log into the database file. Without a log, SQLite creates a log in order to read the file,
+ * and only a writable connection removes the log again.
  */
 export function openToLook(path: string): Db {
   const file = new Database(path, {
@@ -76,22 +76,22 @@ export function openInMemory(): Db {
 
 function configure(file: Database.Database, readonly: boolean): void {
   if (!readonly) enterWalMode(file);
-  file.pragma('synchronous = FULL'); // the build's default for WAL is NORMAL: the last commits may go with the power
+  file.pragma('synchronous = FULL'); // the build's default for WAL is NORMAL: a power cut may lose the last commits
   file.pragma('foreign_keys = ON');
   file.pragma('trusted_schema = OFF');
   file.pragma('cell_size_check = ON');
-  file.pragma('secure_delete = ON'); // what is deleted, moved or replaced is overwritten, not only left out
+  file.pragma('secure_delete = ON'); // overwrites deleted, moved or replaced content with zeros
   file.pragma('temp_store = MEMORY');
   file.pragma('cache_size = -16000'); // KiB
-  file.pragma('journal_size_limit = 67108864'); // bytes; the WAL shrinks to this after a checkpoint
+  file.pragma('journal_size_limit = 67108864'); // bytes; a checkpoint shrinks the WAL to this size
 }
 
-/** Two processes that create the file at once may meet a lock that ignores the busy timeout. */
+/** Retries: two processes that create the database at once may meet a lock that ignores the busy timeout. */
 function enterWalMode(file: Database.Database): void {
   for (let attempt = 1; ; attempt++) {
     try {
       const mode = file.pragma('journal_mode = WAL', { simple: true });
-      if (mode !== 'wal') throw new Error(`a write-ahead log is not supported here: the journal mode stays "${mode}"`);
+      if (mode !== 'wal') throw new Error(`the disk supports no write-ahead log: the journal mode stays "${mode}"`);
       return;
     } catch (error) {
       if (attempt >= 100 || !isBusy(error)) throw error;
@@ -104,7 +104,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
   const run = file.transaction((work: () => unknown) => work());
   return {
     prepare<Params extends unknown[], Row = never>(name: string, written: string): Statement<Params, Row> {
-      // SQLite plans some statements anew whenever a bare parameter is bound (7 to 50 µs). A plus avoids that.
+      // SQLite replans some statements whenever a bare parameter is bound (7 to 50 µs). A unary + avoids replanning.
       const sql = written.replace(/'[^']*'|--.*|(?=[?@])/g, (text) => text || '+');
       const statement = file.prepare<Params, Row>(sql);
       return {
@@ -131,7 +131,7 @@ function wrap(file: Database.Database, onSlow: SlowQuery): Db {
   };
 }
 
-/** Write transactions of this process that are open now, one within the other. They contain no `await`. */
+/** The number of nested write transactions open in this process. Transactions contain no `await`. */
 let openWrites = 0;
 
 function marked<T>(work: () => T): T {
@@ -143,7 +143,7 @@ function marked<T>(work: () => T): T {
   }
 }
 
-/** Throws within a write transaction, where slow work would keep every other writer waiting. */
+/** Throws if called within a write transaction, because slow work would keep every other writer waiting. */
 export function refuseInTransaction(work: string): void {
   if (openWrites > 0) throw new Error(`${work} within a write transaction: do it before the transaction begins`);
 }
@@ -163,23 +163,23 @@ export function sqliteVersion(db: Db): string {
   return db.prepare<[], { v: string }>('version of SQLite', 'SELECT sqlite_version() AS v').get()?.v ?? '';
 }
 
-/** True for errors of SQLite that say "not now" (full disk, lock, damaged file) rather than "wrong statement". */
+/** Whether SQLite failed because of the storage (full disk, lock, damaged file), not because of a wrong statement. */
 export function isStorageTrouble(error: unknown): boolean {
   return STORAGE_TROUBLE.test(codeOf(error) ?? '');
 }
 
-/** True for SQLite's: no such table, column or index. */
+/** Whether SQLite failed because a table, column or index does not exist. */
 export function isMissingObject(error: unknown): boolean {
   const isStatement = codeOf(error) === 'SQLITE_ERROR' && error instanceof Error;
   return isStatement && /^no such (?:table|column|index)|has no column named/.test(error.message);
 }
 
-/** True when another process held the lock for longer than the busy timeout: the same may work later. */
+/** Whether another process held the lock for longer than the busy timeout, so that a later try may succeed. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '');
 }
 
-/** Moves the log into the file and empties it. Waits for nobody: false while others read or write. */
+/** Empties the write-ahead log into the database file. Never waits: returns false while others read or write. */
 export function emptyLog(db: Db): boolean {
   db.pragma('busy_timeout = 0');
   try {

@@ -1,31 +1,32 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from './open-database.ts';
 
-/** At most `burst` acts at once, then one every `everyMs`. */
+/** At most `burst` acts at once, then one act every `everyMs`. */
 type Rate = { burst: number; everyMs: number };
 
 /**
  * The generic cell rate algorithm (GCRA) stores one time: the theoretical arrival time `arrivesAt`, unix ms, at which
- * the next act would come if all came evenly. Returns the milliseconds until one more act is admitted; 0 means now.
+ * the next act would come if all acts came evenly. Returns the milliseconds until the next act; 0 means now.
  */
 export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
   return Math.max(0, arrivalAfter(rate, arrivesAt, now) - latestArrival(rate, now));
 }
 
 /**
- * The theoretical arrival time after one more act. If only a clock ahead can have stored `arrivesAt`, it counts as now.
+ * The theoretical arrival time after one more act. An `arrivesAt` that lies too far ahead counts as now: the
+ * clock was ahead when the time was stored.
  */
 export function arrivalAfter(rate: Rate, arrivesAt: number, now: number): number {
   const isPlausible = arrivesAt <= latestArrival(rate, now);
   return (isPlausible ? Math.max(arrivesAt, now) : now) + rate.everyMs;
 }
 
-/** How far ahead the theoretical arrival time may be: a whole burst. */
+/** The latest plausible theoretical arrival time: one whole burst ahead. */
 function latestArrival({ burst, everyMs }: Rate, now: number): number {
   return now + burst * everyMs;
 }
 
-/** A named limit: how often one client or account may do that act. */
+/** A named rate limit: how often one client or account may do an act, such as signing in. */
 export type Limit = Rate & { name: string };
 
 /**
@@ -53,7 +54,7 @@ export function createRateLimitStore(db: Db, clock: Clock) {
   });
 
   return {
-    /** 0 when the act is admitted (and counted), else the milliseconds until it would be. */
+    /** Admits and counts an act and returns 0, or returns the milliseconds until the act would be admitted. */
     take,
 
     /** Gives one act back, such as a sign-in that succeeded. */
@@ -63,7 +64,7 @@ export function createRateLimitStore(db: Db, clock: Clock) {
       if (stored) upsert.run(key, stored.arrivesAt - limit.everyMs);
     }),
 
-    /** Removes at most `batch` keys that no longer limit anything; returns how many. */
+    /** Removes at most `batch` keys that no longer limit anything; returns the number removed. */
     prune: (batch: number): number => removeIdle.run(clock(), batch).changes,
   };
 }

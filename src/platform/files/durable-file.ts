@@ -3,22 +3,22 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
 
-/** Each write goes through to the disk: used if the process may not call fsync. */
+/** Flags that send each write through to the disk, used if the process may not call fsync. */
 const WRITTEN_THROUGH = constants.O_WRONLY | constants.O_DSYNC;
 const MODE = 0o600;
 
-/** Bytes per write: as many as a socket's chunk. Eight times as many would take as long to reach the disk. */
+/** Bytes per write: the size of a socket's chunk. With O_DSYNC, 512 KiB take as long to reach the disk as 64 KiB. */
 const BATCH = 64 * 1024;
 const BATCH_THROUGH = 512 * 1024;
 
 /** Whether this process may call fsync, which Node's permission model refuses from version 25 on; unknown at first. */
 let maySync: boolean | undefined;
 
-/** Creates a file for writing. Rejects if it exists. */
+/** Creates a file for writing. Rejects if the file exists. */
 export async function createFile(path: PathLike): Promise<FileHandle> {
   const handle = await open(path, 'wx', MODE);
   try {
-    if (maySync === undefined) await sync(handle); // try it on the empty file first
+    if (maySync === undefined) await sync(handle); // try fsync on the empty file first
     if (maySync) return handle;
   } catch (error) {
     await handle.close();
@@ -28,7 +28,7 @@ export async function createFile(path: PathLike): Promise<FileHandle> {
   return open(path, WRITTEN_THROUGH);
 }
 
-/** Syncs a file's bytes or a folder's entries: they survive a power cut once this resolves. */
+/** Syncs a file's bytes or a folder's entries: they survive a power cut once `sync` resolves. */
 export async function sync(handle: FileHandle): Promise<void> {
   if (maySync === false) return;
   try {
@@ -40,7 +40,7 @@ export async function sync(handle: FileHandle): Promise<void> {
   }
 }
 
-/** Writes a new file durably. Rejects if it exists. */
+/** Writes a new file durably. Rejects if the file exists. */
 export async function writeNewFile(path: PathLike, content: string | Buffer): Promise<void> {
   const handle = await createFile(path);
   try {
@@ -52,7 +52,7 @@ export async function writeNewFile(path: PathLike, content: string | Buffer): Pr
 }
 
 /**
- * Replaces a file in one durable step: after a power cut it has the old content or the new. Give `partial` another name
+ * Replaces a file in one durable step: after a power cut the file has old or new content. Give `partial` another name
  * in the same folder if several processes may replace the file at once.
  */
 export async function replaceFile(path: string, content: string, partial = `${path}.partial`): Promise<void> {
@@ -64,7 +64,7 @@ export async function replaceFile(path: string, content: string, partial = `${pa
 
 /**
  * Syncs a file, or the renames within a folder. If fsync is refused, the later commit of the row that names the file
- * must suffice: a journalling file system writes the rename before it.
+ * must suffice: a journalling file system writes the rename before the commit.
  */
 export async function syncPath(path: PathLike): Promise<void> {
   const handle = await open(path, 'r');
@@ -75,7 +75,7 @@ export async function syncPath(path: PathLike): Promise<void> {
   }
 }
 
-/** Writes the chunks into a new file and syncs it. A chunk may be reused once the next one is asked for. */
+/** Writes the chunks into a new file and syncs it. A chunk may be reused once the next chunk is read. */
 export async function writeChunks(handle: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
   const batch = Buffer.allocUnsafeSlow(maySync === false ? BATCH_THROUGH : BATCH);
   let filled = 0;

@@ -17,26 +17,26 @@ import { closeFile } from './send-file.ts';
 import { sendCached, sendReply, toCached } from './send-reply.ts';
 import { STREAM_BYTES } from './untaken-answers.ts';
 
-/** A request for a page that was refused; `target` is its path with its query. */
+/** A refused request for a page; `target` is the requested path with its query. */
 export type RefusedPage = { method: string; target: string; headers: IncomingHttpHeaders };
 
 export type AnswerOptions = CallHandlerOptions & {
   cache: ResponseCache;
-  /** Headers of every answer, names in lower case; a reply may have its own in their place. */
+  /** Headers of every response, names in lower case; a reply's own headers take precedence. */
   security: Record<string, string>;
-  /** The Content-Security-Policy of pages for members, on which one script runs. */
+  /** The Content-Security-Policy of members' pages, which allows one script. */
   memberPolicy: string;
-  /** The whole document of a page; `target` is the requested path with its query. */
+  /** Renders a page as a whole HTML document; `target` is the requested path with its query. */
   renderPage(page: Page, viewer: Viewer | null, target: string): Promise<Html> | Html;
-  /** The answer to a refused request that asked for a page. */
+  /** Makes the response to a refused request for a page. */
   errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
-  /** Bytes of a refused body that a member may still send; for others it is 2 MiB. */
+  /** Bytes of a refused body that a member may still send; other clients may send 2 MiB. */
   discardBytes?: number;
   /** Called with errors that are bugs of the hub. */
   noteFault(exchange: Exchange, error: unknown): void;
 };
 
-/** Bytes of a page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
+/** The most bytes of a page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
 export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 
 /** Sentinel: the version of content that is never cached. */
@@ -44,11 +44,11 @@ const NOT_KEPT = -1;
 
 type AnswerRequest = {
   /**
-   * Calls the handler, renders its result or error, caches it if allowed, and sends it. Resolves to the status sent,
-   * also after an error in a handler, a page or a header.
+   * Calls the handler, renders its result or error, and sends the response; caches the response if allowed. Resolves
+   * to the status sent, also after an error in a handler, a page or a header.
    */
   answer(exchange: Exchange): Promise<number>;
-  /** Answers with an error without calling the handler, and ends the connection. */
+  /** Sends an error without calling the handler, and ends the connection. */
   refuse(exchange: Exchange, error: unknown): Promise<number>;
 };
 
@@ -74,22 +74,22 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     return send(exchange, { ...reply, headers: { ...reply.headers, connection: 'close' } });
   }
 
-  /** Does nothing if the client has gone while the handler worked. */
+  /** Calls the handler and renders its reply. Returns undefined if the client has disconnected meanwhile. */
   async function rendered(exchange: Exchange): Promise<RenderedReply | undefined> {
     try {
       const made = await callHandler(exchange);
       if (isGone(exchange.req)) return await letGo(made);
-      await (isLong(made) ? nextTurn() : ownTurn()); // the handler may have waited for something
+      await (isLong(made) ? nextTurn() : ownTurn()); // the handler may have waited for I/O
       const reply = await renderReply(made, exchange, options);
       requireAcceptable(exchange.req, reply);
-      if (isLong(reply)) await nextTurn(); // hashing and sending take long too
+      if (isLong(reply)) await nextTurn(); // hashing and sending a long reply take long too
       return reply;
     } catch (error) {
       return await renderReply(await errorReply(exchange, error), exchange, options);
     }
   }
 
-  /** Caches the answer at once, so that no other request makes it again, and once more when it is compressed. */
+  /** Caches the response at once, so that no other request renders the page again, and once more when compressed. */
   async function sendKeeping(
     { req, res, id, path, search, route }: KeptExchange, reply: RenderedReply, asOf: number,
   ): Promise<number> {
@@ -118,14 +118,14 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     return wantsPage ? errorPage(problem, { method, target: path + search, headers }) : problemReply(problem);
   }
 
-  /** The last resort if an error page or a header fails, so that no client is left waiting. */
+  /** Sends a plain error if an error page or a header fails, so that no client is left waiting. */
   async function lastResort(exchange: Exchange, error: unknown): Promise<number> {
     const { res } = exchange;
     noteFault(exchange, error);
     if (res.headersSent) res.destroy();
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
-    res.statusMessage = ''; // it may be that of the answer that could not be sent
+    res.statusMessage = ''; // the message may belong to the response that could not be sent
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
@@ -136,7 +136,7 @@ async function letGo({ body }: Reply): Promise<undefined> {
   else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFile(body);
 }
 
-/** 406 if the client accepts neither the page nor the JSON. Files and feeds ignore the Accept header. */
+/** Throws 406 if the client does not accept the page or JSON of a reply. Files and feeds ignore the Accept header. */
 function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedReply): void {
   const type = headers['content-type'];
   const isPageOrJson = typeof type === 'string' && /^(?:text\/html|application\/json)\b/.test(type);
@@ -144,21 +144,21 @@ function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedRe
   throw new HttpError(406, `This address only offers ${type.split(';', 1)[0]}.`);
 }
 
-/** An exchange whose answer may be shown to everybody. */
+/** A request whose response may be cached for all clients. */
 type KeptExchange = Exchange & { route: Route };
 
 function mayKeep(exchange: Exchange, reply: RenderedReply): exchange is KeptExchange {
   return !!exchange.route?.cached && isAnonymousRead(exchange.req) && isCacheable(reply);
 }
 
-/** A reply ready to be sent: its page as a document, and a default Cache-Control. */
+/** Makes a reply ready to be sent: renders its page to a document, and adds a default Cache-Control. */
 async function renderReply(
   reply: Reply, exchange: Exchange, { renderPage, memberPolicy }: AnswerOptions,
 ): Promise<RenderedReply> {
   const { status, headers, body } = reply;
   const { viewer } = exchange;
   if (body === null || !isPage(body)) {
-    const isText = typeof body === 'string'; // as bytes: strings kept during compression would become old garbage
+    const isText = typeof body === 'string'; // as bytes: V8 would promote a string that is kept during compression
     return withCaching({ ...reply, body: isText ? Buffer.from(body) : body, isText }, exchange);
   }
   const policy = viewer && { 'content-security-policy': memberPolicy };
@@ -169,8 +169,9 @@ async function renderReply(
 }
 
 /**
- * Clients may keep texts if they revalidate them: public ones in any cache, those of a signed-in person in the browser
- * alone. Nobody keeps other answers. Handlers set `no-store` for answers that show a secret.
+ * Sets Cache-Control: clients may store texts if they revalidate them. Public texts may be stored in any cache, texts
+ * for a signed-in person only in the browser. All other replies are `no-store`. Handlers
+ * set `no-store` also for replies that show a secret.
  */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;
@@ -181,7 +182,7 @@ function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): Re
   return { ...reply, headers: { ...reply.headers, 'cache-control': caching, ...vary } };
 }
 
-/** Characters or bytes of an answer of which each step of its making has a turn of its own. */
+/** A reply of more characters or bytes is rendered and sent in separate turns of the main thread. */
 const LONG = 256 * 1024;
 
 function isLong({ body }: Reply | RenderedReply): boolean {
@@ -193,12 +194,12 @@ function isPage(body: NonNullable<Reply['body']>): body is Page {
   return typeof body === 'object' && 'main' in body && body.main instanceof Html;
 }
 
-/** The answer to any error: 503 or 507 if the disk is in trouble, 500 for a bug of the hub. */
+/** The HTTP error for any error: 503 or 507 if the disk is full or failing, 500 for a bug of the hub. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (isStorageTrouble(error)) {
     return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
   }
   if (isDiskFull(error)) return new HttpError(507, 'There is no space left on the hub’s disk.');
-  return new HttpError(500, 'An internal error occurred. It has been recorded.');
+  return new HttpError(500, 'An internal error occurred. The hub has logged the error.');
 }

@@ -7,37 +7,37 @@ import { HttpError } from './reply.ts';
 import type { BodyShare, HubRequest } from './router.ts';
 
 /**
- * Bytes of a body, unless the handler says otherwise. A refused form is shown again on a page, where a quotation mark
- * takes six bytes and a field may appear several times.
+ * Default limits of a request body in bytes. A refused form is shown again on a page, where a quotation mark takes six
+ * bytes and a field may appear several times.
  */
 const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
-const LIMIT_OF_ANYBODY = 16 * 1024; // from a client that is not signed in
+const LIMIT_OF_ANYBODY = 16 * 1024; // for a client that is not signed in
 
-/** Bytes of JSON that take about a millisecond to parse. Longer JSON is parsed in a turn of its own. */
+/** Bytes of JSON that take about a millisecond to parse. Longer JSON is parsed in its own turn of the main thread. */
 const LONG = 64 * 1024;
 
-/** A body in memory must arrive within this time; files have the server's own, longer limit. */
+/** A body that is held in memory must arrive within this time; a body with files has the server's longer limit. */
 const BODY_TIME = MINUTE;
 
 export type JsonObject = Record<string, unknown>;
 
 type MetName = 'bodies' | 'body-size' | 'body-pieces' | 'connections' | 'answers' | 'turns';
 
-/** Counts a request that meets a limit and returns its refusal; `seconds` until it is worth trying again. */
+/** Counts a request over a limit and returns the error for its client, who should retry after `seconds`. */
 export type MetLimit = (limit: MetName, seconds: number, reason: string) => HttpError;
 
 /** `recheck`: called when the body has arrived, which may be long after the request began. */
 type WithBody = Pick<HubRequest, 'stream'> & Partial<Pick<HubRequest, 'viewer' | 'memory' | 'recheck'>>;
 
-/** Bytes of bodies in memory: for all requests together, and for one account or network. An IPv6 /48 has twice that. */
+/** Limits in bytes of all bodies in memory: in total, and per account or network (twice as many for an IPv6 /48). */
 const MEMORY_OF_ALL = 48 * 1024 * 1024;
 const MEMORY_OF_ONE = 16 * 1024 * 1024;
 
 /** Memory overhead in bytes of each piece of a body. */
 const PIECE = 256;
 
-/** The memory budget for all bodies. `who`: the request's account, or its network and the larger ones around it. */
+/** The memory budget for all bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
   const ofOne = new Map<string, number>();
   let ofAll = 0;
@@ -76,7 +76,7 @@ export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) =
 
 /**
  * Reads the whole body. Throws 413 beyond `limit` bytes, 400 if the client stops half-way, 408 after `timeMs`, 503 if
- * the budget for bodies is used up, and whatever `recheck` throws.
+ * the memory budget for bodies is used up. Rethrows errors of `recheck`.
  */
 export async function readBody(
   { stream, memory, recheck }: WithBody, limit: number, timeMs = BODY_TIME,
@@ -84,7 +84,7 @@ export async function readBody(
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit, memory);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const stopGathering = gather(stream, { limit, memory }, resolve, reject);
-  await null; // a short body that came with the head is parsed by then
+  await null; // lets Node parse a short body that came with the headers
   const timer = stream.complete ? undefined : setTimeout(() => reject(tooSlow()), timeMs);
   try {
     const body = await promise;
@@ -100,7 +100,7 @@ export async function readBody(
 
 type Settle<Value> = (value: Value) => void;
 
-/** Gathers chunks by events and returns a function to stop. */
+/** Gathers the chunks of a body by events; returns a function that stops gathering. */
 function gather(
   stream: IncomingMessage, { limit, memory }: { limit: number; memory: BodyShare | undefined }, done: Settle<Buffer>,
   fail: Settle<unknown>,
@@ -118,7 +118,7 @@ function gather(
     }
   };
   const onEnd = (): void => {
-    stop(); // before the stream closes, as it does after a whole body too
+    stop(); // `close` is no error from now on: a stream closes after a whole body too
     done(Buffer.concat(chunks));
   };
   const onBreak = (): void => fail(new HttpError(400, 'The request ended before its body was complete.'));
@@ -130,7 +130,7 @@ function gather(
   return stop;
 }
 
-/** A JSON object; no body at all counts as an empty one. 415 for another media type, 400 if it is no JSON object. */
+/** Reads a JSON object; no body counts as {}. Throws 415 for another media type, 400 if the body is no JSON object. */
 export async function readJson(request: WithBody, limit = limitFor(request, JSON_LIMIT)): Promise<JsonObject> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
@@ -146,7 +146,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The fields of an HTML form; the last of several with one name wins. */
+/** The fields of an HTML form; the last of several fields with one name wins. */
 export async function readForm(
   request: WithBody, limit = limitFor(request, FORM_LIMIT),
 ): Promise<Record<string, string>> {
@@ -175,7 +175,7 @@ function requireMediaType({ stream }: WithBody, wanted: string): void {
   throw new HttpError(415, `The body must be ${wanted}.`, { headers: { accept: wanted } });
 }
 
-/** Closes the connection, which a slow sender would otherwise occupy. */
+/** An error that closes the connection, because a slow sender would otherwise occupy the connection. */
 function tooSlow(): HttpError {
   return new HttpError(408, 'The body took too long to arrive.', { headers: { connection: 'close' } });
 }
@@ -188,7 +188,7 @@ function tooLong(limit: number): string {
   return `The body may have at most ${limit} bytes.`;
 }
 
-/** The first pieces of a body may have any size. A body of more pieces needs this average size. */
+/** The first FREE_PIECES pieces of a body may have any size. A body of more pieces needs this average piece size. */
 const FREE_PIECES = 256;
 const MIN_AVERAGE_BYTES = 32;
 

@@ -8,20 +8,20 @@ import {
 } from './router.ts';
 import type { UntakenAnswers } from './untaken-answers.ts';
 
-/** One request and the answer to it. `route` and `viewer` are filled in once they are known. */
+/** A request and its response. `route` and `viewer` are set once they are known. */
 export type Exchange = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly id: string;
   readonly path: string;
-  /** Empty, or from the question mark on. */
+  /** The query with its question mark, or empty. */
   search: string; // in an anonymous read, only the parameters that a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
   answered: () => void; // called once the answer is counted: the client's next request may begin
 };
 
-/** A request that just came. Its target may name the host too, as in requests to proxies (RFC 9112 §3.2.2). */
+/** Wraps a new request. The request target may name the host too, as in requests to proxies (RFC 9112 §3.2.2). */
 export function openExchange(req: IncomingMessage, res: ServerResponse, id: string): Exchange {
   const url = req.url ?? '/';
   const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
@@ -31,49 +31,49 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
   return { req, res, id, path, search, route: undefined, viewer: null, answered: () => {} };
 }
 
-/** The status of dropped requests in log and metrics, as in nginx. It is never sent to a client. */
+/** The status of dropped requests in log and metrics, as in nginx. The hub never sends status 499. */
 export const CLIENT_GONE = 499;
 
 /**
- * Whether the client can no longer get an answer: it has closed the connection, or its half, which node:http treats the
- * same way.
+ * Whether the client can no longer get a response: the client has closed the connection, or its half of the connection,
+ * upon which node:http closes the other half.
  */
 export function isGone({ socket }: IncomingMessage): boolean {
   return socket.destroyed || !socket.writable;
 }
 
-/** Whether the method is safe: GET or HEAD. */
+/** Whether the method is safe, as GET and HEAD are. */
 export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Whether the answer must be the same for every client. */
+/** Whether a request reads without credentials: the response must be the same for every client. */
 export function isAnonymousRead(req: IncomingMessage): boolean {
   return isRead(req) && isAnonymous(req);
 }
 
-/** Whether a request names no credential. */
+/** Whether a request has no credentials. */
 export function isAnonymous({ headers }: IncomingMessage): boolean {
   return headers.cookie === undefined && headers.authorization === undefined;
 }
 
-/** `hasCookie`: a session cookie was sent, valid or not. */
+/** `hasCookie`: the request has a session cookie, valid or not. */
 export type Caller = { viewer: Viewer | null; hasCookie: boolean };
 
 export type CallHandlerOptions = {
   match: ReturnType<typeof createRouter>;
   baseUrl: string;
   trustedProxies: readonly Cidr[];
-  /** Host names that the hub answers to besides `localhost` and IP addresses; null for any. */
+  /** Host names that the hub answers to besides `localhost` and IP addresses; null allows any host. */
   hostNames: readonly string[] | null;
-  /** The sender of a request, or null. Not called for routes that check the bearer token themselves. */
+  /** Finds the sender of a request, or null. Not called for routes that check the bearer token themselves. */
   authenticate(req: IncomingMessage): Caller;
   /**
-   * Throws HttpError if the hub does not take this request now. Called before the handler of every unsafe request, and
+   * Throws HttpError if the hub cannot take a write request now. Called before the handler of every unsafe request, and
    * again when the body has arrived.
    */
   admitWrite(route: Route, viewer: Viewer | null): void;
-  /** A request's share of the memory for bodies. `who`: its account, or its network and the larger ones around it. */
+  /** A request's share of the memory for bodies. `who`: the client's account, or its networks, narrowest first. */
   bodyMemory(who: readonly string[]): BodyShare;
   untaken: UntakenAnswers<Exchange>;
 };
@@ -81,8 +81,8 @@ export type CallHandlerOptions = {
 const NOBODY: Caller = { viewer: null, hasCookie: false };
 
 /**
- * Finds the route of a request, checks who may call it and from where, and calls its handler. Notes route and viewer in
- * the exchange. Throws HttpError (400, 401, 403, 404, 405, 421) and whatever authentication and handler throw.
+ * Finds the route of a request, checks who may call it and from where, and calls its handler. Stores the route and
+ * viewer in `exchange`. Throws HttpError (400, 401, 403, 404, 405, 421), and rethrows errors of the functions called.
  */
 export function createCallHandler(options: CallHandlerOptions) {
   const { match, baseUrl, trustedProxies, hostNames, bodyMemory, authenticate, admitWrite, untaken } = options;
@@ -111,8 +111,8 @@ export function createCallHandler(options: CallHandlerOptions) {
   };
 
   /**
-   * A client that does not read its answers waits for the next one. Afterwards it is authenticated again: its session
-   * may have ended.
+   * Makes a client that does not read its responses wait for its next response. Afterwards the client is authenticated
+   * again, because its session may have ended.
    */
   async function waitForRoom(exchange: Exchange, route: Route): Promise<void> {
     const { req } = exchange;
@@ -147,7 +147,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck };
   }
 
-  /** Sessions and tokens end, roles change, and the disk fills, while a body is still coming. */
+  /** Checks again after a slow body: sessions and tokens end, roles change, and the disk fills meanwhile. */
   function requireUnchanged(exchange: Exchange, route: Route, before: Viewer | null): void {
     if (!isRead(exchange.req)) admitWrite(route, before);
     if (route.access === 'public') return;
@@ -173,16 +173,16 @@ function requireAccess(route: Route, { viewer, hasCookie }: Caller, req: Incomin
   }
 }
 
-/** 400 where the host is named twice; 421 for another name, whose page may have sent the request (DNS rebinding). */
+/** Throws 400 if a request names its host twice; 421 for a foreign host name, because of DNS rebinding attacks. */
 function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) => boolean): void {
   if (isAnswered(req)) return;
   if (namesHostTwice(req)) throw new HttpError(400, 'A request may have only one Host header.');
-  throw new HttpError(421, 'This hub does not answer under that host name. Its address is set by BASE_URL.');
+  throw new HttpError(421, 'This hub does not answer under that host name. BASE_URL sets the address of the hub.');
 }
 
-/** Tells whether a request names its host once at most, and one of `names`, `localhost` or an IP address; null: any. */
+/** Returns a check that a request names one host at most: one of `names` (null: any), `localhost` or an IP address. */
 export function createHostCheck(names: readonly string[] | null): (req: IncomingMessage) => boolean {
-  let known = ''; // what nearly every request has
+  let known = ''; // the Host header of nearly every request
 
   function isOwn(host: string): boolean {
     if (host === known) return true;
@@ -213,7 +213,7 @@ type Headers = IncomingHttpHeaders;
 
 /**
  * The client's address: the socket's own, or behind trusted proxies the last entry of X-Forwarded-For
- * that no trusted proxy wrote. Entries further left are the client's word and are not believed.
+ * that no trusted proxy wrote. Entries further left come from the client and are ignored.
  */
 export function clientAddress(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): string {
   let address = plain(peer ?? '');
@@ -227,7 +227,7 @@ export function clientAddress(peer: string | undefined, headers: Headers, truste
   return address;
 }
 
-/** `https` if a trusted proxy says so, otherwise the hub's own protocol. */
+/** `https` if a trusted proxy reports https, otherwise `http`. */
 export function clientScheme(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): 'http' | 'https' {
   const told = headers['x-forwarded-proto'];
   return told === 'https' && peer !== undefined && cidrContains(trusted, plain(peer)) ? 'https' : 'http';
@@ -274,8 +274,8 @@ function plain(address: string): string {
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Whether an unsafe request may use its cookie: browsers say where it comes from (Sec-Fetch-Site, on http to
- * a LAN address only Origin). `own` lists the hub's origins. A cookie with neither header is refused.
+ * Whether an unsafe request comes from one of the hub's origins (`own`), so that its cookie may be used. Browsers send
+ * Sec-Fetch-Site, or only Origin on http to a LAN address. A cookie with neither header is refused.
  */
 export function isSameOrigin(method: string, headers: IncomingHttpHeaders, own: string[], hasCookie: boolean): boolean {
   if (SAFE.has(method)) return true;

@@ -6,11 +6,11 @@ import type { CachedResponse } from './response-cache.ts';
 
 const compress = promisify(gzip);
 
-/** Bytes. Shorter texts gain nothing; longer ones would hold a thread for more than about 25 ms. */
+/** Bytes. Texts below SHORTEST gain nothing; texts above LONGEST would hold a thread for more than about 25 ms. */
 const SHORTEST = 1024;
 const LONGEST = 1024 * 1024;
 
-/** Each takes 256 KiB and a thread of the pool, which also serves files. Beyond that, answers stay uncompressed. */
+/** The most compressions at a time: each takes 256 KiB and a thread of the pool that also reads files. */
 const AT_ONCE = 32;
 
 const TEXT = /^(?:text\/[a-z-]+|application\/(?:json|xml)|(?:application|image)\/[a-z0-9.-]+\+(?:json|xml))$/;
@@ -24,14 +24,14 @@ export function isCompressible(headers: ReplyHeaders, body: Buffer): boolean {
   return isText && body.length >= SHORTEST && body.length <= LONGEST && headers['content-encoding'] === undefined;
 }
 
-/** Adds the compressed form to an answer. Returns it unchanged if too many are in progress, or nothing is gained. */
+/** Adds the gzip form to a response, unless too many compressions are in progress or gzip saves nothing. */
 export async function withCompressed(response: CachedResponse): Promise<CachedResponse> {
   if (!response.isCompressible || underWay >= AT_ONCE) return response;
   underWay++;
   try {
     const body = await compress(response.body);
     if (body.length >= response.body.length) return response;
-    const etag = response.etag.replace(/"$/, '-gzip"'); // each form of an answer has its own (RFC 9110 §8.8.3.3)
+    const etag = response.etag.replace(/"$/, '-gzip"'); // plain and gzip need different ETags (RFC 9110 §8.8.3.3)
     const headers = response.headers.map((value, index) => {
       const name = response.headers[index - 1];
       return name === 'etag' ? etag : name === 'content-length' ? String(body.length) : value;
@@ -45,7 +45,7 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
 let asked = '';
 let isAccepted = false;
 
-/** Whether an Accept-Encoding header accepts gzip. Remembers the last header: browsers send the same one. */
+/** Whether an Accept-Encoding header accepts gzip. Caches the last result, as most clients send equal headers. */
 export function acceptsGzip(header = ''): boolean {
   if (header === asked) return isAccepted;
   const weights = new Map(header.split(',').map(coding));
@@ -54,7 +54,7 @@ export function acceptsGzip(header = ''): boolean {
   return isAccepted;
 }
 
-/** `gzip;q=0.5`: a content coding and its weight (RFC 9110 §12.4.2). A weight that cannot be read is 0. */
+/** `gzip;q=0.5`: a content coding and its weight (RFC 9110 §12.4.2). An unreadable weight counts as 0. */
 function coding(text: string): [name: string, weight: number] {
   const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
   const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1';

@@ -3,17 +3,20 @@ import type { IncomingMessage } from 'node:http';
 /** Bytes of a body that a client may still send after the answer. */
 export const DISCARD_BYTES = 2 * 1024 * 1024;
 
-/** Bodies that are discarded at the same time: a thousand would fill each turn of the event loop. */
+/** The most bodies discarded at the same time: a thousand bodies would fill each round of the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
-/** A body that has not ended by then gives up its turn: its sender may be slow or silent. */
+/** After this time an unfinished body lets a waiting body be discarded: its sender may be slow or silent. */
 const TURN_MS = 250;
 
-/** Refused bodies that may wait, each with up to 128 KiB in memory. Beyond that, connections are cut early. */
+/** The most refused bodies that wait, each with up to 128 KiB in memory. Connections of more bodies are cut early. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
-/** `take` counts the bytes that come and drops them. */
+/** A refused body that has sent nothing for this long no longer delays its response. */
+const QUIET_MS = 2_000;
+
+/** `take` counts and drops the arriving bytes of a body. */
 type Rest = { req: IncomingMessage; take(chunk: Buffer): void };
 
 const waiting = new Set<Rest>();
@@ -21,34 +24,78 @@ const discarding = new Set<Rest>();
 let turn: NodeJS.Timeout | undefined;
 
 /**
- * After an answer that came before the end of the body, reads and discards the rest, up to `limit` bytes. Without this,
- * a client that is still sending may never see the answer. The connection then serves the next request. Bodies take
- * turns. A waiting body has a `readable` listener, because node:http reads bodies that have none. If very many bodies
- * wait, the connection is cut soon after its answer.
+ * Reads and discards the rest of a request body after an early response, up to `limit` bytes. Otherwise a client that
+ * is still sending may never see the response. The connection then serves the next request. Bodies take turns. A
+ * waiting body has a `readable` listener, because node:http reads bodies without a listener. If very many bodies wait,
+ * the connection is cut soon after its response.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
-  const { socket, complete, headers } = req;
-  const hasNoBody = headers['transfer-encoding'] === undefined && !Number(headers['content-length']);
-  if (complete || hasNoBody || socket.destroyed) return;
-  req.on('readable', leaveUnread);
+  if (isOver(req)) return;
+  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added it
   if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
+  discard(req, limit, { onLimit: () => void req.destroy() });
+}
+
+/**
+ * Discards a request body before the response. Resolves at the end of the body, after `limit` bytes, when no bytes have
+ * come for QUIET_MS, or at once if very many bodies wait. Caddy passes a body on for only half a second after the
+ * response, then cuts the client.
+ */
+export function discardBeforeAnswer(req: IncomingMessage, limit: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (isOver(req) || waiting.size >= WAITING_AT_ONCE) return resolve();
+    req.on('readable', leaveUnread);
+    const finish = (): void => {
+      clearTimeout(quiet);
+      resolve();
+    };
+    const leave = discard(req, limit, { onLimit: finish, onEnd: finish, onChunk: () => void quiet.refresh() });
+    const quiet = setTimeout(() => {
+      leave();
+      resolve();
+    }, QUIET_MS);
+  });
+}
+
+function isOver({ socket, complete, headers }: IncomingMessage): boolean {
+  const hasNoBody = headers['transfer-encoding'] === undefined && !Number(headers['content-length']);
+  return complete || hasNoBody || socket.destroyed;
+}
+
+type Events = { onLimit(): void; onEnd?(): void; onChunk?(): void };
+
+/** Discards a body until `onLimit`, `onEnd`, or a call of the returned function, which leaves the rest unread. */
+function discard(req: IncomingMessage, limit: number, { onLimit, onEnd, onChunk }: Events): () => void {
+  const { socket } = req;
   let left = limit;
   const take = (chunk: Buffer): void => {
     left -= chunk.length;
-    if (left < 0) req.destroy();
+    onChunk?.();
+    if (left >= 0) return;
+    leave();
+    onLimit();
   };
   const rest = { req, take };
-  const onOver = (): void => {
+  const stop = (): void => {
     req.off('end', onOver);
-    socket.off('close', onOver); // nothing else reports a request that breaks off after its answer
+    socket.off('close', onOver); // only the socket reports that a request broke off after its response
     waiting.delete(rest);
     discarding.delete(rest);
     discardInTurn();
+  };
+  const onOver = (): void => {
+    stop();
+    onEnd?.();
+  };
+  const leave = (): void => {
+    req.off('data', take).off('readable', leaveUnread).on('readable', leaveUnread);
+    stop();
   };
   waiting.add(rest);
   req.on('end', onOver);
   socket.on('close', onOver);
   discardInTurn();
+  return leave;
 }
 
 function leaveUnread(): void {}

@@ -2,8 +2,7 @@ import { html, type Html } from './html.ts';
 import type { HttpError } from './reply.ts';
 
 /**
- * `whole`: a refusal that names no field belongs to this one. `isFirst`: this field has the focus while nothing is
- * wrong.
+ * `whole`: this field shows a refusal that names no field. `isFirst`: this field has the focus if no field was refused.
  */
 type FieldOptions = { whole?: boolean; isFirst?: boolean };
 
@@ -15,7 +14,7 @@ export function faulty(problem: HttpError | undefined, name: string, options: Fi
   return html`aria-invalid="true" aria-describedby="fault-${name}" ${isFirst && html`autofocus`}`;
 }
 
-/** The reason why a field was refused, to be shown below it. */
+/** The reason why a field was refused, to be shown below the field. */
 export function faultOf(problem: HttpError | undefined, name: string, options: FieldOptions = {}): Html | false {
   const detail = problem && detailOf(problem, name, options);
   return detail !== undefined && html`<span class="fault" id="fault-${name}" role="alert">${detail}</span>`;

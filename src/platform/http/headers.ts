@@ -7,15 +7,15 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"; // RFC 9110 §5.6.2
 const VALUE = new RegExp(`${TOKEN}(?:/${TOKEN})?`, 'y');
 const PARAMETER = new RegExp(`[ \\t]*;[ \\t]*(${TOKEN})=(?:(${TOKEN})|"([^"]*)")`, 'y');
 
-// RFC 8187 §3.2.1 wants these encoded, but encodeURIComponent leaves them.
+// Characters that RFC 8187 §3.2.1 wants encoded, but encodeURIComponent leaves as they are.
 const ENCODED_TOO = /['()*]/g;
 
-// Would end or split the header, or name a folder.
+// Characters that would end or split the header, or name a folder.
 const UNSAFE = /[\p{Cc}/\\]/gu;
 
 /**
- * Reads `value; name=token; name="quoted"`. Null for anything else, also for a parameter that is given twice. Within
- * quotes a backslash stands for itself, as browsers send it: what older programs escape as \" is refused, not guessed.
+ * Parses `value; name=token; name="quoted"`. Null for any other text, also if a parameter is given twice. Within quotes
+ * a backslash is an ordinary character, as browsers send it; the escape \" of older programs is refused.
  */
 export function readParameters(text: string): ParameterizedValue | null {
   const value = matchAt(VALUE, text, 0);
@@ -36,17 +36,17 @@ function matchAt(sticky: RegExp, text: string, at: number): RegExpExecArray | nu
   return sticky.exec(text);
 }
 
-/** The essence (type/subtype) of a media type in lower case, without its parameters; empty where there is none. */
+/** The essence (type/subtype) of a media type in lower case, without its parameters; empty without a media type. */
 export function essenceOf(mediaType: string | null | undefined): string {
   return mediaType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/** Whether an Accept header lets every media type through, as that of a browser does. */
+/** Whether an Accept header accepts every media type, as a browser's header does. */
 export function acceptsAnything(header: string | undefined): boolean {
   return !header?.trim() || header.includes('*/*');
 }
 
-/** Whether an Accept header lets this media type through (RFC 9110 §12.5.1). */
+/** Whether an Accept header accepts this media type (RFC 9110 §12.5.1). */
 export function accepts(header: string | undefined, mediaType: string): boolean {
   if (!header || acceptsAnything(header)) return true;
   const type = essenceOf(mediaType);
@@ -70,12 +70,12 @@ export function matchesEntityTag(header: string | undefined, etag: string): bool
 type ByteRange = { start: number; end: number };
 
 /**
- * The part that a Range header asks for (RFC 9110 §14.1.2) of so many bytes; `unsatisfiable` means 416. Undefined
- * means the whole: for no header, another unit, invalid ranges and several of them, which a server may ignore.
+ * The part of a body of `size` bytes that a Range header requests (RFC 9110 §14.1.2); `unsatisfiable` means 416.
+ * Undefined means the whole body: a server may ignore a Range with another unit, an invalid range or several ranges.
  */
 export function parseRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const set = /^bytes=(.*)$/i.exec(header?.trim() ?? '')?.[1] ?? '';
-  // Empty elements of a list count as nothing (RFC 9110 §5.6.1.2).
+  // Empty list elements are ignored (RFC 9110 §5.6.1.2).
   const [only = '', ...others] = set.split(',').map((element) => element.trim()).filter((element) => element !== '');
   const found = /^(\d*)-(\d*)$/.exec(only);
   if (!found || others.length > 0) return undefined;
@@ -88,7 +88,7 @@ function fromTo(first: number, last: number, size: number): ByteRange | 'unsatis
   return first < size ? { start: first, end: Math.min(last, size - 1) } : 'unsatisfiable';
 }
 
-/** The last bytes. Content-Range cannot describe an empty part, so an empty body is sent whole. */
+/** A range of the last bytes. Content-Range cannot describe an empty part, so an empty body is sent whole. */
 function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   if (digits === '') return undefined;
   const length = Math.min(Number(digits), size);
@@ -97,16 +97,16 @@ function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | und
 }
 
 /**
- * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never matches: answers
- * with an entity tag have no Last-Modified.
+ * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never matches, because
+ * responses with an entity tag have no Last-Modified.
  */
 export function ifRangeAllows(header: string | undefined, etag: string): boolean {
   return header === undefined || header === etag && !etag.startsWith('W/');
 }
 
 /**
- * The value of Content-Disposition (RFC 6266): the name in ASCII for old clients and, where that is not the same, in
- * UTF-8 as RFC 8187 has it.
+ * The value of Content-Disposition (RFC 6266): the file name in ASCII for old clients, and in UTF-8 (RFC 8187) if the
+ * ASCII name differs.
  */
 export function contentDisposition(kind: 'inline' | 'attachment', filename: string): string {
   const name = filename.toWellFormed().replace(UNSAFE, '_');
@@ -116,7 +116,7 @@ export function contentDisposition(kind: 'inline' | 'attachment', filename: stri
   return ascii === name ? plain : `${plain}; filename*=UTF-8''${encode(name)}`;
 }
 
-/** Without accents; any other foreign character becomes one `_`, as do those that clients read in different ways. */
+/** Removes accents. Other non-ASCII characters become `_`, as do the characters that clients read differently. */
 function asciiName(name: string): string {
   return name.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').replace(/[^ -~]|["%]/gu, '_');
 }
@@ -125,7 +125,7 @@ function encode(name: string): string {
   return encodeURIComponent(name).replace(ENCODED_TOO, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** The value of one cookie of a Cookie header (RFC 6265 §5.4), or undefined. The first of two with one name wins. */
+/** The value of a cookie in a Cookie header (RFC 6265 §5.4), or undefined. The first cookie of the name counts. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const equals = pair.indexOf('=');
@@ -141,7 +141,7 @@ export function cookieName(name: string, secure: boolean): string {
 
 type CookieOptions = { secure: boolean; maxAge: number };
 
-/** A Set-Cookie value: HttpOnly, for the whole site, sent with same-site requests and links. `maxAge` in seconds. */
+/** A Set-Cookie value, HttpOnly, for the whole site, sent with same-site requests and links. `maxAge` in seconds. */
 export function setCookie(name: string, value: string, { secure, maxAge }: CookieOptions): string {
   const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAge}${secure ? '; Secure' : ''}`;
   return `${cookieName(name, secure)}=${value}; ${attributes}`;

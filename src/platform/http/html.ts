@@ -1,6 +1,6 @@
 import { escapeHtml, escapeText } from '../markup/entities.ts';
 
-/** Markup that is already safe. Only the `html` tag and `trusted` make one. */
+/** Markup that is already safe. Only functions of this file create `Html`. */
 export class Html {
   readonly markup: string;
   constructor(markup: string) {
@@ -14,7 +14,7 @@ export class Html {
 
 type Hole = Html | Html[] | string | number | null | undefined | false;
 
-/** Template tag: every hole is escaped unless it is itself `Html`; null, undefined and false leave nothing. */
+/** Template tag: every inserted value but `Html` is escaped; null, undefined and false insert nothing. */
 export function html(strings: TemplateStringsArray, ...holes: Hole[]): Html {
   let markup = strings[0] ?? '';
   for (const [index, hole] of holes.entries()) markup += markupOf(hole) + (strings[index + 1] ?? '');
@@ -28,7 +28,7 @@ function markupOf(hole: Hole): string {
   return typeof hole === 'number' ? String(hole) : '';
 }
 
-/** A long text between two tags, never in an attribute. Its quotation marks take one byte instead of six. */
+/** Escapes a text between tags, never in an attribute: quotation marks take one byte instead of six. */
 export function contentText(text = ''): Html {
   return new Html(escapeText(text));
 }

@@ -3,17 +3,17 @@ import { webAddress } from '../markup/safe-url.ts';
 import { isJsonObject, type JsonObject } from './body.ts';
 import { type FieldError, HttpError, invalid } from './reply.ts';
 
-/** Text of these lengths in characters, trimmed; `expected` says in words what `pattern` asks for. */
+/** A rule for trimmed text, with lengths in characters; `expected` describes `pattern` in words. */
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
 
-/** Adds a mistake in a member; the detail follows its name, as in "must be text." */
+/** Adds a fault of a member; `detail` follows the member's name, as in "must be text." */
 type Refuse = (detail: string) => undefined;
 
-/** `pointer` leads to the object within the input; `label` says how a member is called in messages. */
+/** `pointer`: JSON Pointer of the object within the input. `label`: the name of a member in messages. */
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
 export type Input = {
-  /** All that is wrong so far, here and in the objects inside. */
+  /** All faults found so far, including faults of inner objects. */
   errors: FieldError[];
   optionalText(name: string, rule: TextRule): string | undefined;
   text(name: string, rule: TextRule): string;
@@ -23,37 +23,37 @@ export type Input = {
   optionalSwitch(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
   integer(name: string, min: number, max: number): number;
-  /** Text taken as it is: no trimming, any characters; `min` and `max` are UTF-8 bytes. */
+  /** Untrimmed text with any characters; `min` and `max` are UTF-8 bytes. */
   secret(name: string, min: number, max: number): string;
-  /** Whether there is such a member, even with a wrong value. */
+  /** Whether the input has the member, even with a wrong value. */
   has(name: string): boolean;
-  /** A member of any kind; undefined for null too. */
+  /** A member of any type; null reads as undefined. */
   value(name: string): unknown;
-  /** Text taken as it is, of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
+  /** Untrimmed text of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
   prose(name: string, max: number): string | undefined;
   /** A number of zero or more, rounded. */
   amount(name: string): number | undefined;
-  /** A time as in RFC 3339, in unix ms. */
+  /** An RFC 3339 time, as unix ms. */
   time(name: string): number | undefined;
   /** An http or https address, without credentials and tracking parameters. */
   address(name: string): string | undefined;
-  /** A reader of the object that a member holds. */
+  /** An `Input` for the object in a member. */
   object(name: string): Input | undefined;
-  /** Readers of the objects in a list; of none where it is longer than `max`. */
+  /** An `Input` for each object in a list; empty if the list is longer than `max`. */
   list(name: string, max: number): Input[];
   /** The value of a required member. */
   required<Value>(name: string, value: Value | undefined): Value | undefined;
-  /** Adds a mistake in a member, as the readers above do. */
+  /** Adds a fault of a member. */
   refuse(name: string, detail: string): undefined;
-  /** Throws 422 with all that is wrong. */
+  /** Throws 422 with all faults. */
   done(): void;
 };
 
 const MAX_ADDRESS = 4_096; // characters
 
 /**
- * Reads members of a JSON object or form and collects every mistake with its pointer. Missing and wrong members read as
- * undefined. Call `done()` before using the values: it throws 422 with all mistakes.
+ * Reads members of a JSON object or form and collects every fault with its pointer. Missing and wrong members read as
+ * undefined. Call `done()`, which throws 422 with all faults, before using the values.
  */
 export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}): Input {
   function refuse(name: string, detail: string): undefined {
@@ -105,7 +105,7 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
   };
 }
 
-/** `optionalSwitch` of one field of a form, with 422 at once. */
+/** Reads one checkbox or button of a form, like `optionalSwitch`, and throws 422 at once. */
 export function formSwitch(values: JsonObject, name: string): boolean | undefined {
   const input = createInput(values);
   const isOn = input.optionalSwitch(name);
@@ -113,7 +113,7 @@ export function formSwitch(values: JsonObject, name: string): boolean | undefine
   return isOn;
 }
 
-/** An id out of a path: a positive integer, else 404, since nothing can be there. */
+/** Reads an id from a path. Throws 404 unless the id is a positive integer. */
 export function pathId(params: Record<string, string>, name = 'id'): number {
   const id = parseId(params[name] ?? '');
   if (id === undefined) throw new HttpError(404, 'There is nothing at this address.');
@@ -196,7 +196,7 @@ function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** An id as it stands in addresses, queries and on the command line: a positive integer; undefined for other text. */
+/** Parses an id in a URL or on the command line: a positive integer; undefined for other text. */
 export function parseId(text: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
@@ -210,11 +210,11 @@ export function localPath(path: string | null | undefined): string {
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-/** Items per page if the query names no number. */
+/** Items per page if the query has no `limit`. */
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 
-/** `?limit=`: 1 to 100; `standard` when absent. */
+/** Reads `?limit=`, 1 to 100; `standard` if absent. */
 export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): number {
   const value = query.get('limit');
   if (value === null) return standard;
@@ -224,7 +224,7 @@ export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): nu
   return Number(value);
 }
 
-/** `?cursor=`: the integers that `cursorOf` has encoded, undefined when absent. Clients must not look inside. */
+/** Decodes `?cursor=` to the integers that `cursorOf` has encoded; undefined if absent. */
 export function readCursor(query: URLSearchParams, parts: number): number[] | undefined {
   const value = query.get('cursor');
   if (value === null || value === '') return undefined;
@@ -235,14 +235,14 @@ export function readCursor(query: URLSearchParams, parts: number): number[] | un
   return numbers.map(Number);
 }
 
-/** The cursor after a row with these sort keys, opaque to clients; `readCursor` takes it apart. */
+/** The cursor after a row with these sort keys, opaque to clients; `readCursor` decodes the cursor. */
 export function cursorOf(...numbers: number[]): string {
   return Buffer.from(numbers.join('.'), 'latin1').toString('base64url');
 }
 
 type ListPage<Row> = { items: Row[]; next: string | null };
 
-/** One page of a list. The last of `limit + 1` rows only tells that there are more. */
+/** One page of a list, from up to `limit + 1` rows. The last row only tells that there is a next page. */
 export function pageOf<Row>(rows: Row[], limit: number, cursor: (last: Row) => string): ListPage<Row> {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
@@ -257,7 +257,7 @@ export function readAfter<Key extends PropertyKey>(
   return cursor && Object.fromEntries(key.map((name, index) => [name, cursor[index]])) as Record<Key, number>;
 }
 
-/** The page for `?cursor=&limit=`. `select` reads up to `limit` rows after the row with those keys. */
+/** The page for `?cursor=&limit=`. `select` reads up to `limit` rows after the row with the keys `after`. */
 export function readPage<Row, Key extends keyof Row>(
   query: URLSearchParams, key: readonly Key[],
   select: (after: Record<Key, number> | undefined, limit: number) => Row[], limit = readLimit(query),
@@ -266,7 +266,7 @@ export function readPage<Row, Key extends keyof Row>(
   return pageOf(rows, limit, (last) => cursorOf(...key.map((name) => Number(last[name]))));
 }
 
-/** `?unread=`: 1, or 0 when absent. */
+/** Reads `?unread=`, 1 or 0; false if absent. */
 export function isUnreadOnly(query: URLSearchParams): boolean {
   const unread = query.get('unread') ?? '';
   if (!['', '0', '1'].includes(unread)) throw new HttpError(400, 'unread must be 1 or 0.');

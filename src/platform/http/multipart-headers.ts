@@ -3,16 +3,16 @@ import { essenceOf, readParameters } from './headers.ts';
 import { HttpError } from './reply.ts';
 
 /*
- * The headers of a multipart/form-data body and of its parts. As in `multipart-parser.ts`, nothing is ambiguous:
+ * The headers of a multipart/form-data body and of its parts. As in `multipart-parser.ts`, no input is ambiguous:
  *
  * - Lines end in CRLF. These are errors in a part's headers: a bare CR or LF, a control character, a folded line, a
  *   space before the colon, bytes that are not UTF-8, and a header or parameter that comes twice.
  * - Every part needs `Content-Disposition: form-data` with a name, which may be empty. `name*` is ignored. Names are
  *   UTF-8; %22, %0D and %0A are decoded, a backslash is an ordinary character.
- * - Some programs send `filename*` although RFC 7578 §4.2 forbids it. It wins over `filename`, and is an error unless
- *   it is UTF-8 in the form of RFC 8187. A name in pieces (`filename*0`, RFC 2231) is an error: the file would look
+ * - Some programs send `filename*` although RFC 7578 §4.2 forbids it. `filename*` wins over `filename`, and must be
+ *   UTF-8 in the form of RFC 8187. A name in pieces (`filename*0`, RFC 2231) is an error, because the file would look
  *   like a field.
- * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error, because the hub decodes none.
+ * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: the hub decodes no transfer encoding.
  */
 
 /** The parsed headers of a part. A part without a filename is a field. `type`: as declared, not checked. */
@@ -29,8 +29,8 @@ const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
 const DEFAULT_TYPE = 'text/plain'; // RFC 7578 §4.4
 
 /**
- * The boundary in a request's Content-Type header lines. 415 if the type is not multipart/form-data. 400 if the header
- * comes twice, or the boundary is missing, comes twice or breaks the rules of RFC 2046.
+ * The boundary in the Content-Type headers of a request. Throws 415 if the type is not multipart/form-data, 400 if the
+ * header comes twice, or the boundary is missing, comes twice or breaks the rules of RFC 2046.
  */
 export function readBoundary(contentTypes: readonly string[]): string {
   const [contentType = ''] = contentTypes;
@@ -46,12 +46,12 @@ export function readBoundary(contentTypes: readonly string[]): string {
   return boundary;
 }
 
-/** Parses the header lines of a part, without the empty line. 400 if malformed, 413 over a limit. */
+/** Parses the header lines of a part, without the empty line. Throws 400 if a line is malformed, 413 over a limit. */
 export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';
   if (!IDENTITY_ENCODINGS.includes(encoding.toLowerCase())) {
-    throw new HttpError(400, 'A part has a Content-Transfer-Encoding. Files and fields must be sent as they are.');
+    throw new HttpError(400, 'A part has a Content-Transfer-Encoding. Send files and fields without an encoding.');
   }
   const { name, filename } = readDisposition(headers.get('content-disposition'));
   requireLength('The name of a field', name, limits.nameBytes);
@@ -59,7 +59,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
 
-/** The text of a field whose part declares `type`. 400 unless it is UTF-8, declared or not. */
+/** Decodes the text of a field whose part declares `type`. Throws 400 unless the text is UTF-8. */
 export function decodeField(name: string, type: string, bytes: Buffer): string {
   const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
   if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {
@@ -92,19 +92,19 @@ function readDisposition(header: string | undefined): { name: string; filename: 
   const name = parameters.get('name');
   if (name === undefined) throw new HttpError(400, 'A part has no name.');
   if (parameters.keys().some((key) => key.startsWith('filename*') && key !== 'filename*')) {
-    throw new HttpError(400, 'The name of a file comes in pieces (RFC 2231), which forms do not have.');
+    throw new HttpError(400, 'The name of a file is split into pieces (RFC 2231), which form data may not have.');
   }
   const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')];
   const filename = extended === undefined ? plain && unescapeName(plain) : decodeExtended(extended);
   return { name: unescapeName(name), filename: filename ?? null };
 }
 
-/** Decodes a value of RFC 8187. 400 unless it is UTF-8 without control characters. */
+/** Decodes a value of RFC 8187. Throws 400 unless the value is UTF-8 without control characters. */
 function decodeExtended(value: string): string {
   try {
     const encoded = EXTENDED.exec(value)?.[1];
     if (encoded !== undefined) return decodeURIComponent(encoded);
-  } catch { /* its bytes are not UTF-8 */ }
+  } catch { /* the bytes are not UTF-8 */ }
   throw new HttpError(400, 'The filename* of a part is not UTF-8 as RFC 8187 requires.');
 }
 

@@ -2,21 +2,21 @@ import { readPartHead, type HeadLimits, type PartHead } from './multipart-header
 import { HttpError } from './reply.ts';
 
 /*
- * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. Its rules where the
- * standards are open: no byte is dropped silently, and no body is ambiguous.
+ * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. If the
+ * standards leave a choice, no byte is dropped silently, and no body is ambiguous.
  *
  * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. If more follows
  *   (`--boundaryX`), the line is data. Up to 256 spaces and tabs may follow a boundary.
  * - Before the first boundary, only empty lines are allowed. Bytes after the last boundary are ignored.
- * - A body without its last boundary is an error. So is a part that begins with the boundary line: the grammar and
- *   common practice disagree on whether that part is over.
+ * - A body without its last boundary is an error. A part that begins with the boundary line is an error, because the
+ *   grammar and common practice disagree on whether the part is over.
  * - A part with a filename is a file, whatever its type; any other part is a field. Nested multipart is plain data.
  * - The rules for the headers of a part are in `multipart-headers.ts`.
  */
 
 export type MultipartEvent =
   | { kind: 'part'; head: PartHead }
-  | { kind: 'data'; bytes: Buffer } // of the current part; a view of a written piece
+  | { kind: 'data'; bytes: Buffer } // bytes of the current part; a view of a written piece
   | { kind: 'part-end' }
   | { kind: 'end' };
 
@@ -25,14 +25,14 @@ type MultipartParser = {
   write(piece: Buffer): void;
   /** Marks the end of the body. */
   end(): void;
-  /** The next event; null if more bytes are needed. 400 for a malformed body, 413 for one over a limit. */
+  /** The next event; null if more bytes are needed. Throws 400 for a malformed body, 413 over a limit. */
   next(): MultipartEvent | null;
 };
 
 /** `headerBytes`: maximum size of all headers of a part. */
 export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
 
-/** The bytes behind a boundary. `end`: the end of its line, before the CRLF or at the end of the body. */
+/** The bytes behind a boundary. `end`: the end of the boundary line, before the CRLF or at the end of the body. */
 type BoundaryLine =
   | { kind: 'part' | 'last'; end: number }
   | { kind: 'data' } // the boundary is only the beginning of a line
@@ -48,14 +48,14 @@ const PART_END: MultipartEvent = { kind: 'part-end' };
 const DATA: BoundaryLine = { kind: 'data' };
 const UNDECIDED: BoundaryLine = { kind: 'undecided' };
 
-/** Keeps at most a header block or a boundary line between two pieces. Searches with `Buffer.indexOf`. */
+/** Creates a parser that keeps at most a header block or a boundary line in memory between two pieces. */
 export function createMultipartParser(boundary: string, limits: ParserLimits): MultipartParser {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   const dashBoundary = delimiter.subarray(2);
   let step: () => MultipartEvent | null = beforeFirstPart;
   let buffer: Buffer = NOTHING;
-  let at = 0; // the bytes before it are parsed
-  let loose: Buffer = NOTHING; // data that looked like the start of a delimiter before the next piece
+  let at = 0; // the bytes before `at` are parsed
+  let loose: Buffer = NOTHING; // data that looked like the start of a delimiter until the next piece came
   let parts = 0;
   let isOver = false;
 
@@ -138,12 +138,12 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   function data(end: number): MultipartEvent | null {
     if (end === at) return null;
     const bytes = buffer.subarray(at, end);
-    if (end === buffer.length) [buffer, at] = [NOTHING, 0]; // the caller may have freed it before it calls `next` again
+    if (end === buffer.length) [buffer, at] = [NOTHING, 0]; // the caller may free the buffer before its next call
     else at = end;
     return { kind: 'data', bytes };
   }
 
-  /** Number of last bytes that may be the start of a delimiter. A CR occurs only as its first byte. */
+  /** The number of last bytes that may be the start of a delimiter. A delimiter has a CR only as its first byte. */
   function begunDelimiter(): number {
     const tail = buffer.subarray(Math.max(at, buffer.length - delimiter.length + 1));
     const found = tail.lastIndexOf(CR);
@@ -184,7 +184,7 @@ function readBoundaryLine(bytes: Buffer, from: number, isAll: boolean): Boundary
   if (dashes === 1) return from + 1 < bytes.length || isAll ? DATA : UNDECIDED;
   const padding = from + dashes;
   const end = skipPadding(bytes, padding);
-  if (end - padding > MAX_PADDING) throw new HttpError(400, 'There are too many spaces after a boundary.');
+  if (end - padding > MAX_PADDING) throw new HttpError(400, 'The body has too many spaces after a boundary.');
   const isLast = dashes === 2;
   if (end === bytes.length && isAll) return isLast ? { kind: 'last', end } : DATA;
   if (end === bytes.length || (bytes[end] === CR && end + 1 === bytes.length && !isAll)) return UNDECIDED;

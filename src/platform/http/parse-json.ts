@@ -1,6 +1,6 @@
 import { HttpError } from './reply.ts';
 
-/** Maximum depth of nested lists and objects, and of values in a text. Requests to the hub need far less. */
+/** Maximum depth of nesting, and maximum number of values, in a JSON text. Requests to the hub need far less. */
 const MAX_DEPTH = 64;
 const MAX_VALUES = 20_000;
 
@@ -10,8 +10,8 @@ const [QUOTE, COMMA, OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT
   Array.from('",[\\]{}', (sign) => sign.charCodeAt(0));
 
 /**
- * Parses JSON in UTF-8. Throws 400 for anything else, and for too deep nesting or too many values: for 2.5 MB of
- * brackets JSON.parse would block the event loop for 150 ms.
+ * Parses JSON in UTF-8. Throws 400 for any other input, and for too deep nesting or too many values: 2.5 MB
+ * of brackets would block the event loop for 150 ms in JSON.parse.
  */
 export function parseJson(body: Buffer): unknown {
   requireModest(body);
@@ -35,7 +35,7 @@ function requireModest(body: Buffer): void {
   }
 }
 
-/** The index of the quotation mark that ends a string; the length of the body if there is none. */
+/** The index of the quotation mark that ends a string; the length of the body if the string is not closed. */
 function endOfString(body: Buffer, start: number): number {
   let at = start; // byte by byte: a call of indexOf for each of a million escaped marks would take 90 ms
   while (at < body.length && body[at] !== QUOTE) at += body[at] === BACKSLASH ? 2 : 1;

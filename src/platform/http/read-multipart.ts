@@ -8,13 +8,13 @@ import type { BodyShare } from './router.ts';
 
 /** Limits of a multipart body: sizes in bytes, or counts. */
 export type MultipartLimits = ParserLimits & {
-  /** The whole body, with boundaries, headers and any bytes after the last boundary. */
+  /** The size of the whole body, with boundaries, headers and any bytes after the last boundary. */
   bytes: number;
   fields: number;
   /** The values of all fields together, which are kept in memory. */
   fieldBytes: number;
   files: number;
-  /** One file. */
+  /** The size of one file. */
   fileBytes: number;
 };
 
@@ -26,43 +26,43 @@ export const MULTIPART_SHAPE = {
   nameBytes: 256,
   filenameBytes: 1024,
   fields: 50,
-  fieldBytes: 2 * 1024 * 1024, // 400,000 characters of a post, each of four bytes, and what else its form holds
+  fieldBytes: 2 * 1024 * 1024, // a post of 400,000 characters, each of four bytes, and the other fields of its form
 } as const;
 
 /** A file as the client describes it, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
-/** Takes one file. If it stops early, the rest of the file is skipped. If it rejects, reading ends with its error. */
+/** Takes one file; an unread rest of the file is skipped. If the promise rejects, reading ends with its error. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
-/** The parts of a request that reading a multipart body needs. */
+/** The properties of a request that `readMultipart` needs. */
 type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
 
-/** The events of an arriving body. Reads from the socket only on demand. */
+/** Reads the multipart events of an arriving body, on demand only. */
 type MultipartSource = {
   /** The next event of the bytes read so far, or null. After an error, throws the same error again. */
   ready(): MultipartEvent | null;
-  /** The next event; reads from the stream if none is ready. Rejects with the errors of `ready`. */
+  /** The next event; reads from the stream if no event is ready. Rejects with the errors of `ready`. */
   next(): Promise<MultipartEvent>;
-  /** Ends the body with an error, and throws it. If an error ended the body before, throws that one. */
+  /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
   fail(error: unknown): never;
   /** Releases the stream, which stays open and paused. */
   stop(): void;
 };
 
-/** A part, with the first event after its head. */
+/** The head of a part, and the first event after the head. */
 type StartedPart = { head: PartHead; first: MultipartEvent };
 
 /**
  * Reads a multipart/form-data body as it arrives, and resolves to its fields: the values of each name in order. Passes
- * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is no file.
+ * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is ignored.
  *
- * Rejects with an HttpError and leaves the rest unread: 415 for another media type, 413 over a limit, 400 for a
- * malformed body or one that breaks off. The chunks of the current file throw the same error, so that `onFile` can
- * remove its copy. The caller removes the files before it.
+ * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 over a limit, 400
+ * for a malformed or incomplete body. The chunks of the current file throw the same HttpError, so that `onFile` can
+ * remove its copy. The caller removes the earlier files.
  *
- * `typed` gets the fields as they arrive, so that the form can be shown again. A body that is too large is then refused
- * at its first file, after the fields.
+ * `typed` gets the fields as they arrive, so that the form can be shown again. With `typed`, a body that is too large
+ * is refused at its first file, after the fields.
  */
 export async function readMultipart(
   { stream, memory }: { stream: MultipartStream; memory?: BodyShare }, limits: MultipartLimits, onFile: OnFile,
@@ -117,7 +117,7 @@ async function* partChunks(
   }
 }
 
-/** Lends the chunks until `use` has settled, even if it keeps the iterator. Then skips the rest. */
+/** Lends the chunks of a file until `use` has settled, even if `use` keeps the iterator. Skips unread chunks. */
 async function lend(
   chunks: AsyncGenerator<Buffer, void, void>, use: (lent: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {
@@ -125,12 +125,12 @@ async function lend(
   const lent: AsyncIterableIterator<Buffer> = {
     [Symbol.asyncIterator]: () => lent,
     next() {
-      const step = isLent ? chunks.next() : Promise.reject(new Error('this file is no longer read'));
+      const step = isLent ? chunks.next() : Promise.reject(new Error('the hub no longer reads this file'));
       step.catch(() => {}); // no unhandled rejection if the borrower has stopped waiting
       return step;
     },
     async return() {
-      isLent = false; // the generator stays open, because the rest must be skipped
+      isLent = false; // the generator stays open, because the remaining chunks must be skipped
       return { done: true, value: undefined };
     },
   };
@@ -146,7 +146,7 @@ function tooMany(what: string, limit: number): HttpError {
   return new HttpError(413, `The body may have at most ${limit} ${what}.`);
 }
 
-/** Reads the body of a request. 413 for more than `limits.bytes`, 400 if the body breaks off. */
+/** Reads the body of a request. Throws 413 for more than `limits.bytes`, 400 if the body breaks off. */
 function openMultipartSource(stream: MultipartStream, boundary: string, limits: MultipartLimits): MultipartSource {
   const parser = createMultipartParser(boundary, limits);
   const pieces: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false });
@@ -186,7 +186,7 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
   }
 
   function stop(): void {
-    failure ??= { error: new Error('the body is no longer read') };
+    failure ??= { error: new Error('the hub no longer reads this body') };
     // Not awaited: `pieces` may be waiting for a piece that the client never sends.
     pieces.return?.().catch(() => {});
   }

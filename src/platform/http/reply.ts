@@ -6,29 +6,29 @@ import { type Html, html } from './html.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
 
-/** A page without its frame; the server puts the site's head and navigation around it. */
+/** A page without its frame; the server puts the site's head and navigation around the page. */
 export type Page = {
   title: string;
   main: Html;
   /** The bar above `main`: the only `h1`, and actions for the page. Without a bar, `main` has its own `h1`. */
   bar?: Html;
   /**
-   * Default `work`: a column with space around it. `list` goes from edge to edge, `article` has no navigation beside
-   * it, `landing` is the public front page, `door` is for signing in and out.
+   * The layout. `work` (default) is a column with margins, `list` goes from edge to edge, `article` has no navigation
+   * beside the text, `landing` is the public front page, `door` is for signing in and out.
    */
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
   /** The section of the navigation to mark as current. */
   section?: string;
-  /** Output feeds of what the page shows. */
+  /** Output feeds with the content of the page. */
   alternates?: { type: string; href: string; title: string }[];
-  /** The page reloads after so many seconds, while something on it is in progress. */
+  /** The page reloads after this many seconds, while work shown on the page is in progress. */
   refreshSeconds?: number;
 };
 
-/** Part of an open file (a descriptor; bytes), which is closed when it was sent. */
+/** Part of an open file: its descriptor, and start and length in bytes. The file is closed after sending. */
 export type FileSlice = { fd: number; start: number; length: number };
 
-/** What a handler returns. Only the server writes to the socket. */
+/** The result of a handler. Only the server writes to the socket. */
 export type Reply = {
   status: number;
   headers: ReplyHeaders;
@@ -38,28 +38,28 @@ export type Reply = {
 /** A reply whose page has been rendered, and whose text has been encoded. */
 export type RenderedReply = Omit<Reply, 'body'> & { body: Buffer | Readable | FileSlice | null; isText: boolean };
 
-/** A page, to be framed by the server. */
+/** A reply with a page, which the server will frame. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {
   return { status, headers, body: content };
 }
 
-/** A value as JSON. */
+/** A reply with a value as JSON. */
 export function json(value: unknown, status = 200, headers: ReplyHeaders = {}): Reply {
   const contentType = 'application/json; charset=utf-8';
   return { status, headers: { 'content-type': contentType, ...headers }, body: JSON.stringify(value) };
 }
 
-/** 200 with text of the given media type. */
+/** A 200 reply with text of the given media type. */
 export function text(body: string, contentType: string, headers: ReplyHeaders = {}): Reply {
   return { status: 200, headers: { 'content-type': contentType, ...headers }, body };
 }
 
-/** 204: done, without a body. */
+/** A 204 reply, without a body. */
 export function noContent(headers: ReplyHeaders = {}): Reply {
   return { status: 204, headers, body: null };
 }
 
-/** 303: after a form, so that loading the next page again sends nothing twice. */
+/** A 303 redirect after a form, so that reloading the next page does not send the form twice. */
 export function seeOther(location: string, headers: ReplyHeaders = {}): Reply {
   return { status: 303, headers: { location, ...headers }, body: null };
 }
@@ -69,7 +69,7 @@ export type FieldError = { pointer: string; detail: string };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
 
-/** Thrown for a request that is refused; `detail` goes to the client. Any other error is a 500. */
+/** Thrown for a request that is refused; `detail` goes to the client. Any other error becomes a 500. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: ReplyHeaders;
@@ -85,23 +85,23 @@ export class HttpError extends Error {
   }
 }
 
-/** 404 for a thing that does not exist, or that the caller must not learn of. `what`: a noun for it. */
+/** A 404 for a thing that does not exist or that the caller must not see. `what`: a noun for the thing. */
 export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
 
-/** 422 for well-formed input that is not acceptable, or 400 if an endpoint says so. */
+/** A 422 for well-formed input that is not acceptable, or a 400 if `status` says so. */
 export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpError {
   return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
 }
 
-/** 429 for a client that asks too often, 503 for an overloaded hub; `seconds` until the client should retry. */
+/** A 429 for a client that asks too often, 503 for an overloaded hub; `seconds` until the client should retry. */
 export function tryLater(status: 429 | 503, seconds: number, reason: string): HttpError {
   const wait = Math.max(1, Math.ceil(seconds));
   return new HttpError(status, `${reason} Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
 }
 
-/** The error as `application/problem+json` (RFC 9457). */
+/** A reply with an error as `application/problem+json` (RFC 9457). */
 export function problemReply(error: HttpError): Reply {
   const body = {
     type: 'about:blank',
@@ -118,7 +118,7 @@ export function problemReply(error: HttpError): Reply {
   };
 }
 
-/** Characters. */
+/** Characters per chunk. */
 const CHUNK = 16_384;
 
 /** A text of any length that is made while it is sent. The event loop runs between its chunks. */
@@ -126,7 +126,7 @@ export function inChunks(pieces: Iterable<string>): Readable {
   return Readable.from(chunksOf(pieces, AsyncLocalStorage.bind(nextTurn)));
 }
 
-/** `pause` is bound to its request, because the socket's events that resume the stream belong to none. */
+/** `pause` is bound to its request, because the socket events that resume the stream belong to no request. */
 async function* chunksOf(pieces: Iterable<string>, pause: () => Promise<void>): AsyncGenerator<string> {
   let chunk = '';
   for (const piece of pieces) {
@@ -139,12 +139,12 @@ async function* chunksOf(pieces: Iterable<string>, pause: () => Promise<void>): 
   if (chunk) yield chunk;
 }
 
-/** The phrase of a status, such as "Not Found". */
+/** The reason phrase of an HTTP status, such as "Not Found". */
 export function statusTitle(status: number): string {
   return http.STATUS_CODES[status] ?? 'Error';
 }
 
-/** The faults of a submitted form, to be shown above it. */
+/** The faults of a submitted form, to be shown above the form. */
 export function formProblem(problem: HttpError): Html {
   const details = problem.errors.length > 0 ? problem.errors.map((error) => error.detail) : [problem.message];
   return html`<div class="problem" role="alert">${details.map((detail) => html`<p>${detail}</p>`)}</div>`;

@@ -2,16 +2,16 @@ import type { Db } from '../db/open-database.ts';
 import type { RenderedReply } from './reply.ts';
 import type { Route } from './router.ts';
 
-/** A written answer; its headers are a flat list of names and values. */
+/** The plain or gzip form of a response; its headers are a flat list of names and values. */
 export type Form = { headers: string[]; body: Buffer; etag: string };
 
-/** A finished answer, ready to be written again; `compressed`: the same for clients that accept gzip. */
+/** A finished response, ready to be sent again; `compressed`: its form for clients that accept gzip. */
 export type CachedResponse = Form & { status: number; isCompressible: boolean; compressed?: Form };
 export type CachedAnswer = { response: CachedResponse; route: Route };
 
 export type ResponseCache = {
   get(key: string): CachedAnswer | undefined;
-  /** Keeps the answer, unless the content changed while it was made (`asOf`: the version before). */
+  /** Caches a response, unless the content has changed since `asOf`, the version before the response was made. */
   put(key: string, answer: CachedAnswer, asOf: number): void;
   /** The version of the content that a new answer will show. */
   version(): number;
@@ -25,8 +25,8 @@ const ENTRY_OVERHEAD_BYTES = 2048;
 const UNKNOWN = -1;
 
 /**
- * In-memory copies of public answers, dropped together as soon as `version()` changes. `version` is asked on
- * every look-up, so that an answer is never older than the database. The least recently used go first.
+ * An in-memory LRU cache of public responses, emptied as soon as `version()` changes. Every look-up calls `version`, so
+ * that a cached response is never older than the database.
  */
 export function createResponseCache(version: () => number): ResponseCache {
   const recent = createRecentAnswers();
@@ -53,7 +53,7 @@ export function createResponseCache(version: () => number): ResponseCache {
   };
 }
 
-/** Only whole, successful, public answers are cached. */
+/** Whether a reply is a whole, successful, public text, and so may be cached. */
 export function isCacheable({ status, headers, isText }: RenderedReply): boolean {
   const isShared = headers['cache-control'] !== 'no-store' && !headers['set-cookie'];
   return status === 200 && isText && isShared;
@@ -113,10 +113,10 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 }
 
 /**
- * A number that changes whenever anything changed that anonymous readers can see. `PRAGMA data_version` says whether
- * another connection has committed at all (3 µs); only then the kept number is read. `reader` must therefore be a
- * connection of its own, on which nothing is ever written. Asked once per turn of the event loop: a request
- * that was sent after a commit is always read in a later turn.
+ * A number that changes with all content that anonymous readers can see. `PRAGMA data_version` (3 µs) tells whether
+ * another connection has committed; only then the stored number is read. `reader` must therefore be a separate
+ * connection that never writes. The number is read once per event-loop round, because Node reads a request that was
+ * sent after a commit in a later round.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

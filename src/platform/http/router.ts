@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { HttpError, Reply } from './reply.ts';
 
-/** How a person wants pages to be. An interface, so that features can declare preferences of their own. */
+/** A person's preferences for pages. An interface, so that features can declare their own preferences. */
 export interface Preferences {
-  /** An IANA name; null for the zone of this machine. */
+  /** An IANA time zone; null for the time zone of this machine. */
   timeZone: string | null;
 }
 
@@ -14,17 +14,17 @@ export type Viewer = {
   displayName: string;
   role: 'admin' | 'member';
   via: 'session' | 'token';
-  /** The scope of a token: a token for reading may only read. */
+  /** The scope of an API token: a token with scope `read` may only read. */
   scope?: 'read' | 'write' | 'admin';
-  /** The id of the session or token, so that signing out ends only this one. */
+  /** The id of the session or token, so that signing out ends only this session. */
   credentialId: number;
   preferences: Preferences;
 };
 
-/** Who may call a route. Required, so that none is open by accident. */
+/** The clients that may call a route. Every route states its access, so that no route is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
 
-/** One request's share of the memory for bodies: `take` throws 503 if nothing is left. */
+/** One request's share of the memory for bodies; `take` throws 503 if nothing is left. */
 export type BodyShare = { take(bytes: number): void; free(): void; tooLong(limit: number): HttpError };
 
 export type HubRequest = {
@@ -38,9 +38,9 @@ export type HubRequest = {
   /** The client's address, also behind trusted proxies. */
   address: string;
   stream: IncomingMessage;
-  /** Memory for the body; freed when the answer has been sent. */
+  /** The memory budget for the body, freed when the response has been sent. */
   memory: BodyShare;
-  /** Throws 401 or 403 if the session, token or role is gone by now. Call it after waiting for anything. */
+  /** Throws 401 or 403 if the session, token or role is gone by now. To be called after any waiting. */
   recheck(): void;
 };
 
@@ -50,19 +50,19 @@ type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
 type RouteOptions = {
   /**
-   * An anonymous GET depends only on its path, these parameters and the published content: it is cached until that
-   * changes. Other parameters are dropped, so that they do not fill the cache with equal answers.
+   * The query parameters of a cached route. Its anonymous GET depends only on path, parameters and published content,
+   * and is cached until the content changes. Unknown parameters are dropped: they would fill the cache with copies.
    */
   cached?: readonly string[];
-  /** The handler checks a bearer token that is none of the hub's API tokens. Its viewer is always nobody. */
+  /** The handler checks a bearer token that is not an API token of the hub. The request's viewer is always null. */
   checksBearer?: boolean;
-  /** Answers instead of 401 if nobody is signed in, so that the text of a form is not lost. */
+  /** Handles a request without a session instead of a 401, so that the text of a form is not lost. */
   signedOut?: Handler<HubRequest>;
-  /** Answered under any host name, for monitoring that uses a name of its own. */
+  /** The route works under any host name, because monitoring may use another host name. */
   anyHost?: boolean;
   /**
-   * Takes requests while the disk is down to its reserve. Default: true for DELETE and for routes of administrators.
-   * Forms that sign in or delete set it.
+   * The route works while the disk is down to its reserve. Default: true for DELETE and for routes of administrators.
+   * Forms that sign in or delete set `usesReserve`.
    */
   usesReserve?: boolean;
 };
@@ -85,8 +85,9 @@ type Pattern = `${Method} /${string}`;
 type RequestFor<A extends Access> = A extends 'public' ? HubRequest : MemberRequest;
 
 /**
- * `route('GET /posts/:id', 'public', 'One post', showPost)`: searching for the URL finds the handler. `:name` stands
- * for one segment, `:name.atom` for one with that ending. Anonymous callers reach 'public' routes only.
+ * Declares a route, as in `route('GET /posts/:id', 'public', 'One post', showPost)`: a search for the URL finds the
+ * handler. `:name` stands for a path segment, `:name.atom` for a segment that ends in `.atom`. Anonymous callers reach
+ * 'public' routes only.
  */
 export function route<A extends Access>(
   pattern: Pattern,
@@ -96,13 +97,13 @@ export function route<A extends Access>(
   { cached, checksBearer = false, anyHost = false, usesReserve, signedOut }: RouteOptions = {},
 ): Route {
   const [method = '', path = ''] = pattern.split(' ');
-  // A public handler takes any request; one for members is called only after the viewer has been checked.
+  // A public handler takes any request; a handler for members is called only after the viewer has been checked.
   const own = { handler: handler as Handler<MemberRequest>, ...(signedOut && { signedOut }) };
   const repairs = usesReserve ?? (method === 'DELETE' || access === 'admin');
   return { method, path, access, summary, ...own, cached: cached ?? null, checksBearer, anyHost, usesReserve: repairs };
 }
 
-/** Reduces a query to the parameters that a cached route knows, in its order. Other routes keep the whole query. */
+/** Reduces a query to the parameters that a cached route knows, in their declared order. Other routes keep it whole. */
 export function knownSearch(found: Match, search: string): string {
   const known = found && 'route' in found ? found.route.cached : null;
   if (!known || search === '') return search;
@@ -126,7 +127,7 @@ export function createRouter(routes: Route[]): (method: string, path: string) =>
   };
 }
 
-/** Patterns are grouped by their fixed beginning, so that most need not be tried. */
+/** Patterns are grouped by their fixed beginning, so that most patterns need not be tried. */
 function candidatesFor(byStart: [string, Compiled[]][], path: string): Compiled[] {
   const candidates: Compiled[] = [];
   for (const [start, patterns] of byStart) {
@@ -156,7 +157,7 @@ function paramsOf({ regex, names }: Compiled, path: string): Record<string, stri
   return params;
 }
 
-/** A segment with a broken percent sign becomes empty and matches nothing. */
+/** Decodes a path segment. A segment with a broken percent-encoding becomes empty. */
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);

@@ -5,10 +5,10 @@ import type { FileSlice } from './reply.ts';
 
 const [readFd, closeFd] = [promisify(read), promisify(close)];
 
-/** Bytes of one buffer. A pair serves one answer: one is being sent while the other is filled. */
+/** Bytes of one buffer. Each response uses a pair of buffers: the first is sent while the second is filled. */
 const SIZE = 128 * 1024;
 
-/** Idle pairs kept for later answers: allocating a buffer for each piece takes a third of the time of a download. */
+/** The most idle pairs of buffers kept for later responses: new buffers would take a third of a download's time. */
 const IDLE_PAIRS = 16;
 
 type Pair = [Buffer, Buffer];
@@ -23,14 +23,14 @@ export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<v
   const pair = idle.pop() ?? [Buffer.allocUnsafeSlow(SIZE), Buffer.allocUnsafeSlow(SIZE)];
   try {
     await pump(res, slice, pair);
-    if (idle.length < IDLE_PAIRS) idle.push(pair); // not after a failure: it may still be on its way to the socket
+    if (idle.length < IDLE_PAIRS) idle.push(pair); // not after a failure: the socket may still send the buffers
     res.end();
   } finally {
     await closeFile(slice);
   }
 }
 
-/** Closes the file of an answer, also of one that is sent without its body. */
+/** Closes the file of a response, also if the response is sent without a body. */
 export function closeFile({ fd }: FileSlice): Promise<void> {
   return closeFd(fd);
 }
@@ -54,18 +54,18 @@ async function pump(res: ServerResponse, { fd, start, length }: FileSlice, [firs
   }
 }
 
-/** Resolves when the system has taken the bytes: only then may their buffer be reused. */
+/** Resolves when the operating system has taken the bytes: only then may the buffer be reused. */
 function write(res: ServerResponse, bytes: Buffer): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   res.write(bytes, (error) => (error ? reject(error) : resolve()));
-  promise.catch(() => {}); // the caller that awaits it handles the error
+  promise.catch(() => {}); // the caller that awaits the promise handles the error
   return promise;
 }
 
-/** Rejects when the client goes away, because the callbacks of later writes are never called. */
+/** Rejects when the client disconnects, because the callbacks of later writes are never called. */
 function goneAway(res: ServerResponse): { promise: Promise<never>; forget(): void } {
   const { promise, reject } = Promise.withResolvers<never>();
-  const onClose = (): void => reject(new Error('the client went away'));
+  const onClose = (): void => reject(new Error('the client has disconnected'));
   promise.catch(() => {});
   if (res.destroyed) onClose();
   res.once('close', onClose);

@@ -9,10 +9,10 @@ import { discardRest } from './discard-rest.ts';
 import { closeFile, sendFile } from './send-file.ts';
 
 /**
- * Writes a reply and resolves to the status sent. Text that may be stored gets an entity tag, and 304 if the client
- * has it already. A client that goes away during a stream is not an error. The rest of the request's body is read and
- * discarded, up to `discard` bytes. A reply that may not be stored may show a secret, so it is not compressed: its
- * compressed length would tell whether text that others choose repeats part of the secret (BREACH).
+ * Sends a reply and resolves to the status sent. A text that may be stored gets an entity tag, and 304 if the client
+ * has the text already. A client that disconnects during a stream is not an error. The rest of the request's body is
+ * read and discarded, up to `discard` bytes. A `no-store` reply may show a secret, so it is not compressed: the
+ * compressed length would reveal whether text chosen by an attacker repeats part of the secret (BREACH).
  */
 export async function sendReply(
   req: IncomingMessage, res: ServerResponse, reply: RenderedReply, discard: number,
@@ -32,7 +32,7 @@ export async function sendReply(
   return finish(res, status, headers, bodyFor(req, body));
 }
 
-/** A reply in a form that can be written again. */
+/** Turns a text reply into a response that can be sent again. */
 export function toCached(status: number, headers: ReplyHeaders, body: Buffer): CachedResponse {
   const etag = entityTag(body);
   const mayDiffer = isCompressible(headers, body);
@@ -41,7 +41,7 @@ export function toCached(status: number, headers: ReplyHeaders, body: Buffer): C
   return { status, headers: all, body, etag, isCompressible: mayDiffer };
 }
 
-/** Writes a cached answer, or 304 if the client has one of its forms. `extra`: headers of this request alone. */
+/** Sends a cached response, or 304 if the client has its plain or gzip form. `extra`: headers of this request only. */
 export function sendCached(req: IncomingMessage, res: ServerResponse, cached: CachedResponse, extra: string[]): number {
   const { compressed } = cached;
   const wanted = compressed && wantsGzip(req) ? compressed : cached;
@@ -65,7 +65,7 @@ function flatten(headers: Record<string, string | string[]>): string[] {
   return flat;
 }
 
-/** A text goes out together with the head, in one write. */
+/** Sends a text together with its headers, in one write. */
 function finish(res: ServerResponse, status: number, headers: string[], body: Buffer | undefined): number {
   res.writeHead(status, headers);
   res.end(body);
@@ -81,7 +81,7 @@ async function stream(
     res.end();
   } else {
     await pipeline(body, res).catch(() => res.destroy());
-    body.destroy(); // pipeline leaves it open when the client has gone already
+    body.destroy(); // pipeline leaves the body open if the client has already disconnected
   }
   return reply.status;
 }
@@ -107,5 +107,5 @@ function withoutLength(headers: string[]): string[] {
   return headers.filter((_, index) => !OF_THE_BODY.has(headers[index - (index % 2)] ?? ''));
 }
 
-/** Headers that an answer without its body cannot have. */
+/** Headers that a response without a body must not have. */
 const OF_THE_BODY = new Set(['content-length', 'content-encoding']);

@@ -19,13 +19,13 @@ import { sendCached } from './send-reply.ts';
 import { createUntakenAnswers } from './untaken-answers.ts';
 
 /**
- * In ms. A head may take 15 s, a request with files an hour (100 MB at 0.3 Mbit/s; see body.ts for others). A
- * connection on which nothing moves is cut after `idleMs`.
+ * Time limits in ms. Request headers may take 15 s, a request with files may take an hour (100 MB at 0.3 Mbit/s). A
+ * connection without traffic is cut after `idleMs`.
  */
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
-/** High-water mark in bytes for reading a body. One more read of the socket may come on top. */
+/** High-water mark in bytes for reading a body. One further read of the socket may exceed the mark. */
 const READ_AHEAD = 16 * 1024;
 
 const STATUS_LINES: Record<string, string> = {
@@ -45,24 +45,24 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   scriptHash: string;
   log: Log;
   metLimit: MetLimit;
-  /** The account of a request's session or token; undefined without a valid one. It has to be cheap. */
+  /** The account of a request's session or token; undefined without a valid session or token. Must be cheap. */
   accountOf(req: IncomingMessage): number | undefined;
-  /** Whether a request for a route marked `anyHost` skips the queues. Throws HttpError if its client sends too many. */
+  /** Whether a request for an `anyHost` route skips the queues. Throws HttpError if the client sends too many. */
   admitUrgent(req: IncomingMessage): boolean;
-  /** Called with how long a request has waited for its first turn. */
+  /** Called with the time that a request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
-  /** Called for every answer: method, route template, status, seconds. */
+  /** Called for every response: method, route template, status, seconds. */
   observe(method: string, route: Route | undefined, status: number, seconds: number): void;
   /** Called with errors that are bugs of the hub. */
   onError(error: unknown): void;
   idleMs?: number;
-  /** A steady clock in ms, which measures turns. */
+  /** A monotonic clock in ms, which measures turns. */
   now?: () => number;
 };
 
 type AnswerExchange = (exchange: Exchange) => Promise<number>;
 
-/** Creates the hub's HTTP server, not yet listening. It sends cached answers, and logs and counts all requests. */
+/** Creates the hub's HTTP server, not yet listening. The server caches responses, and logs and counts requests. */
 export function createHubServer(options: ServerOptions): Server {
   const { routes, log, cache, idleMs = IDLE_MS, now = () => performance.now() } = options;
   const security = securityHeaders(options.baseUrl.startsWith('https:'));
@@ -75,14 +75,15 @@ export function createHubServer(options: ServerOptions): Server {
   const { answer, refuse } = createAnswerRequest({ ...options, ...own });
   const isOwnHost = createHostCheck(options.hostNames);
   const nextId = requestIds();
-  const turns = createTurns({ now, full: () => options.metLimit('turns', 5, 'Too many of your requests wait.') });
+  const full = () => options.metLimit('turns', 5, 'Too many of your requests are waiting.');
+  const turns = createTurns({ now, full });
   const groups = createGroupsOf(options);
   const ending = new WeakSet<Duplex>();
   const urgent = new Set(routes.filter(({ anyHost }) => anyHost).map(({ path }) => path));
   const loggedPath = hidingSecrets(routes);
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    if (ending.has(req.socket)) return; // pipelined after a request that was refused
+    if (ending.has(req.socket) || req.socket.destroyed) return; // pipelined after a request that ended the connection
     const started = now();
     const exchange = openExchange(req, res, nextId());
     const { path, search } = exchange;
@@ -90,7 +91,7 @@ export function createHubServer(options: ServerOptions): Server {
     const client = groups(req, started);
     const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
     if (kept !== undefined) finish(exchange, kept, started);
-    // The log line of `finish` has the request id itself, so it is written outside of this context.
+    // `finish` adds the request id to its log line, so `finish` runs outside of this log context.
     else void withLogContext({ requestId: exchange.id }, () => begin(exchange, client))
       .then((status) => finish(exchange, status, started));
     turns.charge(client, now() - started);
@@ -104,7 +105,7 @@ export function createHubServer(options: ServerOptions): Server {
     return end(exchange, options.metLimit('connections', 10, 'Too many connections are open.'));
   }
 
-  /** Health and metrics skip the queues, unless the client sends too many such requests. */
+  /** Requests for health and metrics skip the queues, unless the client sends too many such requests. */
   function answerUrgent(exchange: Exchange, client: ClientGroups): Promise<number> {
     try {
       if (options.admitUrgent(exchange.req)) return answer(exchange);
@@ -128,11 +129,11 @@ export function createHubServer(options: ServerOptions): Server {
     }
     options.observeWait(client[0], (now() - asked) / SECOND);
     if (isGone(exchange.req)) return CLIENT_GONE;
-    // Another request may have made the same answer meanwhile.
+    // Another request may have cached the same response meanwhile.
     return sendKept(exchange) ?? withTicket(ticket, () => answer(exchange));
   }
 
-  /** Refuses a request and ends its connection. Requests that were pipelined after it get no answer. */
+  /** Refuses a request and ends its connection. Later pipelined requests get no response. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);
@@ -160,7 +161,7 @@ export function createHubServer(options: ServerOptions): Server {
     return clientName(viewer, clientAddress(req.socket.remoteAddress, req.headers, options.trustedProxies));
   }
 
-  /** The query is never logged. */
+  /** Logs and counts a finished request, without its query. */
   function finish(exchange: Exchange, status: number, started: number): void {
     const { req, id, path, route } = exchange;
     untaken.note(exchange);
@@ -175,18 +176,18 @@ export function createHubServer(options: ServerOptions): Server {
   const metPieces = (): void => void options.metLimit('body-pieces', 0, 'The body came in too many tiny pieces.');
   const streams = { highWaterMark: READ_AHEAD, IncomingMessage: requestsInLargePieces(metPieces) };
   const server = http.createServer({ ...LIMITS, ...streams }, onRequest);
-  server.on('checkExpectation', onRequest); // node:http would refuse it itself, and read any body to its end
+  server.on('checkExpectation', onRequest); // else node:http would refuse the request, and read any body to its end
   server.on('clientError', clientErrors.refuse);
   const isForMonitoring = limitConnections(server, options.trustedProxies, options.metLimit, (socket, error) =>
     endSoon(socket, bareAnswer(`${error.status} ${statusTitle(error.status)}`, error.headers)));
-  server.timeout = idleMs; // also for clients that do not read their answer, which would stay in memory
+  server.timeout = idleMs; // also for clients that do not read their response, which would stay in memory
   return server;
 }
 
 /** How long a connection's client is remembered while its requests carry the same credentials. */
 const CLIENT_KNOWN = 10 * SECOND;
 
-/** Returns a function that finds the groups of a request's client. It remembers the last result per connection. */
+/** Returns a function that finds the groups of a request's client, and caches its last result per connection. */
 function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
   const last = new WeakMap<Duplex, { shown: string; at: number; groups: ClientGroups }>();
 
@@ -204,7 +205,7 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
     return groups;
   };
 
-  /** Ignores a database that cannot be read: answering the request reports it. */
+  /** Ignores a database that cannot be read: answering the request reports the fault. */
   function accountIfReadable(req: IncomingMessage): number | undefined {
     try {
       return accountOf(req);
@@ -223,14 +224,14 @@ function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
 /** Graceful shutdown: accepts no more connections, and cuts requests that are unanswered after `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const sweep = setInterval(() => server.closeIdleConnections(), 50); // those kept alive after their answer
+  const sweep = setInterval(() => server.closeIdleConnections(), 50); // connections kept alive after their response
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearInterval(sweep);
   clearTimeout(cut);
 }
 
-/** A path that may hold a secret (a parameter named `token`) is logged as its template, also a mistyped one. */
+/** A path that may hold a secret (a parameter named `token`) is logged as its template, also if mistyped. */
 function hidingSecrets(routes: Route[]): (path: string) => string {
   const secret = routes.filter(({ path }) => path.includes(':token'))
     .map(({ path }) => ({ path, start: path.slice(0, path.indexOf(':')) }));
@@ -245,9 +246,9 @@ function requestIds(): () => string {
 }
 
 /**
- * For a server's `clientError`: refuses input that is not HTTP or is too slow, with the `headers` of every answer, and
- * ends the connection. `expect` announces an answer that is still being made. A refusal is never sent in its place, as
- * the client would take it for that answer. The connection ends after that answer.
+ * Handles a server's `clientError`: refuses input that is not HTTP or too slow, with the `headers` of every response,
+ * and ends the connection. `expect` announces a response that is still being made. A refusal is never sent in place of
+ * an expected response, as the client would take the refusal for that response. The connection ends after the response.
  */
 function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();
@@ -266,19 +267,19 @@ function createClientErrorHandler(headers: Record<string, string>) {
   return { refuse, expect: (answer: ServerResponse): void => void lastExpected.set(answer.req.socket, answer) };
 }
 
-/** Ends the connection, and destroys it a second later if the client has not closed it too. */
+/** Ends the connection, and destroys it a second later if the client has not closed its side. */
 function endSoon(socket: Duplex, farewell?: string): void {
   socket.end(farewell);
   setTimeout(() => socket.destroy(), SECOND).unref();
 }
 
-/** Whether a refusal would go out in order: all earlier requests have been answered, and this one has not. */
+/** Whether a refusal would go out in order: all earlier requests have been answered, and this request has not. */
 function isItsTurn(answer: ServerResponse, socket: Duplex): boolean {
   return answer.socket === socket && !answer.headersSent;
 }
 
 /**
- * Headers of every response, names in lower case. The referrer policy is not `no-referrer`: with that, browsers send
+ * Headers of every response, names in lower case. With the referrer policy `no-referrer`, browsers would send
  * `Origin: null` with the site's own forms. `secure` adds HSTS (RFC 6797), for a hub that is reached over https.
  */
 function securityHeaders(secure: boolean): Record<string, string> {

@@ -4,21 +4,21 @@ import { html, type Html } from './html.ts';
 import type { Viewer } from './router.ts';
 
 /**
- * How times are shown. `now` is null on cached public pages, which must not depend on when they are read. `zone`
- * undefined: the zone of this machine.
+ * Decides how times are shown. `now` is null on cached public pages, whose text must not depend on the time of reading.
+ * `zone` is undefined for the time zone of this machine.
  */
 export type Times = { now: number | null; zone: string | undefined };
 
-/** For cached public pages. */
+/** The `Times` of cached public pages. */
 export const EVERYBODY: Times = { now: null, zone: undefined };
 
-/** How times are shown to this viewer, now. */
+/** The `Times` of pages for a viewer, at the current time. */
 export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Times {
   return viewer ? { now: clock(), zone: viewer.preferences.timeZone ?? undefined } : EVERYBODY;
 }
 
 /**
- * `ago`: "5 min ago", "yesterday, 21:14", "19 November". `row`: the same where a heading says the day: "5 min",
+ * `ago`: "5 min ago", "yesterday, 21:14", "19 November". `row`, below a heading with the day: "5 min",
  * "21:14". `since`: "21:14", "yesterday", "Thursday", "19 November". `exact`: "19 November 2026, 21:14".
  */
 type TimeForm = 'ago' | 'row' | 'since' | 'exact';
@@ -29,7 +29,7 @@ export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html
   return html`${format.tag(at)}${words(times, at, form, format)}</time>`;
 }
 
-/** Without markup, for the axes of plots: "21:14", "19 Nov", "19 Nov, 21:14". */
+/** A time without markup, for the axes of plots: "21:14", "19 Nov", "19 Nov, 21:14". */
 export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | 'both'): string {
   const { clock, shortDate } = formatsOf(zone);
   if (form === 'clock') return clock(at);
@@ -88,7 +88,7 @@ function isOfThisYear(now: number | null, at: number, { year }: Formats): boolea
 
 type Formats = ReturnType<typeof makeFormats>;
 
-/** Zones whose formats are kept; making some takes 0.1 ms, and the first Intl object of a process 15. */
+/** The most time zones whose formats are cached. New formats take 0.1 ms, the first formats of a process 15 ms. */
 const MOST_ZONES = 50;
 const byZone = new Map<string | undefined, Formats>();
 
@@ -131,13 +131,13 @@ function makeFormats(timeZone: string | undefined) {
   };
 }
 
-/** Days and zones' offsets change at full quarters of an hour. */
+/** Calendar days and time zone offsets change only at full quarters of an hour. */
 const QUARTER = 15 * MINUTE;
 
-/** Times, or spans of them, of which something is known by zone. */
+/** The most values that each cache of a time zone holds. */
 const MOST_KNOWN = 1_000;
 
-/** Caches a value that holds for a whole span of time: asking Intl takes longer than the rest of a row. */
+/** Caches values that hold for a whole span of time, because Intl takes longer than all other work for a list row. */
 function known<Value>(span: number, read: (at: number) => Value): (at: number) => Value {
   const bySpan = new Map<number, Value>();
   return (at) => {
@@ -151,7 +151,7 @@ function known<Value>(span: number, read: (at: number) => Value): (at: number) =
   };
 }
 
-/** Whether the zone is known; undefined is this machine's own. */
+/** Whether Intl knows a time zone; undefined stands for this machine's time zone. */
 export function isTimeZone(name: string | undefined): boolean {
   try {
     return new Intl.DateTimeFormat('en-GB', { timeZone: name }).format(0) !== '';

@@ -1,27 +1,27 @@
 import type { ServerResponse } from 'node:http';
 import type { MetLimit } from './body.ts';
 
-/** Bytes of unread answers: for one client, and for all together. */
+/** Limits in bytes of responses that clients have not read: for one client, and for all clients together. */
 const OF_ONE = 8 * 1024 * 1024;
 const OF_ALL = 96 * 1024 * 1024;
 
-/** Requests that may wait for their client to read: for one client, and for all together. */
+/** Limits of requests that wait until their client reads: for one client, and for all clients together. */
 const WAITING_OF_ONE = 100;
 const WAITING_OF_ALL = 1_000;
 
-/** Bytes that a streamed answer counts for: about its longest possible piece, such as a post in an export. */
+/** A streamed response counts as this many bytes, about its longest possible piece, such as a post in an export. */
 export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
-/** `Asked` is a request with its answer. */
+/** `Asked` is a request with its response. */
 export type UntakenAnswers<Asked> = {
-  /** Counts an answer until the system has taken all of it. Default of `bytes`: what it has not taken yet. */
+  /** Counts a response until the operating system has taken all its bytes. Default: the bytes that Node holds. */
   note(asked: Asked, bytes?: number): void;
-  /** Whether the client of a request has to wait for its answer. */
+  /** Whether the client of a request has to read earlier responses first. */
   isFull(asked: Asked): boolean;
   /**
-   * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many wait. A
-   * client that does not read is cut after the server's idle time, so that nothing waits for ever. Call the result when
-   * this request has begun: it lets the client's next one begin.
+   * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
+   * wait. A client that does not read is disconnected after the server's idle time, so that no request waits for ever.
+   * Call the resolved function when this request has begun, so that the client's next request can begin.
    */
   room(asked: Asked): Promise<() => void>;
 };
@@ -29,17 +29,17 @@ export type UntakenAnswers<Asked> = {
 type Held = { who: string; bytes: number };
 
 /**
- * The memory budget for unread answers; `clientOf` names the client of a request. An answer counts whole until the
- * system has taken its last byte, because Node holds all of it until then. A cached answer counts for each reader,
- * because the cache may evict it. Files do not count: they are read only as fast as they are sent. If all clients
- * together hold too much, the oldest answers are cut off: those belong to the slowest readers.
+ * The memory budget for unread responses; `clientOf` names the client of a request. A response counts in full until the
+ * operating system has taken its last byte, because Node holds the whole response until then. A cached response counts
+ * for each reader, because the cache may evict it. Files do not count, because they are read only as fast as they are
+ * sent. If all clients together hold too much, the oldest responses are cut off: their readers are the slowest.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
 ): UntakenAnswers<Asked> {
-  const held = new Map<ServerResponse, Held>(); // the oldest first
+  const held = new Map<ServerResponse, Held>(); // oldest first
   const ofOne = new Map<string, number>();
-  const waiting = new Map<string, Set<() => void>>(); // in the order in which they came
+  const waiting = new Map<string, Set<() => void>>(); // in order of arrival
   let [ofAll, waitingOfAll] = [0, 0];
 
   function add(who: string, bytes: number): void {
@@ -71,7 +71,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     for (const res of held.keys()) {
       if (ofAll <= OF_ALL) break;
       if (res.writableLength === 0) continue; // a stream whose reader keeps up
-      metLimit('answers', 0, 'Too many answers wait for their readers.');
+      metLimit('answers', 0, 'Too many responses wait for slow clients to read them.');
       res.destroy();
       free(res);
     }
@@ -91,7 +91,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
     const who = clientOf(asked);
     const ofClient = waiting.get(who) ?? new Set();
     if (ofClient.size >= WAITING_OF_ONE || waitingOfAll >= WAITING_OF_ALL) {
-      throw metLimit('answers', 10, 'Too many requests wait until earlier answers have been read.');
+      throw metLimit('answers', 10, 'Too many requests wait until clients have read earlier responses.');
     }
     waiting.set(who, ofClient);
     waitingOfAll++;
@@ -111,7 +111,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   return {
     note,
     isFull(asked) {
-      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // nearly always, without finding the client
+      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // the usual case, decided without finding the client
       const who = clientOf(asked);
       return isOver(who) || waiting.has(who);
     },

@@ -4,10 +4,10 @@ import { isStorageTrouble, type Db } from '../db/open-database.ts';
 import { createDeadLetterTrim } from './dead-letters.ts';
 import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 
-/** A claimed job. The token is the worker's right to finish it. */
+/** A claimed job. Only the worker that holds `leaseToken` may finish the job. */
 export type Job = Omit<JobColumns, 'payload'> & {
   payload: unknown;
-  attempts: number; // counts this one
+  attempts: number; // number of attempts, including the current attempt
   leaseToken: string;
 };
 
@@ -15,14 +15,14 @@ type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; owned: number; expired: number; farOff: number };
 
-/** Called for each job that is dead-lettered because its last worker died, in the same transaction. */
+/** Called for each job whose worker died in the last attempt, in the transaction that dead-letters the job. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
 export type Claim = {
   /**
-   * Takes up to `limit` due jobs for the length of a lease: jobs of dead workers first, never two of one lane. Owners
-   * of jobs take turns (`take-turns.ts`). Dead-letters a job whose lease ran out in its last attempt, and throws what
-   * `onDeadLettered` throws. Shortens leases that end too far ahead because the clock was set back.
+   * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs of one lane. Job
+   * owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered; an error of
+   * `onDeadLettered` is rethrown. Leases that end too far ahead because the clock was set back are shortened.
    */
   claim(kind: string, limit: number, onDeadLettered?: OnDeadLettered): Job[];
 };
@@ -48,7 +48,7 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
     return [...claimed, ...due];
   }
 
-  /** A page may hold several jobs of one lane; the next page skips the lanes that this one made busy. */
+  /** A page of due jobs may hold several jobs of one lane. The query for the next page skips lanes that are busy. */
   function takeDue(kind: string, limit: number, now: number, token: string): Job[] {
     const claimed: Job[] = [];
     const lanes = new Set<string>();
@@ -82,7 +82,7 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
   };
 }
 
-/** Dead-letters the jobs whose workers died in their last attempt, each in a transaction of its own. */
+/** Dead-letters jobs whose worker died in the last attempt, each job in its own transaction. */
 function createDeadLettering(db: Db, clock: Clock, lease: number) {
   const sql = prepareDeadLettering(db);
   const trimDeadLetters = createDeadLetterTrim(db, clock);
@@ -97,7 +97,7 @@ function createDeadLettering(db: Db, clock: Clock, lease: number) {
     onDeadLettered(toJob(row, row.leaseToken), error);
   }
 
-  /** A job whose `onDeadLettered` throws is left alone for another lease, so that it does not block the others. */
+  /** If `onDeadLettered` throws, the job is postponed by one lease, so that the job does not block other jobs. */
   function deadLetterOrPostpone(row: LeasedColumns, onDeadLettered: OnDeadLettered): void {
     try {
       deadLetter(row, onDeadLettered);
@@ -116,7 +116,7 @@ const COLUMNS = 'id, kind, payload, dedupe_key AS dedupeKey, lane, attempts, max
 
 function prepareClaim(db: Db) {
   return {
-    // Read without the write lock, so that an idle worker never blocks a writer.
+    // This query takes no write lock, so that an idle worker never blocks a writer.
     outlook: db.prepare<[{ kind: string; now: number; furthest: number }], Outlook>('outlook of jobs', `
       SELECT EXISTS (SELECT 1 FROM jobs
                       WHERE kind = @kind AND state IN ('queued', 'retrying') AND run_at <= @now) AS due,

@@ -2,10 +2,10 @@ import type { Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import type { JobColumns } from './take-turns.ts';
 
-/** Dead-lettered jobs kept for each kind and key, even of a source that fails for years. */
+/** The number of dead-lettered jobs kept per job kind and dedupe key. */
 const KEPT = 10;
 
-/** A function that discards the oldest dead letters beyond KEPT of a job's key, in the caller's transaction. */
+/** Returns a function that discards all but the newest KEPT dead letters of a job's kind and dedupe key. */
 export function createDeadLetterTrim(db: Db, clock: Clock): (job: Pick<JobColumns, 'kind' | 'dedupeKey'>) => void {
   const discard = db.prepare<[number, string, string | null, number]>('discard oldest dead letters', `
     UPDATE jobs SET state = 'discarded', finished_at = ? WHERE id IN

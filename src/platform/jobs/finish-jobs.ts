@@ -4,18 +4,21 @@ import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
 import { createDeadLetterTrim } from './dead-letters.ts';
 
-/** SQL that is committed together with the end of a job. It runs again if the commit fails. */
+/** SQL in the transaction that ends a job. The SQL runs again if the commit fails. */
 export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';
 
-/** `retryAt`: unix ms, not before; `permanent`: no further attempt; `effects`: written together with the failure. */
+/**
+ * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: no further attempt. `effects`: the SQL in the
+ * transaction that records the failure.
+ */
 type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
 type Finished = { job: Job; effects?: Effects | undefined };
 type Failed = { job: Job; error: Error; options: FailOptions };
 
-/** A batch takes no more jobs after this: other writers wait for its commit. */
+/** A batch of jobs that takes longer than this ends early, because other writers wait for its commit. */
 const LONG_BATCH_MS = 10;
 
 const LONGEST_ERROR = 2_000; // characters
@@ -44,8 +47,8 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   /**
-   * Within a transaction, ends jobs in their order until it has taken long enough. Each job ends in a savepoint of its
-   * own, so that one can fail alone; a full disk fails the whole batch.
+   * Ends jobs in their order within one transaction, and stops early after LONG_BATCH_MS. Each job ends in its own
+   * savepoint, so that one job can fail alone; a full disk fails the whole batch.
    */
   function untilLong<Ended, Result>(ended: Ended[], end: (one: Ended) => Result): (Result | Error)[] {
     const started = performance.now();
@@ -78,30 +81,30 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   return {
-    /** Makes the lease last its full length from now. False when it was lost. */
+    /** Renews the job's lease to its full length from now. Returns false if the lease was lost. */
     extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
-    /** Completes the job and runs its effects in one transaction. False, and nothing changes, if the lease was lost. */
+    /** Completes the job and runs its effects in one transaction. Returns false if the lease was lost. */
     complete,
     /**
-     * As `complete`, for several jobs with one fsync; each can fail alone. If there are fewer results than jobs, the
-     * rest would have made the transaction long: complete them after others could write.
+     * Completes several jobs with one fsync; each job can fail alone. A batch that takes long ends early, with fewer
+     * results than jobs: complete the remaining jobs in a later call, after other processes could write.
      */
     completeMany: (finished: Finished[]): (true | 'lost' | Error)[] =>
       finished.length > 0 ? completeMany(finished) : [],
-    /** Plans another attempt after a backoff, or at `retryAt` if later; dead-letters it after its last attempt. */
+    /** Schedules a retry after a backoff, or at `retryAt` if later; dead-letters the job after its last attempt. */
     fail: (job: Job, error: Error, options: FailOptions = {}): Fate | 'lost' => fail(job, error, options),
-    /** As `fail`, for several jobs with one fsync. */
+    /** Fails several jobs with one fsync. */
     failMany: (failed: Failed[]): (Fate | 'lost' | Error)[] => failed.length > 0 ? failMany(failed) : [],
-    /** Gives an unfinished job back without counting the attempt: due at once, or not before `notBefore`. */
+    /** Puts an unfinished job back into the queue, due at `notBefore` or at once, without counting the attempt. */
     release: (job: Job, notBefore = 0): boolean =>
       sql.release.run(clock(), notBefore, job.id, job.leaseToken).changes === 1,
   };
 }
 
 /**
- * Milliseconds until the next attempt, after `attempts` (1 or more) have failed: 30 s, 2 min, 8 min, 32 min, then
- * an hour, each ±25 % so that jobs which failed together do not come back together. Five attempts span about
- * 43 minutes (32 to 53), enough for a restart or a short outage at the other end.
+ * Milliseconds until the next attempt after `attempts` (1 or more) failures: 30 s, 2 min, 8 min, 32 min, then 1 h.
+ * A jitter of ±25 % keeps jobs that failed together from being retried together. Five attempts span about 43 minutes
+ * (32 to 53), enough for a restart or a short outage of the remote server.
  */
 export function backoff(attempts: number, random: Random): number {
   const delay = Math.min(FIRST_DELAY * GROWTH ** (attempts - 1), LONGEST_DELAY);
@@ -115,7 +118,7 @@ function prepareStatements(db: Db) {
     complete: db.prepare<[number, number, string]>('complete job', `
       UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
-    // Ranks: 2 is doubtful (take-turns.ts).
+    // Rank 2 is doubtful (RANKS in job-queue.ts).
     reschedule: db.prepare<[string, number, number, string]>('reschedule job', `
       UPDATE jobs SET state = 'retrying', rank = 2, last_error = ?, run_at = ?, lease_token = NULL,
              lease_expires_at = NULL
@@ -123,7 +126,7 @@ function prepareStatements(db: Db) {
     deadLetter: db.prepare<[string, number, number, string]>('dead-letter job', `
       UPDATE jobs SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
-    // min: the job keeps its place in the order, unless the clock was set back meanwhile.
+    // min() keeps the job's place in the queue, unless the clock was set back meanwhile.
     release: db.prepare<[number, number, number, string]>('release job', `
       UPDATE jobs SET state = iif(attempts > 1, 'retrying', 'queued'), attempts = attempts - 1,
              run_at = max(min(run_at, ?), ?), lease_token = NULL, lease_expires_at = NULL

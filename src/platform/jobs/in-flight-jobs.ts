@@ -19,7 +19,7 @@ type Surroundings = {
 
 type Failure = [InFlightJob, Error];
 
-/** The jobs that this worker has claimed and whose end is not stored yet. */
+/** Tracks the jobs that this worker has claimed and whose result is not stored yet. */
 export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd }: Surroundings) {
   const inFlight = new Set<InFlightJob>();
   let stopping = false;
@@ -36,8 +36,8 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   }
 
   /**
-   * Stores the results of jobs that have ended, and returns how many. Results that would make a transaction long are
-   * left for the next call. If it throws (full disk, lock), the next call tries again.
+   * Stores the results of jobs that have ended; returns the number of jobs stored. Results that would make a
+   * transaction long wait for the next call. After an error (full disk, lock) the next call tries again.
    */
   function settle(): number {
     const before = inFlight.size;
@@ -49,14 +49,14 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return before - inFlight.size;
   }
 
-  /** All in one transaction. Returns those whose effects failed. */
+  /** Completes jobs in one transaction. Returns the jobs whose effects failed. */
   function complete(successes: Map<InFlightJob, Effects | undefined>): Failure[] {
     const ended = [...successes.keys()];
     const finished = ended.map((one) => ({ job: one.job, effects: logged(one, successes.get(one)) }));
     const results = queue.completeMany(finished);
     return ended.flatMap((one, index) => {
       const result = results[index];
-      if (result === undefined) return []; // not recorded yet: it stays in flight
+      if (result === undefined) return []; // not stored yet: the job stays in flight
       if (result instanceof Error) return [[one, result]];
       inFlight.delete(one);
       note(log, one, result === true ? 'done' : 'lost');
@@ -64,7 +64,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     });
   }
 
-  /** All in one transaction. A job whose failure cannot be stored is tried again when its lease has ended. */
+  /** Fails jobs in one transaction. A job whose failure cannot be stored is retried when its lease has ended. */
   function fail(failures: Failure[]): void {
     const results = queue.failMany(failures.map(([one, error]) => toFailed(one, error)));
     for (const [index, fate] of results.entries()) {
@@ -83,7 +83,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return { job, error, options: { permanent: error instanceof PermanentError, retryAt, effects } };
   }
 
-  /** A handler that was told to stop, or that has to wait, has not failed. */
+  /** Whether the job goes back to the queue, because its handler was told to stop or has to wait. */
   function isGivenBack([, error]: Failure): boolean {
     return error instanceof NotNowError || (stopping && !(error instanceof PermanentError));
   }
@@ -111,7 +111,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   return {
     settle,
 
-    /** Claims as many jobs as the concurrency of their kinds leaves room for, and starts them. */
+    /** Claims jobs of each kind up to its concurrency limit, and starts their handlers. */
     claim(): void {
       stopping = false;
       for (const [kind, handler] of Object.entries(handlers)) if (!handler.mustWait?.()) claimFor(kind, handler);
@@ -122,10 +122,10 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
       for (const one of inFlight) one.abort(reason);
     },
 
-    /** As `settle`, but errors are logged and not thrown. */
+    /** Calls `settle`, and logs errors instead of throwing them. */
     trySettle: (): void => loggingErrors(settle),
 
-    /** Stores the jobs that have ended and releases the others. If the disk does not allow that, the leases run out. */
+    /** Stores the results of ended jobs and releases unfinished jobs. On a full disk, the leases run out instead. */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();

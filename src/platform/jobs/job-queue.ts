@@ -3,8 +3,8 @@ import type { Db } from '../db/open-database.ts';
 import { createJobReadings, createJobRecords, type JobReadings, type JobRecords } from './job-records.ts';
 
 /**
- * The order of jobs with an owner: first what somebody has just asked for, then what worked last time, then what failed
- * or was never tried.
+ * The order of jobs that have an owner: first jobs that a user has just asked for, then jobs that succeeded last time,
+ * then (doubtful) jobs that failed or were never tried.
  */
 export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
 
@@ -15,24 +15,24 @@ const MAX_ATTEMPTS = 5;
 export type NewJob = {
   kind: string;
   payload: unknown;
-  dedupeKey?: string; // at most one live job per kind and key; blocks also while that job runs
-  lane?: string; // at most one running job per lane, whatever its kind
-  owner?: number; // an account: owners take turns; of a kind, all jobs have one or none has
-  rank?: Rank; // usual when absent
-  runAt?: number; // unix ms; now when absent
-  maxAttempts?: number; // 5 when absent
+  dedupeKey?: string; // at most one waiting or running job per kind and dedupe key
+  lane?: string; // at most one running job per lane, across all job kinds
+  owner?: number; // account id; owners take turns; set for all jobs of a kind or for no job of the kind
+  rank?: Rank; // default: usual
+  runAt?: number; // unix ms; default: now
+  maxAttempts?: number; // default: 5
 };
 
 export type JobQueue = JobRecords & JobReadings & {
-  /** False when a live job with that kind and key exists. Called within a transaction, it is part of that. */
+  /** Adds a job, in the caller's transaction if any. Returns false if a live job has the same kind and dedupe key. */
   enqueue(job: NewJob): boolean;
-  /** Calls `watcher` when this process adds a job (perhaps before it is committed). Returns how to stop. */
+  /** Calls `watcher` when this process adds a job, perhaps before the commit. Returns a function that unsubscribes. */
   watch(watcher: () => void): () => void;
 };
 
 /**
- * The durable queue on table `jobs`: a job runs at least once, its effects exactly once. `worker-queue.ts` adds how
- * workers claim and end jobs.
+ * The durable queue on table `jobs`: a job runs at least once, its effects exactly once. `worker-queue.ts` adds the
+ * functions by which workers claim and end jobs.
  */
 export function createJobQueue(db: Db, clock: Clock): JobQueue {
   const watchers = new Set<() => void>();
@@ -74,8 +74,8 @@ function prepareInsert(db: Db) {
 }
 
 /**
- * Settles the jobs of a restored database. Those of the kinds in `runAgain` start anew. The others may have been done
- * since the backup was made: they are discarded. Returns how many.
+ * Settles the jobs of a restored database. Jobs of the kinds in `runAgain` start anew. All other jobs are discarded,
+ * because they may have run since the backup was made. Returns the number of discarded jobs.
  */
 export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
   const discarded = db.prepare<[number, string]>('discard jobs that had run', `

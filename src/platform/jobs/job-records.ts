@@ -2,12 +2,12 @@ import { DAY, HOUR, SECOND, type Clock } from '../clock.ts';
 import type { Db } from '../db/open-database.ts';
 import { createTimeRepair, type StoredTime } from './scheduler.ts';
 
-/** Every state of a job: first those that need attention, last those that are final. */
+/** All job states: states that need attention first, final states last. */
 export const JOB_STATES = ['failed', 'retrying', 'queued', 'running', 'done', 'discarded'] as const;
 
 export type JobState = (typeof JOB_STATES)[number];
 
-/** A job as administrators see it. Times are unix ms. */
+/** A job as shown to administrators. Times are unix ms. */
 export type JobRow = {
   id: number;
   kind: string;
@@ -26,7 +26,7 @@ export type JobRow = {
   finishedAt: number | null;
 };
 
-/** `before` is the id of the last job of the page before; `limit` is 30 when absent. */
+/** `before`: the id of the last job on the previous page. `limit`: 30 by default. */
 type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
 
 type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
@@ -35,10 +35,10 @@ const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at
   max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError, progress,
   progress_total AS progressTotal, created_at AS createdAt, finished_at AS finishedAt`;
 
-/** No job waits longer than this, whatever its kind. */
+/** No job of any kind is scheduled further ahead than this. */
 const LONGEST_PAUSE = DAY + HOUR;
 
-/** The due times of waiting jobs, of one kind or all. */
+/** Describes the due times of waiting jobs, of one job kind or of all, for `createTimeRepair`. */
 export function dueTimes(furthest: number, kind?: string): StoredTime {
   const ofKind = kind === undefined ? '' : ` AND kind = '${kind}'`;
   return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
@@ -46,12 +46,12 @@ export function dueTimes(furthest: number, kind?: string): StoredTime {
 
 export type JobRecords = ReturnType<typeof createJobRecords>;
 
-/** How administrators see and change jobs, and how old ones are removed. */
+/** Lists, retries and discards jobs for administrators, and removes old jobs. */
 export function createJobRecords(db: Db, clock: Clock) {
   const sql = prepareStatements(db);
 
   return {
-    /** The newest first. */
+    /** Lists jobs, newest first. */
     list({ state, limit = 30, before = Number.MAX_SAFE_INTEGER }: JobFilter = {}): JobRow[] {
       const rows = state ? sql.listState[state].all(before, limit) : sql.list.all(before, limit);
       return rows.map(toRow);
@@ -60,19 +60,19 @@ export function createJobRecords(db: Db, clock: Clock) {
       const row = sql.find.get(id);
       return row && toRow(row);
     },
-    /** Failed → queued with fresh attempts. False when it is not failed, or a live job with its key exists. */
+    /** Queues a failed job again with all attempts. False if the job is not failed or a live job has its dedupe key. */
     retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
-    /** Stores how much is done; `total` is null if unknown. Call it in a transaction that the job makes anyway. */
+    /** Stores a job's progress; `total` is null if unknown. To be called in a transaction that the job makes anyway. */
     noteProgress: (id: number, progress: number, total: number | null): void =>
       void sql.noteProgress.run(progress, total, id),
-    /** Makes the waiting job of that kind and key due now. False if there is none, or it runs already. */
+    /** Makes the waiting job of this kind and dedupe key due now. Returns false if no such job is waiting. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
-    /** Discards failed jobs of that key, since a later one has succeeded. Returns how many there were. */
+    /** Discards the failed jobs of a dedupe key, since a later job has succeeded. Returns the number discarded. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
-    /** Discards a failed or waiting job. False if it is running or has ended. */
+    /** Discards a failed or waiting job. Returns false if the job is running or has ended. */
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
-    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns how many. */
+    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns the number removed. */
     prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
   };
 }
@@ -82,7 +82,7 @@ function prepareStatements(db: Db) {
     list: prepareList(db, 'list jobs', 'id < ? ORDER BY id DESC'),
     listState: prepareListsByState(db),
     find: db.prepare<[number], JobColumns>('find job', `SELECT ${COLUMNS} FROM jobs WHERE id = ?`),
-    // Rank 0 is what somebody asked for (take-turns.ts).
+    // Rank 0: a user asked for the job (RANKS in job-queue.ts).
     retry: db.prepare<[number, number]>('retry failed job', `
       UPDATE jobs SET state = 'queued', rank = 0, run_at = ?, attempts = 0, finished_at = NULL
        WHERE id = ? AND state = 'failed'
@@ -106,8 +106,8 @@ function prepareStatements(db: Db) {
 }
 
 /**
- * The states are spelled out, because a bound parameter cannot use a partial index. The + keeps SQLite from walking
- * down all ids instead, past every finished job, to find the few that are waiting, running or failed.
+ * The SQL spells out each state, because a bound parameter cannot use a partial index. The unary + keeps SQLite from
+ * scanning all ids, past every finished job, to find the few waiting, running or failed jobs.
  */
 function prepareListsByState(db: Db) {
   const few = (state: JobState, also = '') =>
@@ -135,10 +135,10 @@ function toRow(row: JobColumns): JobRow {
 
 export type JobReadings = ReturnType<typeof createJobReadings>;
 
-/** `total` is null if it is unknown. */
+/** The progress of a job; `total` is null if unknown. */
 export type JobProgress = { done: number; total: number | null };
 
-/** Figures of the queue for health, metrics and the worker. Each costs the same however large the table is. */
+/** Queue figures for health checks, metrics and the worker. No query here slows down as the table grows. */
 export function createJobReadings(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);
@@ -163,27 +163,27 @@ export function createJobReadings(db: Db, clock: Clock) {
      ORDER BY lease_expires_at LIMIT 1`);
 
   return {
-    /** Jobs of the kind that used up their attempts and that nobody has retried, discarded or settled. */
+    /** The number of failed jobs of a kind that nobody has retried, discarded or settled. */
     failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
-    /** When the first of the failed jobs of other kinds failed, unix ms; null if there is none. */
+    /** When the first failed job of a kind other than `except` failed, unix ms; null if no such job is failed. */
     failedSince: (except: string): number | null => firstFailed.get(except)?.at ?? null,
-    /** Whether a job with that kind and key runs, or is about to. */
+    /** Whether a job with this kind and dedupe key is running or due. */
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
-    /** Whether a job with that kind and key waits or runs. */
+    /** Whether a job with this kind and dedupe key is waiting or running. */
     isLive: (kind: string, dedupeKey: string): boolean => live.get(kind, dedupeKey) !== undefined,
-    /** Progress of the live job with that kind and key; undefined if there is none or it reports none. */
+    /** Progress of the live job with this kind and dedupe key; undefined if no such job reports progress. */
     progressOf: (kind: string, dedupeKey: string): JobProgress | undefined => progress.get(kind, dedupeKey),
-    /** When the lease of a claimed job ends, unix ms; null when it was lost. */
+    /** When the lease of a claimed job ends, unix ms; null if the lease was lost. */
     leaseEnd: ({ id, leaseToken }: { id: number; leaseToken: string }): number | null =>
       leaseEnd.get(id, leaseToken)?.at ?? null,
 
-    /** How long the oldest due job of the kind has waited; 0 if none is due. */
+    /** How long the oldest due job of the kind has waited; 0 if no job is due. */
     oldestDueSeconds(kind: string): number {
       const first = firstDue.get(kind, -1);
       return first ? Math.max(0, (clock() - first.at) / SECOND) : 0;
     },
 
-    /** The first moment later than `after` at which a job falls due or a lease ends; null when there is none. */
+    /** The first time later than `after` at which a job falls due or a lease ends; null if no such time is stored. */
     nextDueAt(kinds: string[], after = -1): number | null {
       const moments = kinds.flatMap((kind) => [firstDue.get(kind, after), firstLeaseEnd.get(kind, after)]);
       const times = moments.flatMap((moment) => (moment ? [moment.at] : []));

@@ -5,19 +5,20 @@ import type { Effects, Fate } from './finish-jobs.ts';
 import type { WorkerQueue } from './worker-queue.ts';
 
 /**
- * Does jobs of one kind. `run` may be called more than once for a job; it throws to fail and heeds its signal
- * (deadline, shutdown). What it returns is run in the transaction that completes the job: only SQL in there.
+ * Runs jobs of one kind. `run` may be called more than once for a job. `run` throws to fail the job, and must obey its
+ * signal (deadline, shutdown). The function that `run` returns is called in the transaction that completes the job, so
+ * it may contain only SQL.
  */
 export type JobHandler = {
   concurrency: number;
   run(job: Job, signal: AbortSignal): Promise<void | Effects>;
-  /** In the transaction that records the failure; also for a job that is dead-lettered because its worker died. */
+  /** Called in the transaction that records a failure, also if a job is dead-lettered because its worker died. */
   failed?(job: Job, error: Error, fate: Fate): void;
-  /** While true, no job of this kind is claimed. Checked at least every 5 s. */
+  /** While `mustWait` returns true, the worker claims no job of this kind. The worker asks at least every 5 s. */
   mustWait?(): boolean;
 };
 
-/** By kind of job. */
+/** Job handlers by job kind. */
 export type JobHandlers = Record<string, JobHandler>;
 
 /** Thrown by a handler: the job can never succeed, and is dead-lettered at once. */
@@ -33,7 +34,7 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** Thrown by a handler: the job cannot be done before `at` (unix ms), which is no failure. No attempt is counted. */
+/** Thrown by a handler: the job cannot run before `at` (unix ms). The attempt is not counted. */
 export class NotNowError extends Error {
   readonly at: number;
 
@@ -43,10 +44,10 @@ export class NotNowError extends Error {
   }
 }
 
-/** How a handler ended: with what completes the job, or with what went wrong. */
+/** How a handler ended: with the effects that complete the job, or with an error. */
 type Outcome = { effects: Effects | undefined } | { error: unknown };
 
-/** A job that a handler of this process is working on, or whose end has not been recorded yet. */
+/** A job that this process is running, or whose result is not stored yet. */
 export type InFlightJob = {
   readonly job: Job;
   readonly handler: JobHandler;
@@ -58,12 +59,12 @@ export type InFlightJob = {
   letGo(): void;
 };
 
-const DEADLINE = 0.9; // of the lease: the handler is told to stop
-const LAST_CALL = 0.05; // of the lease, after the deadline: the worker no longer waits for the handler
+const DEADLINE = 0.9; // share of the lease after which the handler is told to stop
+const LAST_CALL = 0.05; // share of the lease that the worker then still waits for the handler
 
 /**
- * Starts the handler. Its signal aborts at 90 % of the lease, also of one that was extended; a handler that ignores
- * the signal is given up before the lease ends. `onEnd` is called once there is an outcome.
+ * Starts a job's handler. The handler's signal aborts at 90 % of the lease, or of the extended lease. The worker gives
+ * up a handler that ignores the signal before the lease ends. `onEnd` is called once the outcome is known.
  */
 export function runJob(
   job: Job, handler: JobHandler, { queue, clock, onEnd }: { queue: WorkerQueue; clock: Clock; onEnd: () => void },
@@ -113,11 +114,11 @@ export function runJob(
   };
 }
 
-/** Milliseconds to the deadline of an extended lease; 0 if it was not extended, was lost or cannot be read. */
+/** Milliseconds to the deadline of an extended lease; 0 if the lease was not extended or was lost. */
 function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
   try {
     const leaseEnd = queue.leaseEnd(job) ?? 0;
-    // At most a whole lease: once the clock was set back, claims cut leases to that.
+    // At most one full lease, because `claim` shortens longer leases after the clock was set back.
     return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
   } catch {
     return 0;

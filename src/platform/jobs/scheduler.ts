@@ -3,14 +3,14 @@ import type { Db } from '../db/open-database.ts';
 import { errorFields, type Log } from '../log.ts';
 
 /**
- * Recurring work. Two processes may do it at the same time, so `run` is SQL that can be repeated without harm.
- * `stopping` asks long work to leave the rest for the next run.
+ * Recurring work. Two processes may run a task at the same time, so `run` must be idempotent. If `stopping` aborts, a
+ * long task ends early and leaves the remaining work to its next run.
  */
 export type Task = {
   name: string;
   everyMs: number;
   run(stopping: AbortSignal): void | Promise<void>;
-  /** While true the task does not run; it is due as soon as that ends. */
+  /** While `isHeld` returns true, the task does not run; an overdue task runs as soon as `isHeld` returns false. */
   isHeld?(): boolean;
 };
 
@@ -18,7 +18,7 @@ type SchedulerOptions = { tasks: Task[]; clock: Clock; log: Log; onError: (error
 
 /**
  * Runs each task at the start and then at its interval; in one process, runs of a task never overlap. One run makes up
- * for all that a restart or a forward jump of the clock has skipped. After a jump back a task runs at once.
+ * for all runs that a restart or a forward jump of the clock has skipped. If the clock jumps back, tasks run at once.
  */
 export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions) {
   const lastStarted = new Map<Task, number>();
@@ -43,7 +43,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
     }
   }
 
-  /** Runs what is due; resolves when that has ended. */
+  /** Runs the tasks that are due; resolves when these tasks have ended. */
   async function tick(): Promise<void> {
     const due = tasks.filter(isDue);
     await Promise.all(due.map((task) => {
@@ -62,7 +62,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
 
     tick,
 
-    /** Starts nothing more; resolves when the tasks that are running have ended. */
+    /** Starts no more tasks; resolves when the running tasks have ended. */
     async stop(): Promise<void> {
       clearInterval(timer);
       timer = undefined;
@@ -72,7 +72,7 @@ export function createScheduler({ tasks, clock, log, onError }: SchedulerOptions
   };
 }
 
-/** Lets a process record that it is alive, and others read when it last did. */
+/** Lets a process record that it is alive, and other processes read the time of its last record. */
 export function createHeartbeats(db: Db, clock: Clock) {
   const startedAt = clock();
   const write = db.prepare<[string, number, number]>('beat', `
@@ -83,22 +83,22 @@ export function createHeartbeats(db: Db, clock: Clock) {
 
   return {
     beat: (program: string): void => void write.run(program, startedAt, clock()),
-    /** Unix ms; null for a program that was never seen. */
+    /** When the program last recorded a heartbeat, unix ms; null if the program never did. */
     lastSeen: (program: string): number | null => read.get(program)?.seenAt ?? null,
-    /** When the program that was last seen was started; null for one that was never seen. */
+    /** When the program was last started, unix ms; null if the program never recorded a heartbeat. */
     lastStarted: (program: string): number | null => read.get(program)?.startedAt ?? null,
   };
 }
 
 /**
- * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: only these rows. `along`: a
- * column of ends reckoned from these times, moved back by the same amount.
+ * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: the SQL condition of
+ * these rows. `along`: a column of end times that moves back by the same amount as `column`.
  */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /**
- * Repairs times stored while the clock was ahead. Once the clock is set right they lie too far in the future, and what
- * waits for them would wait that long. The returned function sets them to now.
+ * Repairs times stored while the clock was ahead. Once the clock is set right, such times lie too far in the future,
+ * and jobs would wait for them. The returned function sets such times to now.
  */
 export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): () => void {
   const repairs = times.map((time) => prepareRepair(db, time));
@@ -106,7 +106,7 @@ export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): () 
     const now = clock();
     for (const { furthest, strayed, bringBack } of repairs) {
       const latest = now + furthest;
-      if (strayed.get(latest)) bringBack.run({ now, latest }); // asks for the write lock only where there is need
+      if (strayed.get(latest)) bringBack.run({ now, latest }); // takes the write lock only if a row needs repair
     }
   };
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../db/open-database.ts';
 import { RANKS, type Rank } from './job-queue.ts';
 
-/** What a claim reads of a job. */
+/** The columns of a job that a claim reads. */
 export type JobColumns = {
   id: number;
   kind: string;
@@ -12,10 +12,10 @@ export type JobColumns = {
   maxAttempts: number;
 };
 
-/** Of each four jobs one is taken from the doubtful ones first, so that these never starve. */
+/** Every fourth claim takes a doubtful job first, so that doubtful jobs never starve. */
 const DOUBTFUL_EVERY = 4;
 
-/** Doubtful jobs hold at most this share of a kind's places: hosts that hang leave room for quick jobs. */
+/** Doubtful jobs take at most this share of a kind's concurrency: hosts that hang leave room for quick jobs. */
 const DOUBTFUL_SHARE = 3 / 4;
 
 type OwnedColumns = JobColumns & { owner: number };
@@ -25,8 +25,8 @@ type Held = { owner: number; rank: Rank; n: number };
 type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
 
 /**
- * Claims jobs with an owner by rank. Within a rank owners take turns, those first whose jobs hold the fewest places.
- * However many jobs one owner has, another owner's next job waits for one place only.
+ * Claims jobs that have an owner, by rank. Within a rank owners take turns, owners with the fewest running jobs first.
+ * However many jobs one owner has, another owner's next job waits only until one running job ends.
  */
 export function createOwnerTurns(db: Db): TakeTurns {
   const sql = prepareTurns(db);
@@ -42,7 +42,7 @@ export function createOwnerTurns(db: Db): TakeTurns {
     const mostDoubtful = Math.max(1, Math.floor(places * DOUBTFUL_SHARE));
     const jobs: Job[] = [];
 
-    /** Takes one job of each owner who holds the fewest places; returns how many. */
+    /** Takes one job of each owner with the fewest running jobs; returns the number of jobs taken. */
     function takeRound(rank: Rank, room: number): number {
       const first = firstOfOwners(kind, rank, now, room + holds.size);
       const least = Math.min(...first.map(({ owner }) => holds.get(owner) ?? 0));
@@ -78,7 +78,7 @@ export function createOwnerTurns(db: Db): TakeTurns {
     return jobs;
   };
 
-  /** The first due job of each owner, beginning after the one whose turn was last. */
+  /** The first due job of each owner, beginning after the owner whose turn was last. */
   function firstOfOwners(kind: string, rank: Rank, now: number, limit: number): OwnedColumns[] {
     const after = last.get(kind) ?? 0;
     const rest = sql.first.all({ kind, rank, after, now, limit });
@@ -96,7 +96,7 @@ function prepareTurns(db: Db) {
     held: db.prepare<[string], Held>('places held', `
       SELECT owner, rank, COUNT(*) AS n FROM jobs WHERE kind = ? AND state = 'running' AND owner IS NOT NULL
        GROUP BY owner, rank`),
-    // Seeks from owner to owner in the index, so that the number of jobs of each does not matter.
+    // The query skips from owner to owner in the index, so that its cost does not grow with the number of jobs.
     first: db.prepare<[FirstOfOwners], OwnedColumns>('whose turn', `
       WITH RECURSIVE owners (owner) AS (
         SELECT (SELECT MIN(j.owner) FROM jobs AS j

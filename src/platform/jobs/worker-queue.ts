@@ -4,7 +4,7 @@ import { createClaim, type Claim } from './claim-jobs.ts';
 import { createFinish, type Finish } from './finish-jobs.ts';
 import { createJobQueue, type JobQueue } from './job-queue.ts';
 
-/** How long a claimed job belongs to its worker. All processes on one file use the same. */
+/** How long a claimed job belongs to its worker. All processes that share a database use the same lease. */
 export const LEASE = 5 * MINUTE;
 
 export type WorkerQueue = JobQueue & Claim & Finish & {
@@ -12,7 +12,7 @@ export type WorkerQueue = JobQueue & Claim & Finish & {
   lease: number;
 };
 
-/** The queue with what a worker needs. `queue`: that of the same process, which tells the worker of new jobs. */
+/** The job queue with the functions for workers. `queue`: the process's own queue, which announces new jobs. */
 export function createWorkerQueue(
   db: Db, clock: Clock, random = Math.random, lease = LEASE, queue = createJobQueue(db, clock),
 ): WorkerQueue {

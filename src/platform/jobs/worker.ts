@@ -12,35 +12,35 @@ type WorkerOptions = {
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
-  onError: (error: unknown) => void; // told of faults of the hub, such as a full disk; not of what handlers throw
+  onError: (error: unknown) => void; // called with faults of the hub, such as a full disk, not with errors of handlers
 };
 
 export type Worker = {
   start(): void;
-  /** For tests: runs all jobs that are due, and those that become due meanwhile. Returns how many. */
+  /** For tests: runs all due jobs, also jobs that become due meanwhile. Returns the number of jobs run. */
   runDue(): Promise<number>;
   /**
-   * Claims nothing more and tells the in-flight jobs by their signals. Those that do not end within `graceMs` are
-   * given back, without the attempt being counted, and their late results are ignored.
+   * Claims no more jobs and aborts the signals of in-flight jobs. Jobs that do not end within `graceMs` go back to the
+   * queue without counting the attempt, and their late results are ignored.
    */
   stop(graceMs: number): Promise<void>;
 };
 
-/** How often an idle worker checks whether another process has written, and how often it looks for due jobs anyway. */
+/** An idle worker checks every POLL ms whether another process has written, and every FULL_LOOK ms for due jobs. */
 const POLL = SECOND / 4;
 const FULL_LOOK = 5 * SECOND;
 
-/** The shortest pause between two rounds, in which writers of other processes retry (`batched-writes.ts`). */
+/** The shortest pause between two worker rounds, so that writers of other processes can take the write lock. */
 const SHORTEST_BREATH = 5;
 
-/** If another process has written within this time, the pause is as long as the round before it. */
+/** If another process has written within this time, the worker pauses for as long as its last round took. */
 const OTHERS_WRITE = SECOND;
 
-/** After an error the worker pauses, twice as long each time. */
+/** After an error the worker pauses, twice as long after each further error. */
 const FIRST_PAUSE = SECOND / 10;
 const LONGEST_PAUSE = 10 * SECOND;
 
-/** One loop for all kinds of jobs, each with its own concurrency. Jobs of a kind without a handler are left alone. */
+/** One loop for all job kinds, each kind with its own concurrency. Ignores jobs of a kind without a handler. */
 export function createWorker(options: WorkerOptions): Worker {
   const { queue } = options;
   const idle = createIdleWait();
@@ -53,10 +53,10 @@ export function createWorker(options: WorkerOptions): Worker {
     inFlight.claim();
   }
 
-  /** Waits until a job ends, at most until then (performance.now), and for what ends in the same turn. */
+  /** Waits until a job ends, or until the time `until` (performance.now). */
   async function untilJobsEnd(until: number): Promise<void> {
     await idle.wait(Math.min(until - performance.now(), FULL_LOOK));
-    await nextTurn(); // jobs that end in the same turn share a transaction
+    await nextTurn(); // jobs that end in the same event-loop round share a transaction
   }
 
   return {
@@ -88,7 +88,7 @@ export function createWorker(options: WorkerOptions): Worker {
   };
 }
 
-/** Calls `round` whenever there may be work. Errors are logged, and the loop goes on after a pause. */
+/** Calls `round` whenever there may be work. After an error, the loop logs the error, pauses and goes on. */
 function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
   let running: Promise<void> | undefined;
   let stopping = false;
@@ -97,7 +97,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     let [lastVersion, othersWroteAt] = [undefined as unknown, 0];
     for (let troubles = 0; !stopping; ) {
       try {
-        const version = db.pragma('data_version'); // read before the round, so that nothing falls between
+        const version = db.pragma('data_version'); // read before the round, so that no write goes unnoticed
         const lookedAt = clock();
         const began = performance.now();
         if (version !== lastVersion) [lastVersion, othersWroteAt] = [version, began];
@@ -115,7 +115,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     }
   }
 
-  /** Waits until a job ends, one falls due, another process has written, or 5 s are over. */
+  /** Waits until a job ends or falls due, another process has written, or 5 s are over. */
   async function rest(version: unknown, lookedAt: number): Promise<void> {
     const until = performance.now() + FULL_LOOK;
     const kinds = Object.entries(handlers).filter(([, { mustWait }]) => !mustWait?.()).map(([kind]) => kind);
@@ -126,7 +126,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     await nextTurn();
   }
 
-  /** Only `stop` cuts it short: jobs that end meanwhile have their turn in the next round. */
+  /** Only `stop` cuts the pause short: jobs that end meanwhile are settled in the next round. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
     for (let left = milliseconds; !stopping && left > 0; left = until - performance.now()) await idle.wait(left);
@@ -138,7 +138,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
       running ??= run();
     },
 
-    /** Resolves when the loop has come to its end. */
+    /** Resolves when the loop has ended. */
     async stop(): Promise<void> {
       stopping = true;
       idle.wake();
@@ -151,7 +151,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
 /** A wait that can be cut short. A call to `wake` while nobody waits cuts the next wait short. */
 type IdleWait = {
   wake(): void;
-  /** Resolves after the time, or early and with true when woken. */
+  /** Resolves to false after the given time, or to true as soon as `wake` is called. */
   wait(milliseconds: number): Promise<boolean>;
 };
 

@@ -4,16 +4,16 @@ import { WINDOWS_1252 } from './entities.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
-/** How far into a document an XML declaration is looked for, in bytes. */
+/** The XML declaration is searched in this many bytes at the start of a document. */
 const DECLARATION_REACH = 1024;
 const ESCAPE = 0x1b;
 const REPLACEMENT_CODE = 0xfffd;
 const CONTROL = /[\x80-\x9f]/;
 
 /**
- * The text of a downloaded document; bad bytes become U+FFFD, it never throws. Order: byte order mark or NUL pattern,
- * valid UTF-8 despite any declaration, HTTP charset, XML declaration, windows-1252. A leading byte order mark is
- * dropped, and control characters above 127 become the characters of windows-1252.
+ * Decodes a downloaded document; bad bytes become U+FFFD. The encoding comes from, in this order: byte order mark or
+ * NUL pattern, valid UTF-8 despite any declaration, HTTP charset, XML declaration, windows-1252. A leading byte order
+ * mark is dropped, and control characters above 127 become the characters of windows-1252.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   refuseInTransaction('decoding a document');
@@ -21,7 +21,7 @@ export function decodeText(bytes: Buffer, contentType: string | null): string {
   return repairControls(decode(bytes, contentType));
 }
 
-/** Programs that take windows-1252 for latin1 write `Don\u0092t`. One pass over the code units, whatever they are. */
+/** Repairs text such as `Don\u0092t`, from programs that take windows-1252 for latin1. */
 export function repairControls(text: string): string {
   if (!CONTROL.test(text)) return text;
   const units = Buffer.from(text, 'utf16le');
@@ -44,7 +44,7 @@ function decode(bytes: Buffer, contentType: string | null): string {
   return decodeDamaged(bytes, declared.find((encoding) => !/^utf-(?:16|32)/.test(encoding)) ?? null);
 }
 
-/** UTF-16 and UTF-32 (and UTF-8 by its mark), known by the first four bytes; XML 1.0 appendix F. */
+/** Detects UTF-16, UTF-32, and UTF-8 with a byte order mark, by the first four bytes (XML 1.0 appendix F). */
 function wideEncoding(bytes: Buffer): string | null {
   const [a, b, c, d] = [bytes[0], bytes[1], bytes[2], bytes[3]];
   if (a === 0xff && b === 0xfe) return c === 0 && d === 0 ? 'utf-32le' : 'utf-16le';
@@ -55,12 +55,12 @@ function wideEncoding(bytes: Buffer): string | null {
   return a === 0 && isMarkupStart(b) && c === 0 ? 'utf-16be' : null;
 }
 
-/** `<`, `{`, `[` or white space: what an XML or JSON document can begin with. */
+/** Whether an XML or JSON document can begin with this byte (`<`, `{`, `[` or white space). */
 function isMarkupStart(byte: number | undefined): boolean {
   return byte === 0x3c || byte === 0x7b || byte === 0x5b || byte === 0x20 || byte === 0x0a || byte === 0x0d;
 }
 
-/** Encodings named by the HTTP header and the XML declaration, those that exist, in this order. */
+/** The existing encodings that the HTTP header and the XML declaration name, in this order. */
 function declaredEncodings(bytes: Buffer, contentType: string | null): string[] {
   const start = bytes.toString('latin1', 0, DECLARATION_REACH);
   const http = /;\s*charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType ?? '')?.[1];
@@ -68,7 +68,7 @@ function declaredEncodings(bytes: Buffer, contentType: string | null): string[] 
   return [http, xml].map(knownEncoding).filter((encoding) => encoding !== null);
 }
 
-/** The canonical name of a label. us-ascii is ignored: it says nothing about the bytes above 127. */
+/** The canonical name of an encoding label. The label us-ascii is ignored: it says nothing about bytes above 127. */
 function knownEncoding(label: string | undefined): string | null {
   const name = label?.toLowerCase() ?? '';
   if (name === '' || name === 'us-ascii' || name === 'ascii') return null;
@@ -81,7 +81,7 @@ function knownEncoding(label: string | undefined): string | null {
   }
 }
 
-/** Text that is not valid UTF-8: the declared encoding, or the likelier of UTF-8 with faults and windows-1252. */
+/** Decodes text that is not valid UTF-8: as declared, or as damaged UTF-8 or windows-1252, whichever is likelier. */
 function decodeDamaged(bytes: Buffer, declared: string | null): string {
   if (declared !== null && declared !== 'utf-8') return decodeAs(bytes, declared);
   const text = decodeAs(bytes, 'utf-8');
@@ -101,12 +101,12 @@ function isMostlyUtf8(text: string): boolean {
 function decodeAs(bytes: Buffer, encoding: string): string {
   if (encoding === 'utf-8') return withoutMark(bytes.toString('utf8'));
   if (encoding === 'utf-32le' || encoding === 'utf-32be') return decodeUtf32(bytes, encoding);
-  // In one call some versions of Node (24.7) leave 0x80 to 0x9F of windows-1252 as control characters.
+  // Two calls: in one call Node 24.7 leaves 0x80 to 0x9F of windows-1252 as control characters.
   const decoder = new TextDecoder(encoding);
   return decoder.decode(bytes, { stream: true }) + decoder.decode();
 }
 
-/** TextDecoder has no UTF-32. Surrogates, numbers beyond Unicode and a cut last character become U+FFFD. */
+/** Decodes UTF-32, which TextDecoder lacks. Surrogates, numbers beyond Unicode and cut characters become U+FFFD. */
 function decodeUtf32(bytes: Buffer, encoding: Utf32): string {
   const units = Buffer.alloc(bytes.length + 2);
   let end = 0;

@@ -1,23 +1,23 @@
 import { escapeHtml } from './entities.ts';
 import { ID_PREFIX } from './markup-rules.ts';
 
-/** Tags as sanitizeHtml writes them, in which a > within a value is escaped. */
+/** Matches tags written by sanitizeHtml, which escapes a > within an attribute value. */
 const DRESSED =
   /<(\/?)(table|pre|p|h[1-6]|ul|ol|li|dl|dt|dd|blockquote|figcaption|details|summary|caption)((?: [^<>]*)?)>/g;
 
-/** These hold other blocks. `dir="auto"` on them ignores blocks that have a direction of their own. */
+/** Elements that hold other blocks. `dir="auto"` on these elements ignores blocks with their own direction. */
 const CONTAINERS = ['ul', 'ol', 'dl', 'blockquote', 'details'];
 
-/** Wraps a table, which scrolls by itself if it is wider than the page, also by keyboard. */
+/** Wrapper in which a table that is wider than the page scrolls by itself, also by keyboard. */
 const SCROLLING = '<div class="scroll" role="region" tabindex="0" aria-label="Table">';
 
 /**
- * Sanitised markup as a page shows it: each block has the direction of its words (within lists and quotations the style
- * sheet sees to that), tables and code scroll where they are wider than the page, and links to a place of the same
- * text, whose address is `url`, stay on the page.
+ * Prepares sanitised markup for a page. Each block gets the direction of its words (within lists and quotations by the
+ * style sheet). Tables and code that are wider than the page scroll. Links within the text, whose address is `url`,
+ * stay on the page.
  */
 export function dressMarkup(sanitized: string, url: string | null): string {
-  let [tables, containers] = [0, 0]; // that are open
+  let [tables, containers] = [0, 0]; // open elements
   const dressed = sanitized.replace(DRESSED, (tag: string, slash: string, name: string, attributes: string) => {
     const isEnd = slash !== '';
     if (name === 'table') {
@@ -34,7 +34,7 @@ export function dressMarkup(sanitized: string, url: string | null): string {
   return withInnerLinks(dressed, url);
 }
 
-/** Footnotes and tables of contents link to the publisher's page. If their target is in this text, link to it here. */
+/** A link to the publisher's page, as in footnotes, becomes a link within the text if the text has its target. */
 function withInnerLinks(markup: string, url: string | null): string {
   const here = url === null ? '' : escapeHtml(url.split('#', 1)[0] ?? '');
   const ids = new Set(Array.from(markup.matchAll(/ id="([^"]*)"/g), ([, id = '']) => id));

@@ -10,12 +10,12 @@ const PASSED_OUTPUTS = new Set(['', 'div', 'p', 'address']);
 const FOUND_BEHIND_DROPPED = new Set<ElementKind>(['block', 'heading', 'item', 'table-part', 'dropped', 'media']);
 
 /**
- * Closes what an element of this kind cannot stand in, as browsers do when they read its start tag. False when the
- * element has no place at all: a part of a table outside a table.
+ * Closes open elements that cannot contain an element of this kind, as browsers do at its start tag. Returns false for
+ * a part of a table outside a table.
  */
 export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: string): boolean {
   if (kind === 'table-part' || kind === 'column') return makeRoomInTable(draft, output);
-  // The paragraph first: it may hold a hidden element, behind which no item would be found.
+  // Close the paragraph first: behind a hidden element in the paragraph, no open item would be found.
   if (kind === 'block' || kind === 'heading' || kind === 'item' || kind === 'rule') closeParagraph(draft);
   if (kind === 'item') closeNearest(draft, (candidate) => isSameItem(candidate, output));
   if (kind === 'heading' || kind === 'ruby-text') closeNearest(draft, (candidate) => candidate.kind === kind);
@@ -23,16 +23,16 @@ export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: strin
   return true;
 }
 
-/** Puts a row and a cell around content that stands in a table without them. */
+/** Puts a row and a cell around content that stands directly in a table. */
 export function enterCell(draft: MarkupDraft): void {
   if (isSilent(draft)) return;
-  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost that counts for nesting
+  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost element that counts for nesting
   if (!TABLE_CONTEXT.has(parent?.output ?? '')) return;
   makeRoomInTable(draft, 'td');
   openImplied(draft, 'td');
 }
 
-/** Closes the element an end tag names, and everything in it; does nothing when none is open. */
+/** Closes the element that an end tag names, and its content. Does nothing if no such element is open. */
 export function closeNamed(draft: MarkupDraft, name: string): void {
   const kind = ELEMENT_RULES.get(name)?.kind ?? 'dropped';
   const index = findOpen(draft, name, kind);
@@ -41,12 +41,12 @@ export function closeNamed(draft: MarkupDraft, name: string): void {
   else closeAndResume(draft, index);
 }
 
-/** Closes every element from the innermost down to the one at `index`. */
+/** Closes every element from the innermost down to the element at `index`. */
 export function closeTo(draft: MarkupDraft, index: number): void {
   while (draft.stack.length > index) closeTop(draft);
 }
 
-/** Closes only the element at `index`; elements that were open inside it continue after it. */
+/** Closes only the element at `index`; elements that were open inside the element are opened again behind it. */
 function closeAndResume(draft: MarkupDraft, index: number): void {
   const interrupted: OpenElement[] = [];
   while (draft.stack.length > index + 1) {
@@ -59,7 +59,7 @@ function closeAndResume(draft: MarkupDraft, index: number): void {
   for (const resumed of interrupted.reverse()) open(draft, Object.assign(resumed, { isResumed: true }));
 }
 
-/** Not what began inside a dropped element: that has ended, and its content with it. */
+/** Whether an interrupted element may be opened again, unlike a dropped element and its content. */
 function canResume({ isDropped, isResumed, startTag, output }: OpenElement): boolean {
   return !isDropped && !isResumed && (startTag !== '' || output === '');
 }
@@ -98,12 +98,12 @@ function closeAnchorInScope(draft: MarkupDraft): void {
   if (index !== -1) closeAndResume(draft, index);
 }
 
-/** `li` ends `li`; `dt` and `dd` end each other. */
+/** A new `li` ends an open `li`; `dt` and `dd` end each other. */
 function isSameItem(candidate: OpenElement, output: string): boolean {
   return candidate.kind === 'item' && (candidate.output === 'li') === (output === 'li');
 }
 
-/** Closes the nearest element that `isClosed` names, unless a list or another block has begun in it. */
+/** Closes the nearest element that `isClosed` accepts, unless a list or another block has begun in the element. */
 function closeNearest(draft: MarkupDraft, isClosed: (candidate: OpenElement) => boolean): void {
   const isPassed = ({ kind, output, isDropped }: OpenElement): boolean =>
     !isDropped && (PASSED_KINDS.has(kind) || PASSED_OUTPUTS.has(output));

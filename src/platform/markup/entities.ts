@@ -4,7 +4,7 @@ const NAMED = readNamedReferences(NAMED_REFERENCES);
 const LEGACY = new Set(LEGACY_REFERENCES.trim().split(/\s+/));
 const LONGEST_LEGACY_NAME = 6;
 
-/** The characters of 0x80 to 0x9F; the five unused bytes keep the control character they would be in latin1. */
+/** The windows-1252 characters of 0x80 to 0x9F; the five unused bytes stay control characters, as in latin1. */
 export const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 const MAX_CODE_POINT = 0x10ffff;
@@ -18,12 +18,12 @@ const XML_REFERENCE = /&[a-z0-9#]{1,38};/gi;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** Text made safe for element content and for quoted attributes. */
+/** Escapes text for element content and for quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? '');
 }
 
-/** Text made safe for element content alone: quotation marks stay one byte. */
+/** Escapes text for element content only: quotation marks stay one byte. */
 export function escapeText(text: string): string {
   return text.replace(/[&<>]/g, (sign) => ESCAPES[sign] ?? '');
 }
@@ -33,13 +33,13 @@ export function decodeEntities(text: string): string {
   return decode(text, false);
 }
 
-/** As `decodeEntities`, but `&copy=` and `&copyx` stay text, as in an attribute such as `?a=1&copy=2`. */
+/** Like `decodeEntities`, but `&copy=` and `&copyx` stay text, as in an attribute such as `?a=1&copy=2`. */
 export function decodeAttributeEntities(text: string): string {
   return decode(text, true);
 }
 
 /**
- * Decodes the references of XML text once: numeric ones, the five of XML and those of HTML, each with its semicolon.
+ * Decodes the references of XML text once: numeric references, and names of XML and HTML, each with its semicolon.
  * A bare `&`, as in an unescaped address, and an unknown name stay as they are.
  */
 export function decodeXmlText(text: string): string {
@@ -57,7 +57,7 @@ function readNamedReferences(list: string): Map<string, string> {
 }
 
 function decode(text: string, inAttribute: boolean): string {
-  if (!text.includes('&')) return text; // most texts: replace would take as long as the tokenizer
+  if (!text.includes('&')) return text; // the usual case: replace would take as long as the tokenizer
   return text.replace(REFERENCE, (written: string, hex: string | undefined, decimal: string | undefined,
     name: string, semicolon: string, at: number) => {
     if (hex !== undefined) return characterFor(parseInt(hex, 16));
@@ -78,7 +78,7 @@ function decodeLegacy(name: string, written: string, inAttribute: boolean, next:
   return written;
 }
 
-/** C1 controls are read as windows-1252 (HTML Standard, 13.2.5.80). */
+/** The character of a code point. C1 controls are read as windows-1252 (HTML Standard, 13.2.5.80). */
 function characterFor(codePoint: number): string {
   const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff;
   if (codePoint === 0 || codePoint > MAX_CODE_POINT || isSurrogate) return REPLACEMENT;

@@ -2,16 +2,16 @@ import { refuseInTransaction } from '../db/open-database.ts';
 import { STEP, type Reading } from './in-steps.ts';
 import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 
-/** A tag's attributes: lower-case names, decoded values; the first of a repeated name wins. */
+/** A tag's attributes: lower-case names, decoded values; the first of equal names wins. */
 export type Attributes = ReadonlyMap<string, string>;
 
 /** Receives the tokens. Names are lower-case, text is decoded; comments, doctypes and raw text are skipped. */
 type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
-  /** May be called several times for one text. */
+  /** Called several times for a long text. */
   text: (text: string) => void;
-  /** Whether the last tag left us inside svg or math, where CDATA exists and raw-text elements do not. */
+  /** Whether the tokenizer is inside svg or math, where CDATA exists and raw-text elements do not. */
   inForeignContent: () => boolean;
 };
 
@@ -19,7 +19,7 @@ type Tag = { name: string; attributes: Attributes; selfClosing: boolean; end: nu
 
 const MAX_ATTRIBUTES = 100;
 
-/** Elements without content and end tag, those of older versions of HTML included. */
+/** Elements without content and end tag, including elements of older versions of HTML. */
 export const VOID_ELEMENTS = new Set(
   'area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr'.split(' '),
 );
@@ -37,11 +37,11 @@ const RAW_TEXT_ENDS = new Map(
 const MARKUP = /<(?:[a-z!?]|\/[^])/gi;
 const TAG_NAME = /[^\t\n\f\r />]*/y;
 const BEFORE_ATTRIBUTE = /[\t\n\f\r /]*/y;
-/** A name, which may begin with `=`, and a value: in quotes, of which the last may be missing, or up to white space. */
+/** An attribute: a name, which may begin with `=`, and a value, quoted (the last quote may be missing) or unquoted. */
 const ATTRIBUTE =
   /([^\t\n\f\r />][^\t\n\f\r />=]*)[\t\n\f\r ]*(?:=[\t\n\f\r ]*(?:"([^"]*)"?|'([^']*)'?|([^\t\n\f\r >]*)))?/y;
 
-/** Reads markup the way browsers do (HTML Standard, 13.2.5): every string is readable, in one pass. */
+/** Reads markup the way browsers do (HTML Standard, 13.2.5): every string is accepted, in one pass. */
 export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>['read'] {
   let [at, open] = [0, -1];
   return (characters) => {
@@ -61,10 +61,10 @@ export function tokenizingHtml(html: string, reader: TokenReader): Reading<void>
   };
 }
 
-/** Longer than any reference by a name, such as `&amp;`. */
+/** More characters than any named reference, such as `&amp;`, has. */
 const REFERENCE = 40;
 
-/** A long text comes in pieces of about STEP characters, which cut no reference and no CRLF in two. */
+/** Cuts a long text into pieces of about STEP characters, but never within a reference or a CRLF. */
 function endOfPiece(html: string, start: number, end: number): number {
   const cut = start + STEP;
   if (cut >= end) return end;
@@ -123,7 +123,7 @@ function after(html: string, character: string, start: number): number {
   return found === -1 ? html.length : found + 1;
 }
 
-/** The tag whose name begins at `start`, or undefined when the input ends inside it: then it is no tag at all. */
+/** The tag whose name begins at `start`; undefined if the input ends inside the tag. */
 function readTag(html: string, start: number): Tag | undefined {
   const name = lowerCase(matchAt(TAG_NAME, html, start)[0]);
   const attributes = new Map<string, string>();
@@ -163,7 +163,7 @@ function endOfRawText(html: string, tag: Tag, reader: TokenReader): number {
   return end.exec(html)?.index ?? html.length;
 }
 
-/** A script that opens a comment and in it `<script` goes on beyond the next `</script` (13.2.5.17 to 31). */
+/** The end of a script: after `<!--` and `<script`, the next `</script` does not count (HTML Standard, 13.2.5.17). */
 function endOfScript(html: string, start: number): number {
   const marks = /<!--|-->|<(\/?)script(?=[\t\n\f\r />])/gi;
   marks.lastIndex = start;
@@ -186,7 +186,7 @@ function endOfScript(html: string, start: number): number {
   return html.length;
 }
 
-/** ASCII letters only: `toLowerCase` would make a `k` of the Kelvin sign. */
+/** Lowers ASCII letters only, because `toLowerCase` would make a `k` of the Kelvin sign. */
 function lowerCase(name: string): string {
   return /[A-Z]/.test(name) ? name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : name;
 }

@@ -1,46 +1,46 @@
 import { escapeHtml } from './entities.ts';
 import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
 
-// Links add to the length, so this stays well below what is read. A post of 400,000 quotation marks fits: 2,400,000.
+// Links lengthen the output, so the output limit is far below the input limit. A post of 400,000 quotation marks fits.
 const MAX_OUTPUT_LENGTH = 2_500_000;
 
 const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
-/** A link to a file that is not loaded. The label is empty where the author gave none. */
+/** A link to a file that is not loaded. The label is empty if the author gave no label. */
 export type FileLink = { url: URL; label: string; isImage: boolean; size?: string | undefined };
 
 /** An element that has begun and not ended. */
 export type OpenElement = {
-  /** As it was read: what its end tag says. */
+  /** The name in the input, as in the element's end tag. */
   name: string;
-  /** As it is written, and what nesting goes by; empty when only its content remains. */
+  /** The name in the output, which decides nesting; empty if only the element's content is written. */
   output: string;
   kind: string;
-  /** Its start tag as written; empty when neither tag is. */
+  /** The start tag in the output; empty if neither start tag nor end tag is written. */
   startTag: string;
-  /** Nothing inside is written. */
+  /** Whether the element's content is left out. */
   isDropped: boolean;
-  /** Closed once by another element's end and begun again; happens only once, so that output stays in proportion. */
+  /** Whether the element was closed by another element's end and opened again, which may happen only once. */
   isResumed: boolean;
-  /** The text for an anchor that has none; empty if the anchor should vanish. */
+  /** The text for an anchor without text; empty if the anchor should vanish. */
   fallbackText: string;
-  /** Images inside an anchor, whose own links follow it. */
+  /** Images inside an anchor; their own links follow the anchor. */
   files: FileLink[];
-  /** The candidates from a picture's sources. */
+  /** The image candidates from a picture's source elements. */
   candidates: ImageCandidate[];
-  /** The files that a video or sound links to at its end. */
+  /** The file that the link at the end of a video or sound leads to. */
   source: FileLink | undefined;
   /** The sizes of the output before the element was opened. */
   before: Pick<MarkupDraft, 'length' | 'content'> & { chunks: number };
 };
 
-/** The output so far and the elements open in it. */
+/** The output so far and its open elements. */
 export type MarkupDraft = {
   baseUrl: string;
   chunks: string[];
   length: number;
-  /** How many visible things were written: text, rules, links to files. */
+  /** The number of visible items written: texts, rules, links to files. */
   content: number;
   isFull: boolean;
   stack: OpenElement[];
@@ -57,7 +57,7 @@ export function createDraft(baseUrl: string): MarkupDraft {
   };
 }
 
-/** An element to be opened, with nothing gathered in it yet. */
+/** A new element to be opened, without content. */
 export function element(name: string, output: string, kind: string, startTag: string): OpenElement {
   return {
     name, output, kind, startTag, isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [],
@@ -65,12 +65,12 @@ export function element(name: string, output: string, kind: string, startTag: st
   };
 }
 
-/** Whether output is off at this point of the document. */
+/** Whether the draft takes no output now: inside a dropped element, or because the draft is full. */
 export function isSilent(draft: MarkupDraft): boolean {
   return draft.droppedFrom !== -1 || draft.isFull;
 }
 
-/** Opens an element; inside a dropped one it is only remembered, so that end tags find their own. */
+/** Opens an element. Inside a dropped element, remembers the new element only to match its end tag. */
 export function open(draft: MarkupDraft, opened: OpenElement): void {
   if (isSilent(draft)) opened.startTag = '';
   if (!fits(draft, opened.startTag)) return;
@@ -117,7 +117,7 @@ function closeAnchor(draft: MarkupDraft, anchor: OpenElement, isToBeResumed: boo
   for (const file of anchor.files.splice(0)) writeFile(draft, file);
 }
 
-/** Ends an anchor without text of its own with the words of its first image, or else those kept for it, if any. */
+/** Ends an anchor without text with the label of its first image, or else with its fallback text, if any. */
 function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   const [image] = anchor.files;
   const text = escapeHtml(anchor.fallbackText && (image?.label || anchor.fallbackText));
@@ -128,7 +128,7 @@ function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   return true;
 }
 
-/** Writes the link to a file, or keeps it for the end of the anchor it stands in, since anchors do not nest. */
+/** Writes the link to a file. Inside an anchor, keeps the link for the anchor's end, as anchors do not nest. */
 export function writeFile(draft: MarkupDraft, file: FileLink): void {
   if (isSilent(draft)) return;
   if (draft.anchor !== undefined) {
@@ -144,19 +144,19 @@ function linkTo({ url, label, isImage, size }: FileLink): string {
   return mediaLink(url, label || fileNameOr(url.host, url));
 }
 
-/** Writes what a reader sees, such as text. It comes in escaped. */
+/** Writes visible markup, such as escaped text. */
 export function writeVisible(draft: MarkupDraft, markup: string): void {
   if (isSilent(draft) || !fits(draft, markup)) return;
   draft.content += 1;
   write(draft, markup);
 }
 
-/** Writes what only separates: white space, a line break. */
+/** Writes markup that only separates: white space, a line break. */
 export function writeSeparator(draft: MarkupDraft, markup: string): void {
   if (!isSilent(draft) && fits(draft, markup)) write(draft, markup);
 }
 
-/** Once something does not fit, nothing more is written but the end tags. */
+/** Whether markup fits. After the first markup that does not fit, the draft takes end tags only. */
 function fits(draft: MarkupDraft, markup: string): boolean {
   if (draft.length + markup.length > MAX_OUTPUT_LENGTH) draft.isFull = true;
   return !draft.isFull;

@@ -3,7 +3,7 @@ import type { Attributes } from './html-tokenizer.ts';
 import { singleLine } from './tidy-text.ts';
 import { safeLink } from './safe-url.ts';
 
-/** How an element takes its place: which open elements it closes, and whether it vanishes when nothing is in it. */
+/** Decides which open elements a new element closes, and whether an empty element vanishes. */
 export type ElementKind =
   | 'inline' | 'ruby-text' | 'block' | 'heading' | 'item' | 'table-part' | 'column'
   | 'anchor' | 'break' | 'rule' | 'image' | 'picture' | 'source' | 'frame' | 'media' | 'dropped';
@@ -36,15 +36,15 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
     [name, { output: name, kind: 'inline', needsAttributes: true }]),
 ]);
 
-/** Start tags look for what they close only above these (HTML Standard, 13.2.4.2, and whatever is dropped whole). */
+/** Elements outside of which a start tag closes nothing (HTML Standard, 13.2.4.2, and all dropped elements). */
 export const SCOPE_BOUNDARIES = new Set([
   'table td th caption svg math template select object applet button canvas datalist dialog audio video',
 ].flatMap((line) => line.split(' ')));
 
-/** End tags of ordinary elements do not reach beyond these. */
+/** Elements outside of which end tags of ordinary elements close nothing. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
-/** The parents of a table part, nearest first, and the parent that is written if none is open. */
+/** The parents of a table part, nearest first, and the parent that is written if no such parent is open. */
 export const TABLE_PARENTS: Record<string, { parents: string[]; implied: string | undefined }> = {
   td: { parents: ['tr'], implied: 'tr' },
   th: { parents: ['tr'], implied: 'tr' },
@@ -57,7 +57,7 @@ export const TABLE_PARENTS: Record<string, { parents: string[]; implied: string 
   colgroup: { parents: ['table'], implied: undefined },
 };
 
-/** Inside these only parts of a table may stand; other content gets a row and a cell around it. */
+/** Elements that contain only parts of a table; other content gets a row and a cell around it. */
 export const TABLE_CONTEXT = new Set(['table', 'thead', 'tbody', 'tfoot', 'tr', 'colgroup']);
 
 function same(kind: ElementKind, names: string): [string, ElementRule][] {
@@ -71,7 +71,7 @@ function renamed(kind: ElementKind, outputs: Record<string, string>): [string, E
 /** Returns the value to write, or undefined to omit the attribute. Idempotent: accepts its own results unchanged. */
 type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 
-/** No id of a text is one of the page around it. */
+/** Prefix of the ids in a post, so that no id in a post equals an id of the page. */
 export const ID_PREFIX = 'in-post-';
 
 const MAX_TITLE_LENGTH = 1_000;
@@ -105,13 +105,13 @@ const ATTRIBUTE_RULES: Record<string, [name: string, rule: AttributeRule][]> = {
 
 const EVERYWHERE: [name: string, rule: AttributeRule][] = [['id', place], ['lang', language], ['dir', direction]];
 
-/** The allowed attributes of an element as they are written, each with a space before it. */
+/** The allowed attributes of an element as markup, each with a leading space. */
 export function allowedAttributes(element: string, attributes: Attributes, baseUrl: string): string {
   if (attributes.size === 0) return '';
   return write(ATTRIBUTE_RULES[element] ?? [], attributes, baseUrl) + write(EVERYWHERE, attributes, baseUrl);
 }
 
-/** One attribute as it is written, with a space before it. */
+/** One attribute as markup, with a leading space. */
 export function attribute(name: string, value: string): string {
   return ` ${name}="${escapeHtml(value)}"`;
 }

@@ -14,12 +14,12 @@ const INVISIBLE_ELEMENTS = new Set(
   ['svg', 'math', 'template', 'select', 'object', 'applet', 'canvas', 'audio', 'video', 'datalist'],
 );
 
-/** The visible text of HTML, sanitised or not: lines where elements make lines, single spaces, nothing at the ends. */
+/** The visible text of HTML, sanitised or not: one line per block, single spaces, trimmed. */
 export function plainText(html: string): string {
   return atOnce(readingText(html));
 }
 
-/** The same, for long markup that is read in steps. */
+/** Reads the visible text of long HTML in steps, like `plainText`. */
 export function readingText(html: string): Reading<string> {
   const pieces: string[] = [];
   let hidden: { name: string; depth: number } | undefined;
@@ -41,7 +41,7 @@ export function readingText(html: string): Reading<string> {
   return { read, end: () => collapse(withoutControls(pieces.join(''))) };
 }
 
-/** A line break, a space, or nothing, for where an element begins or ends. */
+/** The separator where an element begins or ends: a line break, a space, or nothing. */
 function separatorOf(name: string): string {
   if (LINE_ELEMENTS.has(name)) return '\n';
   return CELLS.has(name) ? ' ' : '';

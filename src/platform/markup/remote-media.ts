@@ -4,7 +4,7 @@ import type { Attributes } from './html-tokenizer.ts';
 import { attribute } from './markup-rules.ts';
 import { webUrl } from './safe-url.ts';
 
-/** One file an image element offers. The larger the size, the better: pixels of width, or density (1, 2, 3). */
+/** A file that an image element offers. `size`: width in pixels, or density (1, 2, 3); the largest size is best. */
 export type ImageCandidate = { address: string; size: number };
 
 /** `rel` of every link out of the hub: no referrer, and no endorsement for search engines. */
@@ -13,7 +13,7 @@ export const LINK_TAIL = ' rel="noopener noreferrer nofollow ugc" referrerpolicy
 const MAX_LABEL_LENGTH = 200;
 const MAX_SRCSET_LENGTH = 20_000;
 
-/** An address of a srcset, and either a comma directly behind it or its descriptor up to the next comma. */
+/** An address of a srcset, and either a comma directly behind the address or its descriptor up to the next comma. */
 const CANDIDATE = /([^\s,](?:\S*[^\s,])?)(?:,+(?!\S)|([^,]*))/g;
 
 const LAZY_SOURCE_SETS = ['srcset', 'data-srcset', 'data-lazy-srcset'];
@@ -35,21 +35,21 @@ const TRACKER_ADDRESSES = [
 
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)|display\s*:\s*none)/i;
 
-/** The links that sanitizeHtml writes in place of images: the web address, the size that was stated, escaped words. */
+/** The links that sanitizeHtml writes in place of images: web address, stated size, escaped label. */
 const IMAGE_LINK =
   /<a href="(https?:[^"<>]*)" class="remote-image"(?: data-size="(\d{1,4})x(\d{1,4})")?[^<>]*>([^<>"]*)<\/a>/g;
 
-/** Digits of a stated width or height in pixels; more are a mistake. */
+/** The most digits of a stated width or height in pixels; more digits are a mistake. */
 const MAX_DIGITS = 4;
 
-/** The files an image or source element names, lazy-load attributes included. */
+/** The files that an image or source element names, also in lazy-load attributes. */
 export function imageCandidates(attributes: Attributes): ImageCandidate[] {
   const candidates: ImageCandidate[] = [];
   const source = attributes.get('src');
   if (source !== undefined) candidates.push({ address: source, size: 1 });
   for (const name of LAZY_SOURCES) {
     const address = attributes.get(name);
-    // If there is such an attribute, src is a placeholder.
+    // If an image has a lazy-load attribute, its src is a placeholder.
     if (address !== undefined) candidates.push({ address, size: 1.5 });
   }
   for (const name of LAZY_SOURCE_SETS) candidates.push(...parseSourceSet(attributes.get(name)));
@@ -68,7 +68,7 @@ function sizeOf(descriptor: string): number {
   return size > 0 && /[wx]\s*$/.test(descriptor) ? size : 1;
 }
 
-/** The largest file that can be fetched over the web; the first of equals. */
+/** The largest file that can be fetched over the web; the first of equally large files. */
 export function largestImage(candidates: ImageCandidate[], baseUrl: string): URL | undefined {
   let best: URL | undefined;
   let bestSize = 0;
@@ -101,30 +101,30 @@ const SIDES = [
   ['height', /(?:^|;)\s*height\s*:\s*([1-9]\d*)px\s*(?:;|$)/i],
 ] as const;
 
-/** The size of an image as its publisher states it, in attributes or style, in pixels: `640x480`. */
+/** The size of an image as its publisher states it, in attributes or style, in pixels (`640x480`). */
 export function statedSize(attributes: Attributes): string | undefined {
   const sides = SIDES.map(([name, styled]) => /^\s*([1-9]\d*)(?:px)?\s*$/.exec(attributes.get(name) ?? '')?.[1]
     ?? styled.exec(attributes.get('style') ?? '')?.[1]);
   return sides.every((side) => side !== undefined && side.length <= MAX_DIGITS) ? sides.join('x') : undefined;
 }
 
-/** A link to an image, to be followed instead of loaded. */
+/** A link to an image, in place of an image that browsers would load. */
 export function imageLink(url: URL, label: string, size: string | undefined): string {
   const stated = size === undefined ? '' : attribute('data-size', size);
   return `<a${attribute('href', url.href)} class="remote-image"${stated}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
-/** A link to a film, a sound or a page that was embedded. */
+/** A link to an embedded film, sound or page. */
 export function mediaLink(url: URL, label: string): string {
   return `<a${attribute('href', url.href)}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
-/** The words an author gave for a thing that is not shown, on one line; empty where there are none. */
+/** The author's label of a file that is not shown, on one line; empty without a label. */
 export function givenLabel(text: string | undefined): string {
   return text === undefined ? '' : excerpt(singleLine(text), MAX_LABEL_LENGTH);
 }
 
-/** The last part of the path where it looks like a file name, or else `otherwise`. */
+/** The last part of the URL's path if that part looks like a file name, or else `otherwise`. */
 export function fileNameOr(otherwise: string, url: URL): string {
   const name = decodePath(url.pathname.slice(url.pathname.lastIndexOf('/') + 1));
   const line = singleLine(name);
@@ -139,7 +139,7 @@ function decodePath(path: string): string {
   }
 }
 
-/** The page a frame shows; YouTube's player refuses to run outside a frame, its page does not. */
+/** The page that a frame shows; for YouTube's player, which refuses to run outside a frame, the video's page. */
 export function framePage(url: URL): URL {
   const video = /^\/embed\/([\w-]{6,20})$/.exec(url.pathname)?.[1];
   const isYouTube = /^(?:www\.)?youtube(?:-nocookie)?\.com$/.test(url.hostname);
@@ -151,15 +151,15 @@ export function imageAddresses(sanitized: string): string[] {
   return [...new Set(Array.from(sanitized.matchAll(IMAGE_LINK), ([, href = '']) => decodeAttributeEntities(href)))];
 }
 
-/** The markup without its images and their words. */
+/** Sanitised markup without its image links. */
 export function withoutImages(sanitized: string): string {
   return sanitized.replace(IMAGE_LINK, '');
 }
 
-/** The address of an image, and its size in pixels; null if unknown, then the stated size is used. */
+/** The address of an image, and its size in pixels; if the size is null, the stated size is used. */
 type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
 
-/** The sanitised markup with images where `imageOf` knows a place to load them from; the other links stay. */
+/** Replaces image links in sanitised markup by images, if `imageOf` knows their address. Other links stay. */
 export function showImages(sanitized: string, imageOf: (url: string) => ShownImage | undefined): string {
   return sanitized.replace(IMAGE_LINK, (link: string, href: string, width = '', height = '', label = '') => {
     const image = imageOf(decodeAttributeEntities(href));
@@ -170,7 +170,7 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
   });
 }
 
-/** So that nothing moves when the image comes: its own size, or a class for a box in which any size fits. */
+/** Attributes that reserve space for an image: its size, or a class for a box in which any size fits. */
 function boxOf(size: { width: number; height: number } | null): string {
   return size === null ? ' class="unsized"' : ` width="${size.width}" height="${size.height}"`;
 }

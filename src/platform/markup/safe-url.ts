@@ -11,7 +11,7 @@ const TRACKING_NAMES = new Set([
   'ml_subscriber_hash', '_ga', '_gl', '_branch_match_id', 'at_medium', 'at_campaign', 'xtor',
 ]);
 
-/** A link a reader may follow: absolute http, https, mailto or tel; undefined for anything else. */
+/** A link that a reader may follow: absolute http, https, mailto or tel; undefined for any other link. */
 export function safeLink(address: string, baseUrl: string): string | undefined {
   const web = webAddress(address, baseUrl);
   if (web !== undefined) return web;
@@ -19,14 +19,14 @@ export function safeLink(address: string, baseUrl: string): string | undefined {
   return PRINTABLE_ADDRESS.test(href) ? href : undefined;
 }
 
-/** As `webUrl`, written out. */
+/** The URL of `webUrl` as text. */
 export function webAddress(address: string, baseUrl: string): string | undefined {
   return webUrl(address, baseUrl)?.href;
 }
 
 /**
- * The absolute http or https URL, without credentials and tracking parameters; undefined for anything else and for
- * more than 4,096 characters.
+ * Parses an http or https address to an absolute URL, without credentials and tracking parameters. Undefined for other
+ * schemes and for more than 4,096 characters.
  */
 export function webUrl(address: string, baseUrl: string): URL | undefined {
   const url = parseUrl(address, baseUrl);
@@ -37,7 +37,7 @@ export function webUrl(address: string, baseUrl: string): URL | undefined {
   return url;
 }
 
-/** The URL parser itself strips the white space and controls that browsers strip (URL Standard, 4.4). */
+/** Parses a URL. The parser itself strips the white space and controls that browsers strip (URL Standard, 4.4). */
 function parseUrl(address: string, baseUrl: string): URL | undefined {
   if (address.length > MAX_URL_LENGTH) return undefined;
   const url = URL.parse(address, baseUrl) ?? URL.parse(address);

@@ -14,7 +14,7 @@ import type { MarkupDraft, OpenElement, FileLink } from './markup-draft.ts';
 
 const MAX_INPUT_LENGTH = 4_000_000;
 
-// Browsers flatten at 512; a table adds up to four levels to what is counted here.
+// Browsers flatten deeper nesting than 512. Each table adds up to four levels that MAX_DEPTH does not count.
 const MAX_DEPTH = 90;
 const MAX_DROPPED_DEPTH = 200;
 
@@ -43,8 +43,8 @@ const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) =>
 };
 
 /**
- * Markup by strangers as markup that is safe in our pages: allowed elements and attributes only, balanced, text and
- * attributes escaped, links absolute, and nothing in it that a browser loads. Sanitising the result changes nothing.
+ * Turns untrusted HTML into markup that is safe in the hub's pages: only allowed elements and attributes, balanced,
+ * escaped, with absolute links, and with nothing that a browser loads. Sanitising the result again changes nothing.
  */
 export function sanitizingHtml(html: string, base: { baseUrl: string }): Reading<string> {
   const draft = createDraft(base.baseUrl);
@@ -91,14 +91,14 @@ function startElement(draft: MarkupDraft, { name, rule, attributes }: StartTag):
   open(draft, element(name, rule.output, rule.kind, `<${rule.output}${allowed}>`));
 }
 
-/** Parts of tables are not counted: they cannot nest without a table, and are implied where they are missing. */
+/** Whether an element may be nested deeper. Parts of tables are not limited: they cannot nest without a table. */
 function hasRoom(draft: MarkupDraft, kind: ElementKind): boolean {
   if (kind === 'table-part') return true;
   return draft.stack.length < (draft.droppedFrom === -1 ? MAX_DEPTH : MAX_DROPPED_DEPTH);
 }
 
 function startHidden(draft: MarkupDraft, name: string, rule: ElementRule | undefined): void {
-  if (VOID_ELEMENTS.has(name)) return; // it would hide nothing but what follows
+  if (VOID_ELEMENTS.has(name)) return; // a void element has no content to hide
   const hidden = element(name, rule?.output ?? name, rule?.kind ?? 'dropped', '');
   if (makeRoomFor(draft, rule?.kind ?? 'dropped', hidden.output)) openDropped(draft, hidden);
 }
@@ -121,13 +121,13 @@ function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
   if (href === undefined || draft.anchor !== undefined) return open(draft, element(name, '', 'anchor', ''));
   const allowed = allowedAttributes('a', attributes, draft.baseUrl);
   const anchor = element(name, 'a', 'anchor', `<a${attribute('href', href)}${allowed}${LINK_TAIL}>`);
-  // A link to a place in the text itself without words is the mark beside a heading.
+  // A link without text to a place on the same page is the mark beside a heading.
   if (address?.startsWith('#') !== true) anchor.fallbackText = authorsLabel(attributes) || linkTarget(href);
   enterCell(draft);
   open(draft, anchor);
 }
 
-/** The host of a web address, the address of a mail, the number of a call. */
+/** The text for a link: the host of a web address, the mail address, or the telephone number. */
 function linkTarget(href: string): string {
   return /^https?:\/\/([^/]*)/.exec(href)?.[1] ?? /^\w+:([^?]*)/.exec(href)?.[1] ?? '';
 }
@@ -182,7 +182,7 @@ function addSource(draft: MarkupDraft, { attributes }: StartTag): void {
   else offerSource(draft, parent, attributes);
 }
 
-/** Gives a film or sound that has no address yet that of an element inside it. */
+/** Gives a film or sound without an address the address of an element inside. */
 function offerSource(draft: MarkupDraft, parent: OpenElement | undefined, attributes: Attributes): void {
   if (parent?.kind !== 'media' || parent.source !== undefined || draft.stack.length - 1 !== draft.droppedFrom) return;
   parent.source = remoteFile(draft, attributes.get('src'), attributes);

@@ -1,12 +1,12 @@
-// Code units around a cut in which to find where a character begins and ends; longer than any emoji.
+// Code units around a cut that are searched for the ends of a character; longer than any emoji.
 const GRAPHEME_WINDOW = 64;
 
 // C0 and C1 controls but tab and line feed, the byte order mark, and the noncharacters at the end of the first plane.
 const UNWANTED = /\r\n?|[\0-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]/g;
 
-let graphemes: Intl.Segmenter | undefined; // made at its first use: it takes milliseconds
+let graphemes: Intl.Segmenter | undefined; // made at first use, because making a segmenter takes milliseconds
 
-/** The beginning of a text in at most `maxLength` UTF-16 units, cut between words where it can be, with an ellipsis. */
+/** The beginning of a text in at most `maxLength` UTF-16 units, cut between words if possible, with an ellipsis. */
 export function excerpt(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   if (maxLength < 1) return '';
@@ -15,7 +15,7 @@ export function excerpt(text: string, maxLength: number): string {
   return `${start.replace(/[\s,;:–—-]{0,20}$/, '')}…`;
 }
 
-/** The end of the last word before `limit`; of the last character, where that would lose more than half. */
+/** The end of the last word before `limit`, or of the last character if a cut by words would lose more than half. */
 function wordEnd(text: string, limit: number): number {
   for (let index = limit - 1; index >= limit / 2; index -= 1) {
     if (/\s/.test(text.charAt(index))) return index;
@@ -35,7 +35,7 @@ export function withoutControls(text: string): string {
   return text.replace(UNWANTED, (unwanted) => unwanted.startsWith('\r') ? '\n' : unwanted === '\f' ? ' ' : '');
 }
 
-/** One line: no controls, every run of white space, also the hard kind, a single space, none at the ends. */
+/** Makes a text one line: no controls, single spaces in place of any white space, trimmed. */
 export function singleLine(text: string): string {
   return withoutControls(text).replace(/\s+/g, ' ').trim();
 }

@@ -1,30 +1,30 @@
 import { refuseInTransaction } from '../db/open-database.ts';
 import { decodeXmlText } from './entities.ts';
 
-/** A document or element is beyond what this reader takes: too long, too deep, too many of something. */
+/** An XML document exceeds a limit: too long, too deep, or too many elements, attributes or prefixes. */
 export class XmlLimitError extends Error {
   override name = 'XmlLimitError';
 }
 
-/** Receives the pieces of a document as ranges of it. A tag callback that returns false ends the scan. */
+/** Receives the parts of a document as index ranges. A tag callback that returns false ends the scan. */
 type XmlHandler = {
   startTag(tag: XmlStartTag): boolean;
-  /** `at` is the index of the end tag's `<`, `end` the one after its `>`. */
+  /** `at` is the index of the end tag's `<`, `end` the index after its `>`. */
   endTag(name: string, at: number, end: number): boolean;
   text(start: number, end: number): void;
   /** The range between `<![CDATA[` and `]]>`. */
   cdata(start: number, end: number): void;
-  /** A comment, processing instruction or document type was passed over. */
+  /** Called after a comment, processing instruction or document type, which are skipped. */
   skipped(): void;
 };
 
-/** One object serves all start tags of a scan: copy values out of it to keep them. */
+/** A scan reuses one object for all its start tags: copy the values that you keep. */
 export type XmlStartTag = {
   name: string;
   start: number;
   attributesStart: number;
   attributesEnd: number;
-  /** After the `>`. */
+  /** The index after the tag's `>`. */
   end: number;
   selfClosing: boolean;
 };
@@ -34,7 +34,7 @@ export const MAX_ATTRIBUTES = 256;
 const MAX_LENGTH = 64 * 1024 * 1024;
 
 const STOP = -1;
-const SPACE = 0x20; // and, below it, the other white space
+const SPACE = 0x20; // all other white space has lower codes
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;
 const SLASH = 0x2f;
@@ -45,16 +45,16 @@ const GREATER = 0x3e;
 /** The beginning of a tag, comment, declaration or instruction; any other `<` is text. */
 const MARKUP = /<[A-Za-z_:/!?\x80-\uffff]/g;
 const NAME = /[^\0-\x20>/<]*/y;
-/** A name and its value, in quotes or up to white space; the last quote may be missing. A value without a name too. */
+/** An attribute: a name and a value, in quotes or up to white space. The last quote or the name may be missing. */
 const ATTRIBUTE =
   /([^\0-\x20=/"']+|(?==))(?:[\0-\x20]*=[\0-\x20]*(?:"([^"]*)"|'([^']*)'|["']?([^\0-\x20]*)))?/g;
-/** What counts in a document type with an internal subset: values, comments and instructions are passed over. */
+/** Matches brackets in a document type with an internal subset, and skips values, comments and instructions. */
 const SUBSET = /"[^"]*"?|'[^']*'?|<!--[^]*?(?:-->|$)|<\?[^]*?(?:\?>|$)|[[\]>]/g;
 
 /**
- * Reads XML as it is found in the wild and never rejects it: broken markup is text, tags need not match, and documents
- * may be cut off. Document types are skipped, so no entity is ever declared or fetched.
- * Linear in the length of the document. Throws XmlLimitError. Returns where the next `<` is.
+ * Scans XML as found in the wild and accepts malformed XML: broken markup is text, tags need not match, and documents
+ * may be cut off. Document types are skipped, so no entity is ever declared or fetched. The time is linear in the
+ * length of the document. Throws XmlLimitError. Returns the index of the next `<`.
  */
 export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
   refuseInTransaction('reading XML');
@@ -77,7 +77,7 @@ function nextMarkup(source: string, from: number): number {
   return MARKUP.exec(source)?.index ?? source.length;
 }
 
-/** The attributes between two indexes, names in lower case, values decoded; of duplicates the first counts. */
+/** The attributes between two indexes, names in lower case, values decoded; the first of equal names counts. */
 export function readAttributes(source: string, start: number, end: number): ReadonlyMap<string, string> {
   const attributes = new Map<string, string>();
   for (const [, name = '', double, single, bare] of source.slice(start, end).matchAll(ATTRIBUTE)) {
@@ -93,7 +93,7 @@ function addAttribute(attributes: Map<string, string>, name: string, value: stri
   attributes.set(name, decodeXmlText(value));
 }
 
-/** The index after the piece of markup at `open`, or STOP. */
+/** Reads the markup at `open`, and returns the index after the markup, or STOP. */
 function readMarkup(source: string, open: number, tag: XmlStartTag, handler: XmlHandler): number {
   switch (source[open + 1]) {
     case '/': return readEndTag(source, open, handler);
@@ -108,7 +108,7 @@ function readMarkup(source: string, open: number, tag: XmlStartTag, handler: Xml
 function readStartTag(source: string, open: number, tag: XmlStartTag, handler: XmlHandler): number {
   const nameEnd = endOfName(source, open + 1);
   const close = source.charCodeAt(nameEnd) === GREATER ? nameEnd : endOfTag(source, nameEnd);
-  if (close === source.length) return close; // cut off inside the tag
+  if (close === source.length) return close; // the document ends inside the tag
   tag.selfClosing = source.charCodeAt(close - 1) === SLASH && close > nameEnd;
   tag.name = source.slice(open + 1, nameEnd);
   tag.start = open;
@@ -118,7 +118,7 @@ function readStartTag(source: string, open: number, tag: XmlStartTag, handler: X
   return handler.startTag(tag) ? tag.end : STOP;
 }
 
-/** The index of the `>` that ends a start tag, or of the `<` before which it is missing; those in quotes are passed. */
+/** The index of the `>` that ends a start tag, or of the next `<` if the `>` is missing. Skips quoted values. */
 export function endOfTag(source: string, from: number): number {
   let afterEquals = false;
   for (let at = from; at < source.length; at += 1) {
@@ -148,7 +148,7 @@ function readEndTag(source: string, open: number, handler: XmlHandler): number {
   return handler.endTag(source.slice(open + 2, nameEnd), open, end) ? end : STOP;
 }
 
-/** CDATA, comment, document type, or anything else that begins with `<!`. */
+/** Reads CDATA, a comment, a document type, or other markup that begins with `<!`. */
 function readDeclaration(source: string, open: number, handler: XmlHandler): number {
   if (source.startsWith('[CDATA[', open + 2)) {
     const close = indexOrEnd(source, ']]>', open + 9);
@@ -172,7 +172,7 @@ function endOfDocumentType(source: string, from: number): number {
   return source.length;
 }
 
-/** Up to `?>`; where that is missing before the next tag, up to `>`. */
+/** The end of a processing instruction at `?>`, or at `>` if no `?>` comes before the next tag. */
 function endOfInstruction(source: string, open: number): number {
   const nextTag = indexOrEnd(source, '<', open + 1);
   const instruction = source.slice(open, nextTag);

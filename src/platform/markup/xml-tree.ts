@@ -3,9 +3,9 @@ import { VOID_ELEMENTS } from './html-tokenizer.ts';
 import { atOnce, type Reading } from './in-steps.ts';
 import { readAttributes, scanXml, XmlLimitError, type XmlStartTag } from './xml-tokenizer.ts';
 
-/** An element as a range of its document: text and attributes are decoded when asked for. */
+/** An element as a range of its document: text and attributes are decoded on demand. */
 export type XmlElement = {
-  /** In lower case; with the well-known prefix of its namespace, whatever prefix the document uses. */
+  /** The name in lower case, with the well-known prefix of its namespace, whatever prefix the document uses. */
   name: string;
   source: string;
   start: number;
@@ -14,24 +14,24 @@ export type XmlElement = {
   innerStart: number;
   innerEnd: number;
   end: number;
-  /** Whether the range holds, between its children, anything that is not text: CDATA, comments, stray end tags. */
+  /** Whether the element directly contains anything but text and children (CDATA, comments, stray end tags). */
   hasSections: boolean;
-  /** Whether the document ended before its end tag. */
+  /** Whether the document ended before the element's end tag. */
   isCut: boolean;
   children: XmlElement[];
   attributes: ReadonlyMap<string, string> | null;
 };
 
 type XmlTreeOptions = {
-  /** Namespace address (lower case, no slash at the end) → prefix to know it by; '' for none. */
+  /** Maps a namespace URI (lower case, no slash at the end) to its well-known prefix; '' means no prefix. */
   namespaces: ReadonlyMap<string, string>;
-  /** Names whose elements never hold one of their own directly: a missing end tag is supplied. */
+  /** Names of elements that never directly contain an element of their own name: a missing end tag is supplied. */
   siblings: ReadonlySet<string>;
-  /** Index of the root's start tag; what is before and behind the root is ignored. */
+  /** Index of the root's start tag; text before and after the root is ignored. */
   from: number;
 };
 
-/** Names of elements and attributes as written → as known; prefixes in force. */
+/** `prefixes`: written prefix → well-known prefix. `names`: written name → well-known name. */
 type Scope = { prefixes: Map<string, string>; names: Map<string, string> };
 /** `written`: the name as its end tag repeats it, in lower case. */
 type OpenElement = { element: XmlElement; written: string; scope: Scope };
@@ -39,19 +39,19 @@ type OpenElement = { element: XmlElement; written: string; scope: Scope };
 const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 
 export const MAX_DEPTH = 256;
-/** End tags that match nothing count too. */
+/** The most elements of a document; end tags that match no element count too. */
 const MAX_ELEMENTS = 500_000;
-/** More than a document needs; every element that declares another one copies all. */
+/** The most namespace prefixes, more than a document needs: an element that declares a prefix copies all prefixes. */
 const MAX_PREFIXES = 64;
 /** Void elements of HTML, without those whose names (link, image, source) are elements with content in other XML. */
 const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
 
-/** The root element, or null when there is no tag at all. Never rejects malformed XML; throws XmlLimitError. */
+/** Parses XML to its root element; null if the text has no tag. Accepts malformed XML; throws XmlLimitError. */
 export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElement | null {
   return atOnce(readXmlTree(source, options));
 }
 
-/** The same, read in steps. */
+/** Parses XML in steps, like `parseXmlTree`. */
 export function readXmlTree(source: string, options: XmlTreeOptions): Reading<XmlElement | null> {
   const open: OpenElement[] = [];
   const outermost: Scope = { prefixes: new Map(), names: new Map() };
@@ -125,22 +125,22 @@ export function readXmlTree(source: string, options: XmlTreeOptions): Reading<Xm
   function text(): void {}
 }
 
-/** The first child of that name. */
+/** The first child with the given name. */
 export function childOf(element: XmlElement, name: string): XmlElement | undefined {
   return element.children.find((child) => child.name === name);
 }
 
-/** All children of that name, in order. */
+/** All children with the given name, in order. */
 export function childrenOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name);
 }
 
-/** The decoded value of an attribute (its name in lower case), trimmed; undefined where it is missing. */
+/** The decoded value of an attribute (its name in lower case), trimmed; undefined without the attribute. */
 export function attributeOf(element: XmlElement, name: string): string | undefined {
   return attributesOf(element).get(name)?.trim();
 }
 
-/** All attributes, names in lower case, values decoded. */
+/** All attributes of an element, names in lower case, values decoded. */
 function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
   element.attributes ??= readAttributes(element.source, element.attributesStart, element.attributesEnd);
   return element.attributes;
@@ -148,7 +148,7 @@ function attributesOf(element: XmlElement): ReadonlyMap<string, string> {
 
 const PASSING_TAGS = { startTag: () => true, endTag: () => true, skipped: () => undefined };
 
-/** The decoded text of an element and all it holds, tags left out. */
+/** The decoded text of an element and its descendants, without tags. */
 export function textOf(element: XmlElement): string {
   const { source, innerStart, innerEnd, hasSections, children } = element;
   if (children.length === 0) {
@@ -172,7 +172,7 @@ export function isBlank(element: XmlElement): boolean {
   return text.trim() === '';
 }
 
-/** The content of the one CDATA section that fills a range but for white space, else null. */
+/** The content of the CDATA section that fills a range except for white space; otherwise null. */
 function onlySection(source: string, start: number, end: number): string | null {
   const open = source.indexOf('<', start);
   if (!source.startsWith('<![CDATA[', open)) return null;
@@ -191,7 +191,7 @@ function createElement(name: string, source: string, tag: XmlStartTag): XmlEleme
   };
 }
 
-/** The scope inside a tag: its parent's, unless it declares prefixes that meant something else before. */
+/** The namespace scope inside a tag: the parent's scope, unless the tag gives prefixes a new meaning. */
 function scopeOf(
   tag: XmlStartTag, source: string, outer: Scope, namespaces: ReadonlyMap<string, string>, isRoot: boolean,
 ): Scope {
@@ -201,7 +201,7 @@ function scopeOf(
   let prefixes = outer.prefixes;
   for (const [, declared = '', quoted, single] of written.matchAll(DECLARATION)) {
     const prefix = declared.toLowerCase();
-    // A root without a prefix is what the document is, whatever namespace it claims.
+    // A root without a prefix keeps its name, whatever namespace the root claims.
     const meant = isRoot && prefix === '' ? '' : knownPrefix(prefix, quoted ?? single ?? '', namespaces);
     if ((prefixes.get(prefix) ?? prefix) === meant) continue;
     if (prefixes === outer.prefixes) prefixes = new Map(prefixes);
@@ -229,8 +229,8 @@ function rememberName(written: string, scope: Scope): string {
 type CdataMeaning = 'text' | 'html';
 
 /**
- * What an element holds, written as HTML: `<br/>` becomes `<br>`, `<p/>` becomes `<p></p>`, prefixes of XHTML, comments
- * and stray end tags go, elements left open are closed. Not sanitised.
+ * The content of an element as HTML, not sanitised; `<br/>` becomes `<br>`, `<p/>` becomes `<p></p>`. XHTML prefixes,
+ * comments and stray end tags are removed; open elements are closed.
  */
 export function innerHtml(element: XmlElement, cdata: CdataMeaning): string {
   const parts: string[] = [];
@@ -258,7 +258,7 @@ function writeElement(element: XmlElement, cdata: CdataMeaning, parts: string[])
   if (!VOID_ELEMENTS.has(element.name)) parts.push('</', element.name, '>');
 }
 
-/** Text between children. Its references mean the same in HTML, so they are copied as they are. */
+/** Writes text between children. References are copied, because they mean the same in HTML. */
 function writeText(element: XmlElement, start: number, end: number, cdata: CdataMeaning, parts: string[]): void {
   if (start >= end) return;
   const { source } = element;

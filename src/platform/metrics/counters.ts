@@ -1,6 +1,6 @@
 import { isStorageTrouble, type Db } from '../db/open-database.ts';
 
-/** The table `counts` at one moment. A missing number reads as 0. */
+/** A snapshot of the table `counts`. A missing counter reads as 0. */
 export type CountsReading = {
   value(metric: string, label?: string): number;
   histogram(metric: string): { counts: number[]; sum: number };
@@ -9,19 +9,19 @@ export type CountsReading = {
 };
 
 type Counters = {
-  /** Adds to a number, in the transaction of the change that it counts. */
+  /** Adds to a counter, in the transaction of the counted change. */
   add(metric: string, label: string, by: number): void;
   /** Adds a duration to a histogram with the bounds DURATION_BOUNDS. */
   observe(metric: string, seconds: number): void;
-  /** One number; 0 if missing. */
+  /** Reads one counter; 0 if missing. */
   value(metric: string, label?: string): number;
-  /** All numbers in one query. The table has one row for each series, so it stays small. */
+  /** Reads all counters in one query. The table `counts` stays small: one row per series. */
   read(): CountsReading;
 };
 
 type CountRow = { metric: string; label: string; value: number };
 
-/** Bounds in seconds for background work, which mostly waits for other machines. */
+/** Histogram bounds in seconds for background work, which mostly waits for other servers. */
 export const DURATION_BOUNDS: readonly number[] = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Counters in the database, persistent and shared by all processes. */
@@ -65,7 +65,7 @@ function toReading(rows: readonly CountRow[]): CountsReading {
 type BufferedCounters = { add(metric: string, label: string): void; flush(): void };
 
 /**
- * Counts frequent events in memory. Call `flush` before reading the numbers. A crash loses what was not flushed.
+ * Counts frequent events in memory. Call `flush` before reading the counters. A crash loses unflushed counts.
  */
 export function createBufferedCounters(counts: Counters): BufferedCounters {
   const pending = new Map<string, { metric: string; label: string; by: number }>();
@@ -83,7 +83,7 @@ export function createBufferedCounters(counts: Counters): BufferedCounters {
           pending.delete(key);
         }
       } catch (error) {
-        if (!isStorageTrouble(error)) throw error; // full disk: keep them for the next flush
+        if (!isStorageTrouble(error)) throw error; // full disk: keep the counts for the next flush
       }
     },
   };

@@ -4,7 +4,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 type Sample = { labels: Labels; value: number };
 
-/** `counts` are not cumulative; the last one counts what exceeded every bound. */
+/** `counts` are not cumulative; the last count is of values above every bound. */
 export type HistogramSample = { labels: Labels; counts: readonly number[]; sum: number };
 
 type HistogramFamily = {
@@ -15,7 +15,7 @@ type HistogramFamily = {
   samples: readonly HistogramSample[];
 };
 
-/** Families carry the names of the 0.0.4 format; those that OpenMetrics names otherwise are renamed when rendered. */
+/** A metric family has its name of the 0.0.4 format; `renderOpenMetrics` renames counters and infos. */
 export type Family = (Named & { help: string; samples: readonly Sample[] }) | HistogramFamily;
 
 type Named =
@@ -30,7 +30,7 @@ export const CONTENT_TYPE: Record<Format, string> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** Prometheus text format 0.0.4. */
+/** Renders Prometheus text format 0.0.4. */
 export function renderPrometheus(families: readonly Family[]): string {
   let text = '';
   for (const family of families) {
@@ -40,7 +40,7 @@ export function renderPrometheus(families: readonly Family[]): string {
   return text;
 }
 
-/** OpenMetrics 1.0: no blank lines, quotes in HELP escaped, families of counters and infos without their suffix. */
+/** Renders OpenMetrics 1.0: no blank lines, quotes in HELP escaped, counter and info families without their suffix. */
 export function renderOpenMetrics(families: readonly Family[]): string {
   let text = '';
   for (const family of families) {
@@ -97,7 +97,7 @@ function formatValue(value: number): string {
   return value > 0 ? '+Inf' : '-Inf';
 }
 
-/** As Go's %g, with ".0" behind whole numbers: OpenMetrics asks for it, and Prometheus 3 rewrites other forms to it. */
+/** Formats a bucket bound like Go's %g, with ".0" after whole numbers, as OpenMetrics and Prometheus 3 require. */
 function formatBound(bound: number): string {
   const magnitude = Math.abs(bound);
   if (magnitude >= 1e6 || (magnitude < 1e-4 && magnitude > 0)) {
@@ -114,12 +114,12 @@ const OFFERED: Record<Format, Offer> = {
   openmetrics: { type: 'application/openmetrics-text', version: '1.0.0' },
 };
 
-/** How specifically a range names a format: 3 with its version, 2 by name, 1 by main type, 0 by any type. */
+/** How specifically an Accept range names a format: 3 with version, 2 by full type, 1 by main type, 0 by any type. */
 const NAMED = 2;
 
 /**
- * The format an `Accept` header asks for (RFC 9110, 12.5.1): the most specific range that fits a format gives its
- * quality. OpenMetrics is sent only to those who rank it highest by name; 0.0.4 is the last resort, never a 406.
+ * Chooses the format for an `Accept` header (RFC 9110, 12.5.1): the most specific matching range gives a format's
+ * quality. OpenMetrics is sent only if the header names OpenMetrics and ranks no format higher, otherwise 0.0.4.
  */
 export function negotiateFormat(accept: string | undefined): Format {
   const ranges = (accept ?? '*/*').toLowerCase().split(',').map(parseMediaRange);
@@ -129,13 +129,13 @@ export function negotiateFormat(accept: string | undefined): Format {
   return wanted && openMetrics.quality >= prometheus.quality ? 'openmetrics' : 'prometheus';
 }
 
-/** A malformed range matches nothing. */
+/** Parses an Accept range. A malformed range matches no format. */
 function parseMediaRange(text: string): Range {
   const { value: type = '', parameters } = readParameters(text.trim()) ?? {};
   return { type, version: parameters?.get('version'), quality: parseQuality(parameters?.get('q') ?? '1') };
 }
 
-/** An unreadable weight counts as 0. */
+/** Parses the quality of an Accept range. An unreadable quality counts as 0. */
 function parseQuality(text: string): number {
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0;
 }
@@ -156,11 +156,11 @@ function specificityOf({ type, version }: Range, offered: Offer): number {
   return type === '*/*' ? 0 : -1;
 }
 
-/** One series for each combination of label values; all values are known in advance. */
+/** A metric with one series for each combination of label values, all known in advance. */
 type Known<Reading> = Named & {
   /** Every value of each label. */
   labels?: Readonly<Record<string, readonly string[]>>;
-  /** Undefined if unknown: the series is left out, because no value is better than a wrong one. */
+  /** Undefined if the value is unknown: the series is left out instead of showing a wrong value. */
   value(reading: Reading, ...labelValues: string[]): number | undefined;
 };
 
@@ -168,18 +168,18 @@ type Histogram<Reading> = Omit<HistogramFamily, 'help' | 'samples'> & {
   samples(reading: Reading): readonly HistogramSample[];
 };
 
-/** Series whose label values appear while the hub runs. */
+/** A metric whose label values appear while the hub runs. */
 type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): readonly Sample[] }) & {
   /** The meaning of each label, for the handbook. */
   labels?: Readonly<Record<string, string>>;
 };
 
-/** One metric: name, type, help, labels, and how to read its value from a scrape's reading. */
+/** One metric: name, type, help, labels, and the function that reads its value. */
 export type Metric<Reading> = { help: string } & (Known<Reading> | Open<Reading>);
 
 /**
- * The families of a scrape, from a list of metrics. Every known label value has a series, 0 if nothing was counted:
- * an alert need not wait for its first appearance.
+ * Turns a list of metrics into the metric families of a scrape. Every known label value has a series from the start, 0
+ * if nothing was counted, so that alerts can rely on the series.
  */
 export function familiesFrom<Reading>(metrics: readonly Metric<Reading>[]): (reading: Reading) => Family[] {
   return (reading) => metrics.flatMap((metric) => familyOf(metric, reading));

@@ -2,7 +2,7 @@ import type { ClientKind } from '../turns.ts';
 import type { HistogramSample, Labels, Metric } from './exposition.ts';
 
 export type HttpMetrics = {
-  /** `route` is the template, never the path: the number of series must not depend on what clients ask for. */
+  /** `route` is the route's template, never the path: clients must not be able to create series. */
   observe(method: string, route: string | undefined, code: number, seconds: number): void;
   read(): readonly HistogramSample[];
 };
@@ -13,13 +13,13 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 const OTHER_METHOD = '_OTHER'; // OpenTelemetry's name for an unknown method
 const NO_ROUTE = 'unmatched';
 
-/** Seconds. Most answers of the hub take about one millisecond; an upload over a slow line takes many seconds. */
+/** Histogram bounds in seconds. Most responses take about 1 ms; an upload over a slow line takes many seconds. */
 export const ANSWER_BOUNDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 const LABELS = {
-  method: `of the request, \`${OTHER_METHOD}\` for one that is not of HTTP`,
-  route: `template of the path, \`${NO_ROUTE}\` for none`,
-  code: 'status',
+  method: `HTTP method, \`${OTHER_METHOD}\` for an unknown method`,
+  route: `route template, \`${NO_ROUTE}\` if no route matched`,
+  code: 'HTTP status',
 };
 
 type HttpReading = { http: readonly HistogramSample[]; waits: readonly HistogramSample[] };
@@ -36,7 +36,7 @@ export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
   {
     type: 'histogram',
     name: 'service_http_request_duration_seconds',
-    help: 'Time from the head of a request to the end of its answer.',
+    help: 'Time from the headers of a request to the end of its response.',
     labels: LABELS,
     bounds: ANSWER_BOUNDS,
     samples: ({ http }) => http,
@@ -44,14 +44,14 @@ export const HTTP_METRICS: readonly Metric<HttpReading>[] = [
   {
     type: 'histogram',
     name: 'service_web_turn_wait_seconds',
-    help: 'Time that requests have waited for their first turn, by kind of client (signed in or not).',
+    help: 'Time that requests waited for the main thread, by kind of client (signed in or not).',
     labels: { client: '`member`, `network`' },
     bounds: ANSWER_BOUNDS,
     samples: ({ waits }) => waits,
   },
 ];
 
-/** Counts and durations of the answers of this process, in memory. */
+/** Counts this process's HTTP responses and their durations, in memory. */
 export function createHttpMetrics(): HttpMetrics {
   const all = new Map<string, Series>();
 
@@ -69,7 +69,7 @@ export function createHttpMetrics(): HttpMetrics {
 
 type TurnWaits = { observe(client: ClientKind, seconds: number): void; read(): readonly HistogramSample[] };
 
-/** How long requests have waited for their first turn, in memory. */
+/** Records in memory how long requests have waited for their first turn on the main thread. */
 export function createTurnWaits(): TurnWaits {
   const series = { member: emptySeries({ client: 'member' }), network: emptySeries({ client: 'network' }) };
   return { observe: (client, seconds) => count(series[client], seconds), read: () => Object.values(series) };

@@ -5,14 +5,14 @@ import type { Metric } from './exposition.ts';
 
 type ProcessMetrics = { read(): ProcessReading; close(): void };
 
-/** Delays in nanoseconds. */
+/** Event loop delays in nanoseconds. */
 type Delays = Record<'min' | 'max' | 'mean' | 'stddev' | 'p50' | 'p90' | 'p99', number>;
 
 export type ProcessReading = {
   startedAtSeconds: number;
   cpu: NodeJS.CpuUsage;
   memory: NodeJS.MemoryUsage;
-  status: string; // /proc/self/status; empty if it cannot be read
+  status: string; // content of /proc/self/status; empty if unreadable
   limits: string;
   descriptors: number | undefined;
   lagMs: number;
@@ -21,7 +21,7 @@ export type ProcessReading = {
 
 const LAG_RESOLUTION_MS = 10;
 
-/** Starts to measure event loop delays. `close` stops it. */
+/** Starts to measure event loop delays. `close` stops the measurement. */
 export function createProcessMetrics({ startedAtSeconds }: { startedAtSeconds: number }): ProcessMetrics {
   const delay = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
   delay.enable();
@@ -41,7 +41,7 @@ export function createProcessMetrics({ startedAtSeconds }: { startedAtSeconds: n
   };
 }
 
-/** Leaves out numbers of /proc if it cannot be read: under Node's permission model, or on another system. */
+/** Reads a file in /proc; empty if unreadable, as under Node's permission model or on another operating system. */
 function readProc(path: string): string {
   try {
     return readFileSync(path, 'latin1');
@@ -51,9 +51,9 @@ function readProc(path: string): string {
 }
 
 /**
- * Counts open descriptors by asking the kernel about each, up to the table's size (FDSize); undefined if that cannot be
- * read. Listing /proc/self/fd would need a grant that leads to the whole disk. Takes 2 µs per entry of the table, which
- * has 256 at first and grows to at most twice the descriptors ever open at once.
+ * Counts open file descriptors with one fstat per entry of the descriptor table (FDSize); undefined if FDSize is
+ * unreadable. Listing /proc/self/fd would need a permission for the whole disk. An fstat takes 2 µs. The table begins
+ * with 256 entries and grows to at most twice the most descriptors ever open at once.
  */
 function countDescriptors(): number | undefined {
   const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];
@@ -79,7 +79,7 @@ function isOpen(descriptor: number): boolean {
   }
 }
 
-/** Each reading starts the lag measurement that the next one reports. */
+/** Each reading starts the lag measurement that the next reading reports. */
 function createLagProbe(): () => number {
   let lag = 0; // milliseconds
   return () => {
@@ -104,12 +104,12 @@ const NANOSECONDS = 1e9; // per second
 
 const [major = '', minor = '', patch = ''] = process.version.slice(1).split('.');
 
-/** Under the names that the Prometheus client libraries give them. */
+/** Metrics of the process, named as in the Prometheus client libraries. */
 export const PROCESS_METRICS: readonly Metric<Reading>[] = [
   cpu('user_', 'User CPU', ({ user }) => user),
   cpu('system_', 'System CPU', ({ system }) => system),
   cpu('', 'User and system CPU', ({ user, system }) => user + system),
-  gauge('process_start_time_seconds', 'When the process started.', ({ startedAtSeconds }) => startedAtSeconds),
+  gauge('process_start_time_seconds', 'Unix time of the process start.', ({ startedAtSeconds }) => startedAtSeconds),
   gauge('process_resident_memory_bytes', 'Resident memory size.', ({ memory }) => memory.rss),
   gauge('process_virtual_memory_bytes', 'Virtual memory size.', ({ status }) => kibibytes(status, 'VmSize')),
   gauge('process_heap_bytes', 'Size of the data segment of the process.', ({ status }) => kibibytes(status, 'VmData')),
@@ -118,7 +118,7 @@ export const PROCESS_METRICS: readonly Metric<Reading>[] = [
   gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that belongs to objects of V8.',
     ({ memory }) => memory.external),
   gauge('process_open_fds', 'Open file descriptors.', ({ descriptors }) => descriptors),
-  gauge('process_max_fds', 'Most file descriptors that may be open at once.',
+  gauge('process_max_fds', 'Maximum number of open file descriptors.',
     ({ limits }) => numberIn(limits, /^Max open files\s+(\d+)/m)),
   gauge('nodejs_eventloop_lag_seconds', 'Lag of the event loop at the previous scrape.', ({ lagMs }) => lagMs / 1_000),
   delay('min', 'Least'),
@@ -147,7 +147,7 @@ function cpu(kind: '' | 'user_' | 'system_', what: string, time: (usage: NodeJS.
 }
 
 function delay(name: keyof Delays, what: string): Metric<Reading> {
-  const help = `${what} of the time between turns of a ${LAG_RESOLUTION_MS} ms timer since the previous scrape.`;
+  const help = `${what} of the time between ticks of a ${LAG_RESOLUTION_MS} ms timer since the previous scrape.`;
   return gauge(`nodejs_eventloop_lag_${name}_seconds`, help, ({ delays }) => delays && delays[name] / NANOSECONDS);
 }
 

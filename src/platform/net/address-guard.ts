@@ -1,15 +1,15 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** An IP address as a number. An IPv4-mapped one (::ffff:a.b.c.d) is the IPv4 address it carries. */
+/** An IP address as a number. An IPv4-mapped address (::ffff:a.b.c.d) counts as its IPv4 address. */
 export type IpAddress = { bits: 32 | 128; value: bigint };
 
-/** A block of addresses. An IPv4-mapped block (::ffff:10.0.0.0/104) is held as the IPv4 block it stands for. */
+/** A block of addresses. An IPv4-mapped block (::ffff:10.0.0.0/104) is stored as its IPv4 block (10.0.0.0/8). */
 export type Cidr = { bits: 32 | 128; base: bigint; prefix: number };
 
 const MAPPED_PREFIX = 0xffffn;
 const LOW_32_BITS = 0xffff_ffffn;
 
-/** Strict: dotted decimal without leading zeros, or RFC 4291 section 2.2 without a zone; otherwise undefined. */
+/** Parses IPv4 without leading zeros, or IPv6 (RFC 4291 section 2.2) without a zone; otherwise undefined. */
 export function parseIpAddress(text: string): IpAddress | undefined {
   const four = parseIpv4(text);
   if (four !== undefined) return { bits: 32, value: four };
@@ -19,8 +19,8 @@ export function parseIpAddress(text: string): IpAddress | undefined {
 }
 
 /**
- * Reads comma-separated CIDRs; a bare address is a block of one. Empty text is an empty list.
- * Throws an Error naming the first entry that is wrong and what is wrong with it.
+ * Parses comma-separated CIDRs; a bare address is a block of one address. Empty text gives an empty list.
+ * Throws an Error that names the first wrong entry and its fault.
  */
 export function parseCidrs(text: string): Cidr[] {
   if (text.trim() === '') return [];
@@ -48,15 +48,15 @@ const REFUSED_IPV4 = parseCidrs(`
   198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4
 `);
 
-// Everything outside this block is refused: loopback, ULA, link-local, multicast, discard-only, SRv6 and the
+// IPv6 addresses outside this block are refused: loopback, ULA, link-local, multicast, discard-only, SRv6 and the
 // IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) forms, which no public host needs.
 const GLOBAL_UNICAST = parseCidrs('2000::/3');
 
-// Inside it: IETF protocol assignments with Teredo, documentation, 6to4 (an IPv4 address in disguise), AS112.
+// Refused blocks inside 2000::/3 are IETF protocol assignments with Teredo, documentation, 6to4 (embeds IPv4), AS112.
 const REFUSED_IPV6 = parseCidrs('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
 
-// DNS64 answers with these on IPv6-only networks, so they are judged by the IPv4 address inside (RFC 6052).
-// The local-use NAT64 block 64:ff9b:1::/48 is not among them: nobody outside can know what it maps to.
+// On IPv6-only networks DNS64 answers with NAT64 addresses: the guard checks the IPv4 address inside (RFC 6052).
+// The local-use NAT64 block 64:ff9b:1::/48 stays refused, because its mapping is unknown outside its network.
 const WELL_KNOWN_NAT64 = parseCidrs('64:ff9b::/96');
 
 function isGloballyReachable(address: IpAddress): boolean {
@@ -105,7 +105,7 @@ function parseIpv6(text: string): bigint | undefined {
   return [...left, ...zeros, ...right ?? []].reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
 }
 
-/** Writes a dotted IPv4 ending as the two groups it stands for. */
+/** Replaces a dotted IPv4 ending by two hexadecimal groups. */
 function withHexTail(text: string): string {
   const start = text.lastIndexOf(':') + 1;
   const dotted = parseIpv4(text.slice(start));

@@ -5,17 +5,17 @@ import { codeOf } from '../error-code.ts';
 export type ClamdAddress = { path: string } | { host: string; port: number };
 type ClamdVerdict = { clean: true } | { clean: false; signature: string };
 
-/** The reason why there is no verdict, for the operator. */
+/** Tells the operator why clamd gave no verdict. */
 export class ClamdError extends Error {}
 
 /** `idleMs`: limit for connecting and for each write. `answerMs`: limit from the last byte to the verdict. */
 export type ClamdOptions = { address: ClamdAddress; maxBytes: number; idleMs?: number; answerMs?: number };
 
-/** One connection per command. Both reject with ClamdError without a clear answer, or with the signal's AbortError. */
+/** `scan` and `ping` reject with ClamdError if clamd gives no clear answer, or with the signal's AbortError. */
 export type ClamdClient = {
   /**
-   * Streams the bytes with back-pressure. Rejects for more than `maxBytes`: clamd calls a file above its MaxFileSize
-   * clean without scanning it. Rethrows an error of `bytes`.
+   * Streams the bytes to clamd with back-pressure. Rejects a file of more than `maxBytes`, because clamd calls a file
+   * above its MaxFileSize clean without scanning it. Rethrows an error of `bytes`.
    */
   scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict>;
   /** Resolves if clamd answers. */
@@ -23,9 +23,9 @@ export type ClamdClient = {
 };
 
 type Conversation = {
-  /** Resolves when there is room for more. Throws once clamd has answered or disconnected. */
+  /** Resolves when the socket has room for more bytes. Throws once clamd has answered or disconnected. */
   send(bytes: Buffer): Promise<void>;
-  /** The answer, without its final NUL. */
+  /** The answer of clamd, without its final NUL. */
   answer(limitMs: number): Promise<string>;
   close(): void;
 };
@@ -72,7 +72,7 @@ export function createClamdClient(options: ClamdOptions): ClamdClient {
   return { scan, ping };
 }
 
-/** The form of a command that makes clamd end its answer with NUL instead of a line end. */
+/** Formats a command so that clamd ends its answer with NUL instead of a line end. */
 function command(name: string): Buffer {
   return Buffer.from(`z${name}\0`);
 }
@@ -120,12 +120,12 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
   return { send, answer: (limitMs) => within(limitMs, 'gave no verdict', answered), close: () => socket.destroy() };
 }
 
-/** The answer up to its final NUL. Rejects if the connection fails or closes before. */
+/** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes earlier. */
 function readAnswer(socket: Socket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';
-  let stage = 'cannot be reached';
-  socket.once('connect', () => (stage = 'broke off'));
+  let problem = 'clamd cannot be reached';
+  socket.once('connect', () => (problem = 'clamd broke off the connection'));
   socket.setEncoding('utf8').on('data', (text: string) => {
     received += text;
     const end = received.indexOf('\0');
@@ -133,7 +133,7 @@ function readAnswer(socket: Socket): Promise<string> {
     else if (end >= 0 || received.length > MAX_ANSWER_LENGTH) socket.destroy(unexpected(received));
   });
   socket.on('error', (cause) => {
-    reject(isOurs(cause) ? cause : new ClamdError(`clamd ${stage} (${codeOf(cause) ?? cause.message})`, { cause }));
+    reject(isOurs(cause) ? cause : new ClamdError(`${problem} (${codeOf(cause) ?? cause.message})`, { cause }));
   });
   socket.once('close', () => reject(new ClamdError('clamd closed the connection without an answer')));
   return promise;

@@ -8,7 +8,7 @@ import { pipeline, type Transform } from 'node:stream';
 import zlib from 'node:zlib';
 import { OutboundError, pinnedLookup } from './outbound-target.ts';
 
-/** One request to addresses that were checked. `who` names the host in messages. */
+/** One request to addresses that were checked. `who` names the host in error messages. */
 export type OutboundRequest = {
   url: URL;
   who: string;
@@ -22,36 +22,37 @@ export type OutboundRequest = {
   take?: TakeBody;
 };
 
-/** After this many unpacked bytes, reading pauses until `turn` resolves. */
+/** After `bytes` unpacked bytes, reading of the response body pauses until `turn` resolves. */
 export type LargeBody = { bytes: number; turn(): Promise<void> };
 
 /**
- * Receives the unpacked body piece by piece; the answer's own body then stays empty. Return false to end the download.
+ * Receives the unpacked response body piece by piece, so that `Answer.body` stays empty. Returns false to end the
+ * download.
  */
 export type TakeBody = (piece: Buffer) => boolean;
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 
 const TLS_PROBLEMS: Record<string, string> = {
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
-  EPROTO: 'it does not speak TLS on this port, or not a version that is safe',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate comes from an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate comes from an unknown authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate chain is incomplete or from an unknown authority',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
+  EPROTO: 'the server does not speak TLS on this port, or only an unsafe version',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate comes from an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate comes from an unknown authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate chain is incomplete or from an unknown authority',
 };
 
-/** The codings that can be unpacked, as an Accept-Encoding value. */
+/** The content codings that the hub can decode, as an Accept-Encoding value. */
 export const ACCEPT_ENCODING = 'gzip, br, zstd, deflate';
 
-// A server may ask the decoder for a window far larger than the answer. 8 MiB is the most HTTP allows (RFC 9659).
+// HTTP limits the zstd window to 8 MiB (RFC 9659), because a server may ask for a window larger than the response.
 const ZSTD_WINDOW = { [zlib.constants.ZSTD_d_windowLogMax]: 23 };
 
-/** Larger pieces than Node's, of which others have a turn after each: 160 of the largest body. */
+/** Decoders emit 64 KiB pieces, not Node's 16 KiB, because other work runs after each piece: 10 MiB are 160 pieces. */
 const PIECE = { chunkSize: 64 * 1024 };
 
-// The decoders do not limit their output: `unpackBody` does, piece by piece.
+// The decoders do not limit their output; `unpackBody` limits the body size, piece by piece.
 const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
   ['identity', () => null],
   ['gzip', () => zlib.createGunzip(PIECE)],
@@ -61,8 +62,8 @@ const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
 ]);
 
 /**
- * Sends one GET and reads the answer; the body only of a 2xx, empty otherwise. The connection is closed whatever
- * happens. Throws OutboundError, or the signal's reason once it is aborted.
+ * Sends one GET request and reads the response. The body is empty unless the status is 2xx. The connection is always
+ * closed. Throws OutboundError, or the signal's reason after an abort.
  */
 export async function exchange(hop: OutboundRequest): Promise<Answer> {
   const { url, addresses, headers, signal } = hop;
@@ -130,7 +131,7 @@ async function* unpack(response: IncomingMessage, hop: OutboundRequest): AsyncGe
   }
 }
 
-/** The body as received. Only time spent waiting for the other side counts as idle. */
+/** The body as received. Only time spent waiting for the remote server counts as idle. */
 async function* readPacked(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
   if (Number(response.headers['content-length']) > hop.maxBytes) throw tooLargeError(hop);
   const startIdle = () => setTimeout(() => response.destroy(idleError(hop)), hop.idleMs);
@@ -162,9 +163,11 @@ function tlsError(who: string, cause?: NodeJS.ErrnoException): OutboundError {
 }
 
 function answerError(who: string, cause?: NodeJS.ErrnoException): OutboundError {
-  const garbled = cause?.code?.startsWith('HPE_'); // from Node's HTTP parser
-  const problem = garbled ? `did not answer in valid HTTP (${cause?.code})` : 'closed the connection without an answer';
-  return new OutboundError('bad-response', `${who} ${problem}`, { cause });
+  const garbled = cause?.code?.startsWith('HPE_'); // an error code of Node's HTTP parser
+  const problem = garbled
+    ? `${who} did not answer in valid HTTP (${cause?.code})`
+    : `${who} closed the connection without an answer`;
+  return new OutboundError('bad-response', problem, { cause });
 }
 
 function slowError(who: string, limit: number): OutboundError {
@@ -179,7 +182,7 @@ function tooLargeError({ who, maxBytes }: OutboundRequest): OutboundError {
   return new OutboundError('too-large', `the answer of ${who} is larger than the limit of ${maxBytes} bytes`);
 }
 
-/** Refuses unknown codings and stacks of several: each level would multiply a decompression bomb. */
+/** The Content-Encoding. A list of codings has no decoder, because each level would multiply a decompression bomb. */
 function codingOf({ headers }: IncomingMessage): string {
   return (headers['content-encoding'] ?? '').trim().toLowerCase().replace(/^x-gzip$/, 'gzip') || 'identity';
 }
@@ -201,8 +204,8 @@ type RequestOptions = {
 const MAX_HEADER_BYTES = 32 * 1024;
 
 /**
- * Creates a request to an http or https address and does not send it yet. Every outgoing request of the hub begins
- * here. User name and password in the address are sent (RFC 7617). The caller decides which addresses are allowed.
+ * Creates a request to an http or https URL and does not send it yet. Every outgoing request of the hub is created
+ * here. A user name and password in the URL are sent (RFC 7617). The caller decides which IP addresses are allowed.
  */
 export function openRequest(url: URL, { method = 'GET', headers, lookup, signal }: RequestOptions): ClientRequest {
   const open = url.protocol === 'https:' ? https.request : http.request;
@@ -211,22 +214,22 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
     headers,
     ...(lookup && { lookup }),
     ...(signal && { signal }),
-    agent: false, // no shared connections, and no proxy out of the environment, which would see and dial everything
+    agent: false, // no shared connections, and no proxy from the environment, which would bypass the address check
     rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
     insecureHTTPParser: false,
     maxHeaderSize: MAX_HEADER_BYTES,
   });
 }
 
-/** The head of the answer. `failure` makes the error; its cause is undefined if the connection just closed. */
+/** Resolves at the response's headers. `failure` makes the error, without `cause` if the connection just closed. */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.on('error', (cause: NodeJS.ErrnoException) => reject(failure(cause))); // stays: errors may come late
+  request.on('error', (cause: NodeJS.ErrnoException) => reject(failure(cause))); // never removed: errors may come late
   request.once('close', () => reject(failure()));
   request.once('response', (response) => {
-    // Without a declared length Node would take a reset or an abort for the end of the body.
+    // If a body has no Content-Length, Node would take a reset or an abort for the end of the body.
     request.on('error', (cause) => { if (!response.complete) response.destroy(cause); });
     resolve(response);
   });

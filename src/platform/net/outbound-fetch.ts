@@ -9,18 +9,18 @@ import { type Lookup, OutboundError, parseTarget, resolveTarget } from './outbou
 export { OutboundError };
 
 /**
- * Sends only the headers Accept, Accept-Language, If-None-Match and If-Modified-Since, on every redirect too
- * (validators belong to the final answer). Sends `authorization` to the origin of `url` alone, and never Cookie.
- * `maxBytes` limits the body both as it comes and unpacked. `refuse` may return why a URL must not be fetched. It is
- * asked before the DNS lookup (without addresses) and after it, for redirects too. `totalMs` can only make the usual
- * time shorter; waiting for the turn of a large body does not count.
+ * Only the headers Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, also after a redirect
+ * (validators belong to the final response). `authorization` is sent only to the origin of `url`. `maxBytes` limits the
+ * body both as received and unpacked. `refuse` may return the reason why a URL must not be fetched. `refuse` is called
+ * before the DNS lookup (without addresses) and after the lookup, also for redirects. `totalMs` can only shorten the
+ * default limit; waiting for the turn of a large body does not count.
  */
 type OutboundRequest = {
   url: string;
   headers?: Record<string, string>;
   authorization?: string | undefined;
   maxBytes: number;
-  totalMs?: number; // less than usual
+  totalMs?: number;
   large?: LargeBody;
   take?: TakeBody;
   signal?: AbortSignal;
@@ -28,8 +28,8 @@ type OutboundRequest = {
 };
 
 /**
- * The final answer, with any status except a redirect; `url` is its address. The body is
- * unpacked, and empty unless the status is 2xx. `movedPermanentlyTo` is set when every redirect was a 301 or 308.
+ * The final response after all redirects; `url` is its address. The body is unpacked, and empty unless the status is
+ * 2xx. `movedPermanentlyTo` is set if every redirect was a 301 or 308.
  */
 export type OutboundResponse = {
   status: number;
@@ -39,10 +39,10 @@ export type OutboundResponse = {
   body: Buffer;
 };
 
-/** Rejects with OutboundError if no answer came. */
+/** Rejects with OutboundError if no response came. */
 export type OutboundFetch = (request: OutboundRequest) => Promise<OutboundResponse>;
 
-/** Limits in milliseconds: `totalMs` over all redirects, `headerMs` from connecting to the end of the headers. */
+/** Limits in ms; `totalMs` is for all redirects together, `headerMs` from connecting to the end of the headers. */
 export type OutboundOptions = {
   userAgent: string;
   allow: readonly Cidr[];
@@ -59,10 +59,10 @@ const PERMANENT_REDIRECTS = new Set([301, 308]);
 const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', 'if-modified-since']);
 
 /**
- * A GET for URLs that users and feeds name. It connects only to public addresses (checked after every redirect and
- * pinned for the connection) or to those in `allow`, and ends within its limits whatever the remote does. To one host
- * (with port) it sends one request at a time, redirects included; waiting for its turn counts as time of the fetch.
- * Web and worker each have a fetch of their own, and may ask one host at the same time.
+ * Fetches URLs that users and feeds name, with GET. The fetch connects only to public addresses (checked after every
+ * redirect and pinned for the connection) or to addresses in `allow`. The time limits hold whatever the remote server
+ * does. Each host (with port) gets one request at a time, redirects included; waiting for the turn counts as fetch
+ * time. The web and the worker process count their requests apart, so both may ask one host at the same time.
  */
 export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
   const { userAgent, allow, lookup = dns.lookup, totalMs = 30 * SECOND } = options;
@@ -116,7 +116,7 @@ function assertWanted(url: URL, addresses: readonly string[], { refuse }: Outbou
   if (reason !== null) throw new OutboundError('blocked', reason);
 }
 
-/** A signal that aborts after the time limit or with the caller's own; `stop` releases both. */
+/** A signal that aborts after the time limit or with the caller's signal; `stop` removes the timer and listener. */
 function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined) {
   const controller = new AbortController();
   const onAbort = () => controller.abort(new OutboundError('aborted', `fetching from ${url.host} was cancelled`));
@@ -128,7 +128,7 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
   if (outer?.aborted) onAbort();
   return {
     signal: controller.signal,
-    /** Waits for the hub itself: this time does not count. */
+    /** Waits for the hub itself; the waiting time does not count towards the limit. */
     async without(wait: () => Promise<void>): Promise<void> {
       const since = performance.now();
       clearTimeout(timer);
@@ -154,7 +154,7 @@ function headersFor(url: URL, request: OutboundRequest, userAgent: string): Reco
 function redirectTarget({ status, headers }: Answer, from: URL): URL | undefined {
   if (!REDIRECTS.has(status)) return undefined;
   if (!headers.location) throw new OutboundError('redirects', `${from.host} redirects (${status}) without a Location`);
-  // Node hands header bytes over as Latin-1; servers that do not escape a Location mean UTF-8.
+  // Node decodes header bytes as Latin-1, but servers that do not escape a Location mean UTF-8.
   return parseTarget(Buffer.from(headers.location, 'latin1').toString('utf8'), from);
 }
 

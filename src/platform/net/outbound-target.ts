@@ -7,8 +7,8 @@ type OutboundFailure =
   | 'too-large' | 'redirects' | 'bad-response' | 'aborted';
 
 /**
- * Why a fetch from outside failed. The message is for the owner of the source: it names hosts only, never a whole
- * URL (its query may hold a secret) and never text the remote sent.
+ * Why an outbound fetch failed. The message is for the owner of the source: the message names hosts only, never a whole
+ * URL (the query may hold a secret) and never text from the remote server.
  */
 export class OutboundError extends Error {
   readonly reason: OutboundFailure;
@@ -20,7 +20,7 @@ export class OutboundError extends Error {
   }
 }
 
-/** `dns.lookup` in the one form used here. */
+/** `dns.lookup` with the option `all`. */
 export type Lookup = (
   hostname: string,
   options: LookupAllOptions,
@@ -29,13 +29,13 @@ export type Lookup = (
 
 type Guard = { allow: readonly Cidr[]; lookup: Lookup; dnsMs: number };
 
-// The "bad ports" of the Fetch standard from 1024 up: SIP, NFS, X11, IRC and the like, whose servers can be made to
-// act on an HTTP request. Browsers refuse them too, so no feed that people can open lives there.
+// The "bad ports" of the Fetch standard from 1024 up (SIP, NFS, X11, IRC and the like), whose servers can be made to
+// act on an HTTP request. Browsers refuse these ports too, so no feed that people can open uses them.
 const REFUSED_PORTS = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-/** Reads a URL, or a redirect's Location with the URL it came from. Throws `bad-url`; the fragment is dropped. */
+/** Parses a URL, or a Location relative to the redirecting URL. Drops the fragment. Throws `bad-url`. */
 export function parseTarget(text: string, redirectedFrom?: URL): URL {
   const subject = redirectedFrom ? `${redirectedFrom.host} redirects to something that` : 'the address';
   const url = URL.parse(text, redirectedFrom?.href);
@@ -50,7 +50,7 @@ export function parseTarget(text: string, redirectedFrom?: URL): URL {
   return url;
 }
 
-/** The port of the URL, by default that of its scheme. */
+/** The port of the URL, or the default port of its scheme. */
 export function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'https:' ? 443 : 80;
@@ -100,7 +100,7 @@ async function lookUp(host: string, who: string, guard: Guard, signal: AbortSign
     signal.throwIfAborted();
     guard.lookup(host, { all: true }, (error, addresses) => {
       if (error) reject(dnsError(who, error.code ?? 'lookup failed', error));
-      else if (addresses.length === 0) reject(dnsError(who, 'the name has no addresses'));
+      else if (addresses.length === 0) reject(dnsError(who, 'the host name has no IP addresses'));
       else resolve(addresses);
     });
     return await promise;

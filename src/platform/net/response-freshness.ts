@@ -3,17 +3,17 @@ import { SECOND } from '../clock.ts';
 
 const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)';
 
-// The three forms of RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime. All are UTC.
+// The date formats of RFC 9110 section 5.6.7 (all in UTC) are IMF-fixdate, RFC 850 and asctime.
 const FORMS = [
   new RegExp(`^\\w{3}, (?<day>\\d{2}) \\w{3} \\d{4} ${TIME} GMT$`),
   new RegExp(`^\\w{6,9}, (?<day>\\d{2})-\\w{3}-(?<year>\\d{2}) ${TIME} GMT$`),
   new RegExp(`^\\w{3} \\w{3} (?<day>[ \\d]\\d) ${TIME} \\d{4}$`),
 ];
 
-// A delay too large to hold is to be taken as this many seconds (RFC 9111 section 1.2.2).
+// A larger number of delta-seconds counts as 2^31 seconds (RFC 9111 section 1.2.2).
 const MAX_DELTA_SECONDS = 2 ** 31;
 
-/** When a Retry-After (RFC 9110 section 10.2.3: seconds or a date) asks to come back, unix ms; null if unreadable. */
+/** The time of a Retry-After (RFC 9110 section 10.2.3: seconds or a date), unix ms; null if unreadable. */
 export function parseRetryAfter(value: string | undefined, now: number): number | null {
   if (value === undefined) return null;
   const seconds = parseDeltaSeconds(value.trim());
@@ -21,8 +21,8 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
 }
 
 /**
- * How long an answer stays fresh, ms from now (RFC 9111 section 4.2), never negative. Null when it does not say;
- * 0 for no-store, no-cache, and for a max-age or Expires that cannot be read.
+ * How long a response stays fresh, ms from now (RFC 9111 section 4.2), never negative. Null without max-age and
+ * Expires; 0 for no-store, no-cache, and for an unreadable max-age or Expires.
  */
 export function freshnessMs(headers: IncomingHttpHeaders, now: number): number | null {
   const directives = cacheDirectives(headers['cache-control'] ?? '');
@@ -37,12 +37,12 @@ function lifetimeMs(maxAge: string | undefined, headers: IncomingHttpHeaders, no
   if (maxAge !== undefined) return (parseDeltaSeconds(maxAge) ?? 0) * SECOND;
   if (headers.expires === undefined) return null;
   const expires = parseHttpDate(headers.expires, now);
-  // Relative to the server's own Date, because its clock may be wrong.
+  // Expires counts from the server's own Date, because the server's clock may be wrong.
   const sent = parseHttpDate(headers.date ?? '', now) ?? now;
   return expires === null ? 0 : expires - sent;
 }
 
-/** Directives by lower-case name; of repeated ones the first counts. Values may be tokens or quoted strings. */
+/** Directives by lower-case name; the first of repeated directives counts. Values are tokens or quoted strings. */
 function cacheDirectives(text: string): Map<string, string> {
   const directives = new Map<string, string>();
   for (const [, name = '', quoted, token] of text.matchAll(/([^\s=,"]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,"]*)))?/g)) {
@@ -52,7 +52,7 @@ function cacheDirectives(text: string): Map<string, string> {
   return directives;
 }
 
-/** Unix milliseconds of an HTTP-date, null when it is none. `now` places a two-digit year. */
+/** Unix ms of an HTTP-date; null for any other text. `now` decides the century of a two-digit year. */
 export function parseHttpDate(text: string, now: number): number | null {
   const written = text.trim();
   const { day, year } = FORMS.map((form) => form.exec(written)?.groups).find(Boolean) ?? {};

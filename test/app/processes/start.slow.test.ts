@@ -59,7 +59,7 @@ test('a port that is in use ends in one clear line, although whoever holds it an
   const hub = startHub(t, standInProject(t), { PORT: String(port) });
 
   assert.equal(await exit(hub), 1);
-  assert.equal(hub.stderr(), `127.0.0.1 port ${port} is in use by another program: stop that one or set PORT\n`);
+  assert.equal(hub.stderr(), `127.0.0.1 port ${port} is in use by another program: stop that program or set PORT\n`);
   assert.equal(hub.stdout(), '');
 });
 
@@ -113,7 +113,7 @@ test('a restore that asks while the data is still prepared is heard, and the hub
   writeFiles(folder, { go: '' });
 
   await ready(hub);
-  assert.match(hub.stderr(), /^the hub makes way; waiting for the restore or the upgrade\n/);
+  assert.match(hub.stderr(), /^the hub pauses; waiting for the restore or the upgrade\n/);
 });
 
 test('a preparation that is killed ends in one clear line', async (t) => {
@@ -124,7 +124,7 @@ test('a preparation that is killed ends in one clear line', async (t) => {
   process.kill(pidOf(hub.folder, 'prepare'), 'SIGKILL');
 
   assert.equal(await exit(hub), 1);
-  assert.equal(hub.stderr(), 'what prepares the hub was ended by SIGKILL; nothing was started\n');
+  assert.equal(hub.stderr(), 'the preparation of the hub was ended by SIGKILL; nothing was started\n');
 });
 
 test('what prepared the hub has ended when the hub runs', async (t) => {

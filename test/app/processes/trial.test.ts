@@ -56,7 +56,7 @@ test('on trial every write of every route is refused with 503 and Retry-After, a
   }
   assert.throws(() => removeRows(hub, 'posts'), /readonly/, 'SQLite refuses what no route would');
   const page = await ada.form('/write', { title: 'Lost?', content: 'Words' });
-  assert.match(page.text, /checking a new version or a restored backup, and stores nothing until that is done/);
+  assert.match(page.text, /checking a new version or a restored backup, and stores nothing until the check is done/);
   assert.deepEqual(stored({ hub }), before);
 });
 
@@ -66,7 +66,7 @@ test('on trial hubctl changes nothing either, and still shows what there is', as
 
   const invited = await hubctl(hub.dataDir, 'invite');
   assert.deepEqual([invited.status, invited.stdout], [75, '']);
-  assert.match(invited.stderr, /is on trial, and going back would undo this: try again in a minute or two/);
+  assert.match(invited.stderr, /is on trial, and a rollback would undo this change: try again in a minute or two/);
   assert.equal((await hubctl(hub.dataDir, 'account', 'list')).status, 0);
   assert.deepEqual(stored({ hub }), before);
 });

@@ -398,7 +398,7 @@ test('what is for administrators is refused to members with 403 and to everybody
   }
 });
 
-test('no secret stands in the database, in none of its files, nor in the log', async (t) => {
+test('no secret stands in the database, in its files or in the log', async (t) => {
   const hub = await startHub(t);
   const invitation = invite(hub);
   const link = setUpLink(hub) ?? '';

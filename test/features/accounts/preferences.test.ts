@@ -46,7 +46,7 @@ test('what is no choice is refused at its field, and nothing is changed', async 
 
   assert.equal(refused.status, 422);
   assert.match(refused.text, /name="timeZone" aria-invalid="true" aria-describedby="fault-timeZone" autofocus/);
-  assert.match(refused.text, /id="fault-timeZone" role="alert">Time zone is not known here/);
+  assert.match(refused.text, /id="fault-timeZone" role="alert">Time zone is no known time zone/);
   assert.equal((await bob.form('/settings/preferences', { ...FORM, density: 'dense' })).status, 422);
   assert.match((await bob.page('/settings')).text, /data-density="comfortable"/);
 });

@@ -95,7 +95,7 @@ test('each of these requests is done when nothing is taken away', async (t) => {
   }
 });
 
-test('a session that is ended from elsewhere while a body is still coming does nothing more', async (t) => {
+test('a request whose session is ended from elsewhere while its body is still arriving changes nothing', async (t) => {
   const { hub, bob, sourceId } = await hubWithBob(t);
   const other = await browserOf(hub, 'bob');
 

@@ -26,7 +26,7 @@ async function hubBehindProxy(t: TestContext) {
   return { hub, ada, bob, signIn, guess };
 }
 
-test('100 wrong passwords from ten addresses keep the owner out neither of a session nor of the usual place', async (t) => {
+test('100 wrong passwords from ten addresses neither end the owner’s session nor keep the owner from signing in at the usual place', async (t) => {
   const { hub, ada, signIn, guess } = await hubBehindProxy(t);
   assert.equal(await signIn('ada', hub.password, '198.51.100.7'), 200);
   const statuses = new Set<number>();

@@ -26,7 +26,7 @@ function troubleOf(hub: Hub, subject: string) {
   return { level, problem, since, href };
 }
 
-test('each thing is told once, in the order of the overview; what is wrong comes with a sentence and an advice', async (t) => {
+test('each finding is told once, in the order of the overview; each fault comes with a sentence and an advice', async (t) => {
   const hub = await startHub(t);
   const all = findings(hub.handle);
 

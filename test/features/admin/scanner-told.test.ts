@@ -39,7 +39,7 @@ async function scannedHub(t: TestContext, isRequired: boolean) {
   return { hub, receiver, scanner, env, ada, post: id, upload, told, passMinutes };
 }
 
-test('uploads that a required scanner keeps from being taken are told at once, on the overview and by hubctl', async (t) => {
+test('the overview and hubctl tell at once that the hub refuses uploads because a required scanner is down', async (t) => {
   const { hub, scanner, env, ada, upload } = await scannedHub(t, true);
   assert.deepEqual([scannerOf(hub)?.level, scannerOf(hub)?.state], ['good', 'no trouble seen']);
   scanner.answers = AWAY;

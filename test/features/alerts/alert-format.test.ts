@@ -13,7 +13,7 @@ const HUB = 'https://hub.example.org';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TITLE = 'A source cannot be synchronised';
 const TEXT = 'Five attempts have failed.\nThe last answer was 503.';
-const REPEATS = '(2 more like this were not sent since the last message)';
+const REPEATS = '(2 more alerts like this were not sent since the last message)';
 const WORKFLOW = '/workflows/0a/triggers/manual/paths/invoke';
 const ORIGIN = '2026-01-31 12:00 UTC · sync.exhausted · https://hub.example.org';
 const LINES = `${TEXT}\n${REPEATS}\n${ORIGIN}`;
@@ -199,7 +199,7 @@ test('whatever is sent stays within the limits of its receiver, and what must be
       assert.ok(request.body.isWellFormed());
       assert.ok(bytes(request.headers['Title'] ?? '') <= 1_024);
       const texts = textsIn(request.body);
-      const last = /7 more like this.*\n+2026-01-31 12:00 UTC · the\.event · https:\/\/hub/;
+      const last = /7 more alerts like this.*\n+2026-01-31 12:00 UTC · the\.event · https:\/\/hub/;
       if (format !== 'json') assert.match(texts, last, format);
       assert.match(texts, /[A*]/);
     }
@@ -233,8 +233,8 @@ test('each severity has its own look, the resolved one among them, and a warning
 
 test('repeats that were held back are told only where there were any', () => {
   assert.doesNotMatch(bodyOf('gotify', { suppressed: 0 }), /more like/);
-  assert.match(bodyOf('gotify', { suppressed: 1 }), /\(1 more like this was not sent/);
-  assert.match(bodyOf('gotify', { suppressed: 9_999 }), /\(9999 more like this were not sent/);
+  assert.match(bodyOf('gotify', { suppressed: 1 }), /\(1 more alert like this was not sent/);
+  assert.match(bodyOf('gotify', { suppressed: 9_999 }), /\(9999 more alerts like this were not sent/);
 });
 
 test('an alert without words still says something', () => {

@@ -116,7 +116,7 @@ test('a delivery whose job somebody discarded counts as failed', async (t) => {
   await hub.work();
 
   assert.equal(firstDelivery(hub).state, 'failed');
-  assert.match(firstDelivery(hub).lastError ?? '', /its job was discarded/);
+  assert.match(firstDelivery(hub).lastError ?? '', /the job that delivers this alert was discarded/);
 });
 
 test('delivered alerts are kept for 30 days, failed ones for 90', async (t) => {

@@ -52,15 +52,15 @@ test('a picture without width or height is refused', () => {
 test('a PNG is refused when its header, data or end is missing, misplaced or wrong', () => {
   const good = png(SIZE);
   const [start, rest, end] = [good.subarray(0, 8), good.subarray(33), pngChunk('IEND')];
-  assertRefused('a.png', join(start, pngChunk('tEXt'), good.subarray(8)), /does not begin with its header/);
-  assertRefused('a.png', join(start, pngChunk('IHDR', Buffer.alloc(14)), rest), /does not begin with its header/);
-  assertRefused('a.png', patched(good, 29, '00000000'), /checksum of its header/);
+  assertRefused('a.png', join(start, pngChunk('tEXt'), good.subarray(8)), /the PNG header is missing/);
+  assertRefused('a.png', join(start, pngChunk('IHDR', Buffer.alloc(14)), rest), /the PNG header is missing/);
+  assertRefused('a.png', patched(good, 29, '00000000'), /checksum of the header/);
   const coloured = join(start, pngHeader(SIZE, [8, 3, 0, 0, 1]), pngChunk('PLTE', Buffer.alloc(3)), rest);
   assert.equal(outcome('a.png', coloured), 'image/png png 20×10');
-  assertRefused('a.png', png(SIZE, pngHeader(SIZE)), /a chunk stands where none may/);
-  assertRefused('a.png', png(SIZE, pngChunk('ABCD')), /a chunk stands where none may/);
-  assertRefused('a.png', png(SIZE, pngChunk('a\0bc')), /a chunk stands where none may/);
-  assertRefused('a.png', png(SIZE, Buffer.from('ffffffff74455874', 'hex')), /a chunk stands where none may/);
+  assertRefused('a.png', png(SIZE, pngHeader(SIZE)), /a chunk has a bad type or length/);
+  assertRefused('a.png', png(SIZE, pngChunk('ABCD')), /a chunk has a bad type or length/);
+  assertRefused('a.png', png(SIZE, pngChunk('a\0bc')), /a chunk has a bad type or length/);
+  assertRefused('a.png', png(SIZE, Buffer.from('ffffffff74455874', 'hex')), /a chunk has a bad type or length/);
   assertRefused('a.png', png(SIZE, Buffer.from('7fffffff74455874', 'hex')), /ends too early/);
   assertRefused('a.png', join(start, pngHeader(SIZE), end), /no image data/);
   assertRefused('a.png', join(good.subarray(0, -12), pngChunk('IEND', PHP)), /last chunk is not empty/);
@@ -101,21 +101,21 @@ test('a GIF is refused when a frame leaves the image, or none is there', () => {
     assertRefused('a.gif', patched(gif(SIZE), 20, place), /frame is larger/);
   }
   assertRefused('a.gif', gif(SMALL, []), /no image data/);
-  assertRefused('a.gif', gif(SIZE, [SIZE], Buffer.from([0])), /between its blocks/);
+  assertRefused('a.gif', gif(SIZE, [SIZE], Buffer.from([0])), /stray bytes between blocks/);
 });
 
 test('a JPEG is refused when its segments break off, repeat or come in the wrong order', () => {
   const [start, end] = [Buffer.from('ffd8', 'hex'), Buffer.from('ffd9', 'hex')];
   const scan = join(jpegSegment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])), Buffer.from([0]));
   assertRefused('a.jpg', jpeg(SIZE, jpegFrame(0xc0, SIZE)), /two frames/);
-  assertRefused('a.jpg', jpeg(SIZE, scan), /data comes before its dimensions/);
-  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00000', 'hex')), /shorter than its own length/);
-  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00001', 'hex')), /shorter than its own length/);
-  assertRefused('a.jpg', jpeg(SIZE, start), /a marker stands where none may/);
-  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffd0', 'hex')), /a marker stands where none may/);
-  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), PHP, end), /between its segments/);
-  assertRefused('a.jpg', join(start, jpegFrame(0xc0, SIZE), end), /a marker stands where none may/);
-  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), end), /a marker stands where none may/);
+  assertRefused('a.jpg', jpeg(SIZE, scan), /data comes before the dimensions/);
+  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00000', 'hex')), /length of a segment is invalid/);
+  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00001', 'hex')), /length of a segment is invalid/);
+  assertRefused('a.jpg', jpeg(SIZE, start), /unexpected marker/);
+  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffd0', 'hex')), /unexpected marker/);
+  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), PHP, end), /stray bytes between segments/);
+  assertRefused('a.jpg', join(start, jpegFrame(0xc0, SIZE), end), /unexpected marker/);
+  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), end), /unexpected marker/);
   assertRefused('a.jpg', join(start, jpegSegment(0xc0, Buffer.from('08000a001403', 'hex')), end), /wrong length/);
   const frames = [jpegFrame(0xc3, SIZE), jpegFrame(0xc9, SIZE), patched(jpegFrame(0xc1, SIZE), 4, '0c'),
     jpegSegment(0xc0, Buffer.from('08000a0014' + '02' + '011100021100', 'hex'))];
@@ -141,11 +141,11 @@ test('a WebP is refused when its lengths do not add up, or it begins with no pic
   assert.equal(outcome('a.webp', extended), 'image/webp webp 20×10');
   assertRefused('a.webp', patched(good, 4, 'ff000000'), /ends too early|chunk/);
   assertRefused('a.webp', patched(good, 4, '04000000'), /does not begin with a picture/);
-  assertRefused('a.webp', patched(good, 4, '0c000000'), /longer than what holds it/);
-  assertRefused('a.webp', patched(good, 16, 'ffffffff'), /longer than what holds it/);
+  assertRefused('a.webp', patched(good, 4, '0c000000'), /longer than its container/);
+  assertRefused('a.webp', patched(good, 16, 'ffffffff'), /longer than its container/);
   assertRefused('a.webp', riff(riffChunk('VP8L', Buffer.alloc(0))), /too short/);
-  assertRefused('a.webp', riff(riffChunk('VP8L', Buffer.from('00000000e0', 'hex'))), /no valid beginning/);
-  assertRefused('a.webp', riff(riffChunk('VP8 ', Buffer.alloc(10))), /no valid beginning/);
+  assertRefused('a.webp', riff(riffChunk('VP8L', Buffer.from('00000000e0', 'hex'))), /no valid header/);
+  assertRefused('a.webp', riff(riffChunk('VP8 ', Buffer.alloc(10))), /no valid header/);
   assertRefused('a.webp', riff(riffChunk('VP8?', PHP)), /does not begin with a picture/);
 });
 
@@ -156,23 +156,23 @@ test('an AVIF is refused for boxes of no, too little or too much length, and wit
   assert.equal(outcome('a.avif', join(head, meta, data)), 'image/avif avif 20×10');
   assert.equal(outcome('a.avif', join(head, longBox('mdat', PHP), meta)), 'image/avif avif 20×10');
   for (const size of ['00000000', '00000002', '00000007']) {
-    assertRefused('a.avif', join(head, meta, patched(data, 0, size)), /shorter than its own head/);
-    assertRefused('a.avif', join(head, patched(meta, 12, size), data), /shorter than its own head/);
+    assertRefused('a.avif', join(head, meta, patched(data, 0, size)), /length of a box is invalid/);
+    assertRefused('a.avif', join(head, patched(meta, 12, size), data), /length of a box is invalid/);
   }
   for (const size of [0, 8, 15]) {
-    assertRefused('a.avif', join(head, meta, longBox('mdat', PHP, size)), /shorter than its own head/);
+    assertRefused('a.avif', join(head, meta, longBox('mdat', PHP, size)), /length of a box is invalid/);
   }
   assertRefused('a.avif', join(head, meta, longBox('mdat', PHP, 2 ** 60)), /ends too early/);
   assertRefused('a.avif', join(head, patched(meta, 12, '7fffffff'), data), /ends too early/);
   assertRefused('a.avif', join(head, meta), /no image data/);
-  assertRefused('a.avif', join(head, data), /how large it is/);
-  assertRefused('a.avif', join(head, meta, meta, data), /described twice/);
-  assertRefused('a.avif', join(head, avifMeta(0, [box('ispe')]), data), /how large it is/);
-  assertRefused('a.avif', join(head, avifMeta(0, []), data), /how large it is/);
+  assertRefused('a.avif', join(head, data), /size of the image is missing/);
+  assertRefused('a.avif', join(head, meta, meta, data), /two meta boxes/);
+  assertRefused('a.avif', join(head, avifMeta(0, [box('ispe')]), data), /size of the image is missing/);
+  assertRefused('a.avif', join(head, avifMeta(0, []), data), /size of the image is missing/);
   assert.equal(outcome('a.avif', avif({ brands: 'mif1\0\0\0\0miafavif' })), 'image/avif avif 16×8');
   assert.equal(outcome('a.avif', avif({ brands: 'avif\0\0\0\0' })), 'image/avif avif 16×8');
   assertRefused('a.avif', avif({ brands: 'msf1\0\0\0\0avis' }), /no image data/);
-  assertRefused('a.avif', avif({ brands: 'avif\0\0\0' }), /of what type/);
+  assertRefused('a.avif', avif({ brands: 'avif\0\0\0' }), /file type box is invalid/);
   assertRefused('a.avif', avif({ brands: 'mif1\0\0\0\0heicmif1' }), /^type: .*not an AVIF/);
   assertRefused('a.avif', avif({ brands: 'heic\0\0\0\0avif' }), /^type: .*something else/);
   assertRefused('a.avif', avif({ brands: 'avis\0\0\0\0avif' }), /no image data/);

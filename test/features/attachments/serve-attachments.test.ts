@@ -140,7 +140,7 @@ test('an address of no file is 404, whatever is written for its number', async (
   assert.equal((await getFile(hub, '/attachments/1/a.txt', { method: 'POST' })).status, 405);
 });
 
-test('an address without the random part of its file, or with another, is 404: nobody can make one up', async (t) => {
+test('a file’s address without its random part, or with a wrong random part, is 404: nobody can make up an address', async (t) => {
   const { hub, ada, sourceId } = await hubWithOwnPosts(t);
   const { path, attachment } = await attachOne(hub, ada, sourceId, 'a.txt', 'text');
   const other = await attachOne(hub, ada, sourceId, 'b.txt', 'other');

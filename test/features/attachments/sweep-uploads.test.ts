@@ -129,7 +129,7 @@ test('a file that was named for a moment between two sweeps has its whole day be
   assert.equal(filesIn(hub.dataDir).uploads.length, 0);
 });
 
-test('nothing is removed while a backup is made; the hour after it is', async (t) => {
+test('no file is removed while a backup is made; unnamed files are removed in the hour after the backup', async (t) => {
   const { hub, ada } = await hubWithWriter(t);
   const post = await writePost(hub, ada, [file('gone')]);
   const stray = strayFile(hub, 'stray', 2 * DAY_AND_HOUR);

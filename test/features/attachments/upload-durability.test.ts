@@ -9,7 +9,7 @@ import { countRows, rowsOf } from '../../support/stored-rows.ts';
 import { formWith, hubWithWriter, sendForm, uploadRows } from '../../support/uploads.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
 
-test('a file is on the disk before it has its name, its name before the row, the row before the answer', async (t) => {
+test('a file is on the disk before it gets its name, is named before its row is written, and has its row before the answer', async (t) => {
   const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const uploads = join(hub.dataDir, 'uploads');
   const steps: { place: string; bytes: number; rows: number }[] = [];

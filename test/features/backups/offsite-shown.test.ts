@@ -61,7 +61,7 @@ test('a hub without destinations has none in health and on the page, and 0 in me
   assert.deepEqual(tiles.get('Copies elsewhere'), { level: 'off', state: 'not set up', more: '' });
 });
 
-test('a disk that was never there shows in health, metrics and on the page beside a verified backup and a good remote', async (t) => {
+test('a copy disk that was never attached shows in health, in metrics and on the page, beside a verified backup and a good remote', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], BOTH);
   const name = await night(hub);
   await unsent(hub, 'dir', name, UNPLUGGED);
@@ -90,10 +90,10 @@ test('a disk that was never there shows in health, metrics and on the page besid
   const { level, state, more } = tiles.get('Copies by rclone') ?? {};
   assert.deepEqual([level, state], ['good', 'sent']);
   assert.match(more ?? '', /^6\.8 KiB, took 12 s, <time [^>]*>10 min ago<\/time>$/);
-  assert.ok(verdict.includes(`Copies on another disk are failing: ${UNPLUGGED} ${name} and later ones are missing there. Since `));
+  assert.ok(verdict.includes(`Copies on another disk are failing: ${UNPLUGGED} The destination lacks ${name} and later backups. Since `));
 
   await sent(hub, 'dir', backupName(hub.now()), { ok: false, problem: 'It is not whole.', unsent: name });
-  assert.ok((await overviewOf(ada)).verdict.includes(`are failing: It is not whole. ${name} is missing there.`), 'a later one arrived');
+  assert.ok((await overviewOf(ada)).verdict.includes(`are failing: It is not whole. The destination lacks ${name}.`), 'a later one arrived');
   await unsent(hub, 'rclone', name, 'box:hub cannot be listed');
   const failing = (await overviewOf(ada)).tiles.get('Copies by rclone');
   assert.deepEqual([failing?.level, failing?.state], ['warn', 'failing'], 'not "sent", with a warning');
@@ -142,7 +142,7 @@ test('a destination that is set to another place has got nothing yet, and one th
   assert.deepEqual(knownWith(null, 'box:hub'), [['rclone', name, false]]);
 });
 
-test('a run to a place that was set after the hub started is judged by its record, until the hub is started again', async (t) => {
+test('a copy run to a destination that was set after the hub’s start is judged by its record until the next start', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t, { BACKUP_RCLONE_REMOTE: 'box:hub' });
   const ada = await hub.person('ada');
   const name = await night(hub);

@@ -60,7 +60,7 @@ test('one post comes back with its files\' names, one upload byte by byte, by it
   const both = run(['extract', name, 'upload', 'notes.txt']);
   assert.deepEqual([both.status, both.stdout.length], [1, 0]);
   for (const hash of notes) assert.match(both.stderr, new RegExp(`^${hash}  .*notes\\.txt  \\(post 1\\)$`, 'm'));
-  assert.match(both.stderr, /backup: several files have that name: give the hash of one of them\n$/);
+  assert.match(both.stderr, /backup: several files have that name: give the SHA-256 of one file\n$/);
   assert.deepEqual(tree(hub.dataDir), before, 'nothing was written, in the hub or the backup');
 });
 
@@ -80,7 +80,7 @@ test('what is not there, was lost before, or is damaged is said, and nothing of 
   };
   assert.match(await said(['extract', name, 'post', '77']), /there is no post 77 in this backup/);
   assert.match(await said(['extract', name, 'upload', 'owl.png']), /there is no upload "owl\.png" in this backup/);
-  assert.match(await said(['show', '20200101-000000']), /there is no folder .*20200101-000000 \(restore\.sh --list shows what there is\)/);
+  assert.match(await said(['show', '20200101-000000']), /there is no folder .*20200101-000000 \(restore\.sh --list shows all backups\)/);
   assert.match(await said(['show', join(path, 'hub.db')]), /hub\.db is not the folder of a backup/);
   assert.match(await said(['show', hub.dataDir]), /SHA256SUMS is missing/);
 
@@ -112,7 +112,7 @@ test('an encrypted copy is said to be one', async (t) => {
   const sealed = join(temporaryFolder(t), '20260131-031500');
   mkdirSync(sealed);
   writeFileSync(join(sealed, 'backup.tar.gz.age'), '');
-  assert.match((await hubctl(hub.dataDir, 'backup', 'show', sealed)).stderr, /it is encrypted: decrypt it first/);
+  assert.match((await hubctl(hub.dataDir, 'backup', 'show', sealed)).stderr, /the backup is encrypted: decrypt it first/);
 });
 
 test('whoever reads only the beginning, or has no space for it, gets no stack trace', async (t) => {

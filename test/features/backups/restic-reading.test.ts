@@ -118,7 +118,7 @@ test('what pruning moved into new packs has to be read as well before a snapshot
   assert.ok(readAtOf(reading, 'one') !== null, 'it stays verified as of that time');
 });
 
-test('over a year of sending, pruning and missed days, verified is said of all in turn, and of none before its time', () => {
+test('over a year of sending, pruning and missed days, each snapshot is called verified in turn, and no snapshot too early', () => {
   const random = seeded(7);
   let packs = packsNamed('first', 700);
   const sentOn = new Map<string, { at: number; unread: Set<string> }>();

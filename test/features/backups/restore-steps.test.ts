@@ -33,7 +33,7 @@ import { temporaryFolder } from '../../support/temporary-project.ts';
 import { watchSyncs } from '../../support/watched-syncs.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-test('case 67, 69, 72: a restore puts the backup in place and keeps all that was there before', async (t) => {
+test('case 67, 69, 72: a restore puts the backup in place and keeps all earlier data', async (t) => {
   const hub = await restorableHub(t);
   const { kept, verification, settled, migrated } = await restore(hub.dataDir, hub.backup);
 
@@ -223,7 +223,7 @@ test('case 73, 74: jobs that had their chance are discarded, sessions end, open 
   });
 });
 
-test('case 58: whatever is wrong with a backup, nothing is touched', async (t) => {
+test('case 58: a restore from a faulty backup changes nothing', async (t) => {
   const hub = await restorableHub(t);
   const wrongs: Record<string, (backup: string) => void> = {
     'a flipped bit in the database': (backup) => flip(join(backup, 'hub.db'), 5_000),
@@ -310,7 +310,7 @@ const MOMENTS: [step: string, what: string, harm: (backup: string) => void, said
   ['copying the database', 'another database', (backup) => changeDatabase(backup, (db) => removeRows({ db }, 'posts')),
     /hub\.db changed while it was being copied/],
   ['copying the database', 'no database', (backup) => rmSync(join(backup, 'hub.db')), /ENOENT/],
-  ['unpacking', 'a damaged archive', (backup) => flip(join(backup, 'uploads.tar.gz'), 60), /uploads\.tar\.gz /],
+  ['unpacking', 'a damaged archive', (backup) => flip(join(backup, 'uploads.tar.gz'), 60), /uploads\.tar\.gz: /],
   ['unpacking', 'nothing', (backup) => rmSync(backup, { recursive: true }), /ENOENT/],
 ];
 

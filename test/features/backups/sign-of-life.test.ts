@@ -117,7 +117,7 @@ test('hubctl heartbeat, confined, calls the address and says what came of it; ne
   assert.equal(service.origin.requests.length, 3);
 
   assert.deepEqual(await hubctl(dataDir, 'heartbeat'),
-    { status: 0, stdout: 'no sign of life: HEARTBEAT_URL is not set\n', stderr: '' });
+    { status: 0, stdout: 'no sign of life sent: HEARTBEAT_URL is not set\n', stderr: '' });
   const shown = await hubctl(env, 'config', 'HEARTBEAT_URL');
   assert.deepEqual([shown.status, shown.stdout], [2, '']);
   assert.doesNotMatch(shown.stderr, new RegExp(SECRET));

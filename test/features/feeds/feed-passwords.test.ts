@@ -192,5 +192,5 @@ test('without a key passwords are stored as they are, and sealed once there is o
   assert.equal(hub.db.write('t', () => sealFeedPasswords(withKey, 10)), 1);
   assert.match(stored(id) ?? '', /^aes-256-gcm-v1:/);
   await hub.work(DAY);
-  assert.match(sources(hub.handle).find(id)?.stateReason ?? '', /cannot read the stored password/, 'the key is gone');
+  assert.match(sources(hub.handle).find(id)?.stateReason ?? '', /cannot read the password/, 'the key is gone');
 });

@@ -88,7 +88,7 @@ test('a reading list holds SOURCES_MAX sources of others, and one’s own; an im
   await bob.delete(`/api/sources/${own}/follow`);
   const refused = await follow(bob, three);
   assert.deepEqual([refused.status, refused.json()['detail']],
-    [422, 'A reading list may have at most 2 sources of others. Unfollow some first.']);
+    [422, 'You can follow at most 2 sources of others. Unfollow some sources first.']);
   assert.deepEqual([(await follow(bob, own)).status, (await follow(bob, one)).status], [204, 204], 'one’s own, and again');
   const document = `<opml version="2.0"><body><outline xmlUrl="${origin.url}/feed"/></body></opml>`;
   const imported = await bob.send('POST', '/api/sources/import', { body: document, headers: { 'content-type': 'text/x-opml' } });
@@ -152,7 +152,7 @@ test('an owner is told that a publisher has taken a feed away', async (t) => {
   posts.status = 410;
   await hub.work(DAY);
 
-  assert.deepEqual(await notificationTitles(ada), ['“Owls” has been paused: its publisher says that it is permanently gone']);
+  assert.deepEqual(await notificationTitles(ada), ['“Owls” has been paused: its publisher says that the feed is permanently gone']);
 });
 
 test('the number of unread notifications stands on every page of a member, and on none of anybody’s', async (t) => {

@@ -46,14 +46,14 @@ test('a plot tells each step where one points at it and in its table, and what n
   assert.equal(plots.size, 12);
   const requests = plots.get('Requests');
   assert.equal(requests?.now, '55, 3 errors');
-  assert.deepEqual(requests?.steps.slice(-5), ['15 Jan, 10:00: 47 answered, 3 errors', '15 Jan, 10:30: not known',
-    '15 Jan, 11:00: 5 answered', '15 Jan, 11:30: not known', '15 Jan, 12:00: not known']);
+  assert.deepEqual(requests?.steps.slice(-5), ['15 Jan, 10:00: 47 answered, 3 errors', '15 Jan, 10:30: no data',
+    '15 Jan, 11:00: 5 answered', '15 Jan, 11:30: no data', '15 Jan, 12:00: no data']);
   assert.equal(requests?.steps.length, 48);
   assert.match(requests?.rows[4] ?? '', /^15 Jan, 10:00<\/th><td>47<\/td><td>3<\/td>/, 'the last comes first');
   assert.equal(requests?.paths[0]?.match(/M/g)?.length, 2, 'two bars');
   const nows = ['Unexpected errors', 'Fetches of sources', 'Webhook events', 'Posts a day'].map((title) => plots.get(title)?.now);
   assert.deepEqual(nows, ['', '', '', ''], 'what nobody counted is not 0');
-  assert.equal(plots.get('Memory')?.desc, 'web: lowest 1.0 MiB, highest 3.0 MiB, last 2.0 MiB. worker: not known.');
+  assert.equal(plots.get('Memory')?.desc, 'web: lowest 1.0 MiB, highest 3.0 MiB, last 2.0 MiB. worker: no data.');
   assert.match(plots.get('Memory')?.paths[0] ?? '', /^M43\.5 75h\.01M45\.5 25L46\.5 50$/, 'a dot, a gap, a line');
 });
 

@@ -235,7 +235,7 @@ test('a restic repository needs its password, lies outside DATA_DIR, and is not 
   assert.match(inside ?? '', /^BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR/);
   assert.deepEqual(rest, []);
   const beside = { ...both, BACKUP_DIR: '/mnt/disk', BACKUP_RESTIC_REPOSITORY: '/mnt/disk/restic' };
-  assert.match(problems(beside).join(), /^BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR and BACKUP_DIR, [^;]*$/);
+  assert.match(problems(beside).join(), /^BACKUP_RESTIC_REPOSITORY must be outside DATA_DIR and BACKUP_DIR: [^;]*$/);
   assert.match(problems({ ...both, BACKUP_AGE_RECIPIENT: RECIPIENT }).join(), /^BACKUP_RESTIC_REPOSITORY and BACKUP_AGE_/);
   for (const name of ['BACKUP_RESTIC_REPOSITORY', 'BACKUP_RESTIC_PASSWORD_FILE'] as const) {
     assert.match(problems({ [name]: both[name] }).join(), /^BACKUP_RESTIC_REPOSITORY and .* belong together; [^,]*$/);

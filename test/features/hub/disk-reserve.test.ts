@@ -46,7 +46,7 @@ function write(client: Client, sourceId: number): Promise<Answer> {
 
 function assertNoRoom({ status, text, headers }: Answer): void {
   assert.equal(status, 507, text);
-  assert.match(text, /The hub’s disk is full: nothing was stored\. Reading and deleting go on\./);
+  assert.match(text, /The hub’s disk is full: nothing was stored\. Reading and deleting still work\./);
   assert.equal(headers.get('retry-after'), null);
 }
 

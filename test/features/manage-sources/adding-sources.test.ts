@@ -34,7 +34,7 @@ test('what is at an address is shown before anything is saved: title, newest pos
 
   const saved = await ada.form('/sources', { url: `${origin.url}/feed`, visibility: 'private', folder: 'Birds' });
   assert.deepEqual([saved.status, saved.headers.get('location')], [303, '/sources/1?said=source-added']);
-  assert.match((await ada.page('/sources/1?said=source-added')).text, /role="status"[^>]*><span>Added: it is in your list/);
+  assert.match((await ada.page('/sources/1?said=source-added')).text, /role="status"[^>]*><span>The source was added to your list/);
   const { folders } = (await ada.get('/api/reading')).json<Reading>();
   assert.deepEqual(folders.map(({ name, sources }) => [name, sources.map(({ title }) => title)]), [['Birds', ['Owls']]]);
   assert.equal((await hub.anybody.get('/api/sources')).json<{ items: unknown[] }>().items.length, 0);

@@ -56,15 +56,15 @@ test('an import shows how far it is, and then what became of each line', async (
 
   const done = (await bob.page(page)).text;
   assert.doesNotMatch(done, /http-equiv="refresh"|<progress/);
-  assert.match(done, /2 added, 1 followed \(already on this hub\), 1 you already had, 1 not added\./);
+  assert.match(done, /2 added, 1 followed \(already on this hub\), 1 already in your list, 1 not added\./);
   assert.match(done, /Good[^]*\/good[^]*>Added<[^]*open[^]*Followed: this hub already had the feed/i);
-  assert.match(done, /in A \/ B[^]*cannot be fetched: [^<]* answered 404[^]*You already had it/);
+  assert.match(done, /in A \/ B[^]*cannot be fetched: [^<]* answered 404[^]*Already in your list/);
   assert.match(done, /javascript:alert[^]*Not added: the address is not an http or https address/);
   assert.deepEqual(await foldersOf(bob), [['A', ['Open']], ['A / B', ['gone']], [null, ['Good', 'Mine']]]);
 
   const again = await begin(bob, document);
   await hub.work();
-  assert.match((await bob.page(again)).text, /4 you already had, 1 not added\./, 'twice changes nothing');
+  assert.match((await bob.page(again)).text, /4 already in your list, 1 not added\./, 'twice changes nothing');
   assert.equal((await itemsAt(bob, '/api/sources')).length, 4);
 });
 
@@ -108,7 +108,7 @@ test('what one exports names no addresses of feeds that others added, and comes 
   await bob.delete(`/api/sources/${secret}/follow`);
   const page = await begin(bob, text);
   await hub.work();
-  assert.match((await bob.page(page)).text, /1 followed \(already on this hub\), 1 you already had\./);
+  assert.match((await bob.page(page)).text, /1 followed \(already on this hub\), 1 already in your list\./);
   assert.deepEqual(await foldersOf(bob), before);
   assert.equal(countRows(hub, 'sources'), 2);
 });
@@ -180,7 +180,7 @@ test('an import that will never be through says so, and importing its file again
   failJobs(hub, 'import-feeds');
 
   const { text } = await ada.page(page);
-  assert.match(text, /The import stopped before it was finished[^]*Not reached/);
+  assert.match(text, /The import stopped before it was finished[^]*Not imported yet/);
   assert.doesNotMatch(text, /http-equiv="refresh"|<progress|Waiting/);
   const again = await begin(ada, document);
   await hub.work();

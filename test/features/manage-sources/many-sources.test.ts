@@ -57,7 +57,7 @@ test('the page finds, orders and counts one’s own and followed sources, and sa
   assert.equal((await bob.page('/sources?sort=upwards')).status, 400);
   const { text } = await bob.page('/sources');
   assert.match(text, /Failing since <time[^>]*>[^<]+<\/time>: [^<]* answered 503: it is temporarily unavailable</);
-  assert.match(text, /Written here/);
+  assert.match(text, /Posts written on this hub/);
   assert.match(text, /Failing\s+<span class="count">1</);
 
   await several(bob, 'follow', [hers, 99], { back: '/sources?show=others' });
@@ -171,7 +171,7 @@ test('what others follow is not taken from them silently: the page says how many
   }
 
   const ask = await ada.page(`/sources/${kept}/delete`);
-  assert.match(ask.text, /Besides its owner, 2 people follow it\. They will be/);
+  assert.match(ask.text, /Besides its owner, 2 people follow this source\. The followers will/);
   assert.doesNotMatch(ask.text, /\bcarol\b|\bdan\b/, 'what people read is their business');
   const given = await ada.form(`/sources/${kept}/hand-over`);
   assert.equal(given.headers.get('location'), `/sources/${kept}?said=source-offered`);
@@ -184,7 +184,7 @@ test('what others follow is not taken from them silently: the page says how many
 
   const hide = { title: 'Hidden', visibility: 'private' };
   const asked = await ada.form(`/sources/${hidden}`, hide);
-  assert.match(asked.text, /besides its owner, 2 people follow it[^]*name="visibility" value="private"/);
+  assert.match(asked.text, /besides its owner, 2 people follow this source[^]*name="visibility" value="private"/);
   assert.equal((await bob.page(`/sources/${hidden}`)).status, 200, 'it only asks');
   assert.equal((await ada.form(`/sources/${hidden}`, { ...hide, sure: '1' })).status, 303);
   assert.equal((await bob.page(`/sources/${hidden}`)).status, 404);

@@ -9,7 +9,7 @@ import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { setAccount } from '../../support/stored-accounts.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
-test('sources sent to a member who did not ask use up nothing of hers, however many come', async (t) => {
+test('sources offered to a member who did not ask use up none of her limits, however many are offered', async (t) => {
   const { bob, carol } = await hubWith(t, ['ada', 'bob', 'carol'], { SOURCES_MAX: '12' });
 
   for (let n = 0; n < 12; n++) {
@@ -98,7 +98,7 @@ test('a sender has ten open offers at most, and each that ends makes room for an
   const more = await addNotes(bob, 'More');
 
   const refused = await bob.post(`/api/sources/${more}/transfer`, { username: 'carol' });
-  assert.deepEqual([refused.status, refused.json()['detail']], [422, 'You may have at most 10 open offers. Withdraw one, or wait.']);
+  assert.deepEqual([refused.status, refused.json()['detail']], [422, 'You may have at most 10 open offers. Withdraw an offer, or wait.']);
   assert.match((await bob.form(`/sources/${more}/transfer`, { username: 'carol' })).text, /at most 10 open offers/);
   assert.equal((await carol.post(`/api/sources/${await addNotes(carol)}/transfer`, { username: 'bob' })).status, 202);
 
@@ -121,7 +121,7 @@ test('who meets a limit by accepting is told which; the offer stays, and can be 
 
   const refused = await carol.post(`/api/offers/${offer}/accept`);
   assert.deepEqual([refused.status, refused.json()['detail']],
-    [422, 'An account may have at most 1 sources on this hub. Delete some first.']);
+    [422, 'An account may have at most 1 sources on this hub. Delete a source first.']);
   assert.match((await carol.form(`/offers/${offer}/accept`)).text, /role="alert">An account may have at most 1 sources/);
   assert.deepEqual(await idsOf(carol), [offer]);
   await carol.delete(`/api/sources/${hers}`);

@@ -240,7 +240,7 @@ test('an account has at most SOURCES_MAX sources: what is beyond is refused, and
   const outlines = [1, 2, 3, 4].map((n) => `<outline xmlUrl="https://${n}.example/"/>`).join('');
   const imported = (await importOpml(ada, opml(outlines))).json<Imported>();
   assert.deepEqual(imported, { added: 2, alreadyFollowed: 0, leftOut: 2, refused: [] });
-  const room = 'An account may have at most 3 sources on this hub. Delete some first.';
+  const room = 'An account may have at most 3 sources on this hub. Delete a source first.';
 
   const origin = await startOrigin(t, {});
   const beyond = [

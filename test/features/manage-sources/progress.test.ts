@@ -148,7 +148,7 @@ test('pages show it where it was asked for, and the list of jobs with what else 
   assert.match((await ada.page(`/sources/${id}`)).text, bar);
   const list = (await ada.page('/admin/jobs?state=running')).text;
   assert.match(list, bar);
-  assert.match(list, /<p>Unfinished: 1 sync-source\.<\/p>/);
+  assert.match(list, /<p>Unfinished jobs: 1 sync-source\.<\/p>/);
   assert.deepEqual((await ada.get('/api/admin/jobs?state=running')).json<{ items: object[] }>().items
     .map((one) => (one as { progress: unknown }).progress), [{ done: 1_500, total: 5_000 }]);
   assert.match((await hubctl(hub.dataDir, 'jobs', 'list', '--state', 'running')).stdout, /\t1,500 of 5,000\n/);

@@ -100,10 +100,10 @@ test('the new owner of a webhook is told to make a new secret, and the one befor
   const { ada, bob } = await hubWith(t, ['ada', 'bob']);
   const { id } = await makeWebhook(bob, 'Deploys');
 
-  assert.match((await bob.page(`/sources/${id}/transfer`)).text, /You still know its secret\. The new owner is asked to create a new one/);
+  assert.match((await bob.page(`/sources/${id}/transfer`)).text, /You still know the secret of this webhook\. The hub asks the new owner to create a new secret/);
   await bob.form(`/sources/${id}/transfer`, { username: 'ada' });
 
-  const advice = 'Create a new secret for it: the previous owner knows the current one';
+  const advice = 'Create a new secret: the previous owner knows the current secret';
   assert.deepEqual(await told(ada), [`“Deploys” now belongs to you. ${advice} /sources/${id}`]);
   assert.deepEqual(await told(bob), ['“Deploys” now belongs to someone else /sources']);
 });

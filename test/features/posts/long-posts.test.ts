@@ -175,7 +175,7 @@ test('one long post is read at a time, 40 wait, another is refused; short ones w
   await Promise.all(all);
 });
 
-test('one account waits with twenty long posts, and others wait beside it', async (t) => {
+test('twenty waiting long posts of one account leave room for posts of other accounts', async (t) => {
   const { handle } = await startHub(t);
   const { promise, resolve } = Promise.withResolvers<void>();
   const read = (accountId: number) => inTurn(handle, { length: 20_001, accountOf: () => accountId }, () => promise);

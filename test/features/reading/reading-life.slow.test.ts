@@ -77,9 +77,9 @@ async function joinAndImport({ hub, feeds, browser }: Life, chooseFile: () => Pr
     isDone.abort();
     await working;
   }
-  assert.match(await browser.text('.lead'), /^102 added, 1 you already had, 1 not added\.$/);
+  assert.match(await browser.text('.lead'), /^102 added, 1 already in your list, 1 not added\.$/);
   const report = await browser.text('main');
-  assert.match(report, /Gone\n.*\nAdded, but it cannot be fetched: .*404/);
+  assert.match(report, /Gone\n.*\nAdded, but the feed cannot be fetched: .*404/);
   assert.match(report, /A bookmarklet\n.*\nNot added: the address is not an http or https address/);
   assert.match(report, /in News \/ Local/);
   assert.equal(report.match(/^Added$/gm)?.length, feeds.titles.length);

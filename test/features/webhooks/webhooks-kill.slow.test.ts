@@ -63,7 +63,7 @@ function startSender(web: () => HubProcess, secret: string, name: string) {
   };
 }
 
-test('fifty kills of web under a stream of events lose no acknowledged one and double none', async (t) => {
+test('fifty kills of web under a stream of events lose no acknowledged event and double no event', async (t) => {
   const dataDir = temporaryDataDir(t);
   const secret = createSecret();
   const db = openWithWebhook(dataDir, secret);

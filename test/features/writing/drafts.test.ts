@@ -192,7 +192,7 @@ test('what is too long is refused by name, its beginning is kept, and the page s
   const refused = await submitForm(hub, bob, write, { ...TYPED, content }, []);
   assert.equal(refused.status, 422);
   assert.match(refused.text, /at most 400000 characters/);
-  assert.match(refused.text, /The text has 400,013 characters, 13 more than it may have\. Its first 400,000 are kept, the last 13 are not\./);
+  assert.match(refused.text, /The text has 400,013 characters, 13 more than it may have\. The first 400,000 characters are kept, the last 13 are not\./);
   assert.match(refused.text, /press Back in your browser/);
   assert.doesNotMatch(refused.text, /Nothing is lost|the end of it/);
   assert.equal(drafts(hub.handle).listOf(2, 0, 10)[0]?.fields['content']?.length, LONGEST);
@@ -246,7 +246,7 @@ test('a draft of 1.0.0 that is too long is shown as far as a post may go, and is
     const { status, text } = await bob.page(form);
     assert.equal(status, 200);
     assert.ok(text.length < 2.1e6, String(text.length));
-    assert.match(text, /The text has 1,900,013 characters, 1,500,013 more than it may have\. Its first 400,000 are shown/);
+    assert.match(text, /The text has 1,900,013 characters, 1,500,013 more than it may have\. The first 400,000 characters are shown/);
     assert.match(text, /export of your data/);
   }
   const { drafts: all } = (await bob.get('/api/account/export')).json<{ drafts: { content: string }[] }>();

@@ -34,7 +34,7 @@ async function browserOf(t: TestContext, hub: Hub, page: string): Promise<Browse
   return browser;
 }
 
-test('a person makes a place for posts of their own, writes one with files, changes it, and deletes it, all without scripts', async (t) => {
+test('a person makes a source for their own posts, writes a post with files, changes the post and deletes it, all without scripts', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { hub } = await hubWith(t, ['ada']);
   const { choose: chooseFiles } = filesToChoose(t, {
@@ -98,13 +98,13 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   await browser.type('[name=title]', 'Field notes');
   await follow(browser, 'main form button');
   assert.equal(await path(browser), '/write?source=1&said=own-source-made');
-  assert.match(await browser.text('.places'), /Field notes\s+Only you can read it/);
+  assert.match(await browser.text('.places'), /Field notes\s+Only you can read the posts/);
 
   await browser.type('[name=title]', 'Owls at dusk');
   await browser.type('[name=content]', TEXT);
   await follow(browser, '.bar [name=preview]');
   assert.match(await browser.text('.preview'), /Owls at dusk\s+First line/);
-  assert.match(await browser.text('.side'), /Kept just now/);
+  assert.match(await browser.text('.side'), /The text was kept just now/);
   await follow(browser, SEND);
   assert.equal(await path(browser), '/posts/1?said=post-published');
   assert.equal((await hub.anybody.get('/posts/1')).status, 404);
@@ -114,7 +114,7 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   assert.equal(await browser.run('return document.querySelector("[name=sourceId]").checked'), true);
   await addNotes(ada, 'For all');
   await browser.goto(`${hub.address}/write`);
-  assert.match(await browser.text('.places'), /Field notes\s+Only you can read it.\s+For all\s+Everyone can read it/);
+  assert.match(await browser.text('.places'), /Field notes\s+Only you can read the posts.\s+For all\s+Everyone can read the posts/);
   assert.equal(await browser.run('return document.querySelectorAll("[name=sourceId]:checked").length'), 0);
   await browser.type('[name=title]', 'Two places');
   await browser.click('[name=sourceId][value="2"]');

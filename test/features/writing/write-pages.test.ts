@@ -39,7 +39,7 @@ test('one is offered one’s own sources, told who reads each, and never somebod
   const secret = await addNotes(ada, 'Secret', 'private');
   const own = await addNotes(bob, 'Field notes', 'private');
   const form = (await bob.page('/write')).text;
-  assert.match(form, new RegExp(`name="sourceId" value="${own}" required checked[^]*Field notes</span> <small>Only you can read it`));
+  assert.match(form, new RegExp(`name="sourceId" value="${own}" required checked[^]*Field notes</span> <small>Only you can read the posts`));
   assert.equal(form.match(/name="sourceId"/g)?.length, 1);
   for (const other of [sourceId, secret]) {
     assert.equal((await bob.page(`/write?source=${other}`)).status, other === secret ? 404 : 403);
@@ -50,9 +50,9 @@ test('one is offered one’s own sources, told who reads each, and never somebod
   }
   const both = (await ada.page('/write')).text;
   assert.doesNotMatch(both, /name="sourceId"[^>]*checked/, 'of two none is chosen, so that nobody publishes by mistake');
-  assert.match(both, /Notes<\/span> <small>Everyone can read it/);
+  assert.match(both, /Notes<\/span> <small>Everyone can read the posts/);
   assert.match((await ada.page(`/write?source=${secret}`)).text, new RegExp(`value="${secret}" required checked`));
-  assert.match((await ada.page(`/write?source=${own}`)).text, /Field notes<\/span> <small>Only its owner can read it/);
+  assert.match((await ada.page(`/write?source=${own}`)).text, /Field notes<\/span> <small>Only the owner of the source can read the posts/);
   const feed = await ada.post('/api/sources', { kind: 'webhook', title: 'Hook' });
   assert.equal((await ada.page(`/write?source=${feed.json<{ id: number }>().id}`)).status, 409);
 });

@@ -101,7 +101,7 @@ for (const [why, files, message] of [
   });
 }
 
-test('one that is not safe stops everything with the command to run, and is applied when that is allowed', (t) => {
+test('an unsafe migration stops the start with the command to run, and is applied when the operator allows it', (t) => {
   const { db, put, apply } = start(t);
   put({ '0001_people.sql': PEOPLE });
   apply();
@@ -129,7 +129,7 @@ test('a schema that is newer than the program is refused and left alone', (t) =>
   assert.deepEqual(contents(db), before);
 });
 
-test('an applied migration whose file was edited stops the start, be it by one space', (t) => {
+test('an applied migration whose file was edited, even by one space, stops the start', (t) => {
   const { db, put, apply } = start(t);
   put({ '0001_people.sql': PEOPLE });
   apply();
@@ -148,7 +148,7 @@ test('a database of 0.1.0 is refused with what to do, also where unsafe migratio
   const before = contents(db);
 
   for (const allowUnsafe of [false, true]) {
-    refuses(() => apply(allowUnsafe), /made by version 0\.1\.0, .*: keep that version, or export .* an empty DATA_DIR$/);
+    refuses(() => apply(allowUnsafe), /made by version 0\.1\.0, .*: keep version 0\.1\.0, or export .* an empty DATA_DIR$/);
   }
   assert.deepEqual(contents(db), before);
 });
@@ -158,7 +158,7 @@ CREATE TABLE toys (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT) STRICT;
 INSERT INTO toys (id, name) VALUES (1, 'ball'), (7, 'kite');
 `;
 
-test('a table that is rebuilt gives no id again that it gave before', (t) => {
+test('a rebuilt table never gives an id again', (t) => {
   const { db, put, apply } = start(t);
   put({ '0001_toys.sql': TOYS });
   apply();
@@ -210,7 +210,7 @@ test('a history with a hole is refused', (t) => {
   apply();
   db.exec('DELETE FROM schema_migrations WHERE version = 1');
 
-  refuses(apply, /the history lacks migration 1: restore a backup/);
+  refuses(apply, /the migration history lacks migration 1: restore a backup/);
 });
 
 test('a migration that fails half-way changes nothing, and those before it stay', (t) => {

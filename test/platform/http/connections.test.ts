@@ -56,7 +56,7 @@ test('an IPv6 /64 has a hundred connections, a /56 two hundred, a /48 four hundr
   assert.deepEqual(counts, [100, 100, 0, 100, 100, 0, 100]);
 });
 
-test('if all places are taken, the oldest idle connection of the network that holds most goes', async (t) => {
+test('if all connections are taken, the network that holds most connections loses its oldest idle connection', async (t) => {
   const { open } = await startServer(t, 6);
   const small = await open('203.0.113.1');
   const busy = await open('2001:db8:0:1::1', '/slow');
@@ -69,6 +69,27 @@ test('if all places are taken, the oldest idle connection of the network that ho
   assert.ok((await open('203.0.113.4')).isIn);
   await second.connection.ended();
   for (const { connection } of [small, busy, third]) assert.ok(!connection.socket.readableEnded);
+});
+
+test('if all are busy, the network that holds most gives a place to one that holds less, its oldest first', async (t) => {
+  const { open } = await startServer(t, 6);
+  const own = await open('203.0.113.9', '/slow');
+  const proxied = [await open('198.51.100.1', '/slow'), await open('198.51.100.1', '/slow')];
+  const greedy = [];
+  for (let n = 1; n <= 3; n++) greedy.push(await open('203.0.113.1', '/slow'));
+  assert.ok((await open('203.0.113.2')).isIn);
+  await greedy[0]?.connection.ended();
+  for (const { connection } of [own, ...proxied, ...greedy.slice(1)]) assert.ok(!connection.socket.readableEnded);
+});
+
+test('a connection with more than twenty unanswered requests is cut, and counts as ten for a minute', async (t) => {
+  const { open, letIn } = await startServer(t);
+  const { connection } = await open('203.0.113.1', '/slow');
+  connection.write('GET /slow HTTP/1.1\r\nHost: h\r\n\r\n'.repeat(19));
+  assert.equal(await letIn(1, '203.0.113.1'), 1);
+  connection.write('GET /slow HTTP/1.1\r\nHost: h\r\n\r\n'.repeat(2_000));
+  await connection.ended();
+  assert.equal(await letIn(101, '203.0.113.1'), 89);
 });
 
 test('if all are busy, another is refused, but for a few of this machine, which are for monitoring', async (t) => {

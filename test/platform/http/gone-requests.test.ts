@@ -79,7 +79,7 @@ for (const [what, request] of [['reads', GET('/page')], ['writes that came whole
   });
 }
 
-test('a page whose reader goes while its handler works is not made, and its stream or file is let go', async (t) => {
+test('if a reader disconnects while a handler works, the page is not made, and its stream or file is closed', async (t) => {
   const { address, calls, observed, release, stream, fd, server } = await countingServer(t);
   const sockets = await openSockets(address, 40);
   const others = ['/slow-stream', '/slow-file', '/slow-error'];

@@ -1,7 +1,10 @@
 // Protects a hub behind the proxies of scripts/proxy: what they pass on, what they may not, and who is believed.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { addPost } from '../../support/accounts.ts';
 import { cookieOf } from '../../support/client.ts';
@@ -76,6 +79,22 @@ for (const kind of PROXIES) {
       assert.equal(refused.status, 413);
       assert.match(String(refused.headers['content-type']), /^application\/problem\+json/);
     }
+  });
+
+  test(`${kind} tells every one of thirty clients that the upload is too large, though they send it whole first`, async (t) => {
+    const behind = await hubBehind(t, kind, undefined, { UPLOAD_MAX_BYTES: String(MEBIBYTE) });
+    if (!behind) return;
+    const ada = await writer(behind.hub, 'ada');
+    const fields = { sourceId: String(ada.sourceId), title: 'Large', content: 'Text' };
+    const form = formWith(fields, [{ filename: 'x.txt', data: Buffer.alloc(7 * MEBIBYTE, 'x') }]);
+    const head = `POST /api/posts HTTP/1.1\r\nHost: hub.test\r\nCookie: ${cookieOf(ada.client)}\r\nSec-Fetch-Site: same-origin\r\n` +
+      `Content-Type: ${FORM_TYPE}\r\nContent-Length: ${form.length}\r\n\r\n`;
+    const answers: string[] = [];
+    while (answers.length < 30) {
+      answers.push(...await Promise.all(Array.from({ length: 5 }, async () => sendWhole(await behind.proxy.raw(), head, form))));
+    }
+    assert.deepEqual(new Set(answers), new Set(['HTTP/1.1 413']));
+    assert.deepEqual(filesIn(behind.hub.dataDir).tmp, []);
   });
 
   test(`an upload comes through ${kind} while it is sent, and one that is broken off leaves nothing`, async (t) => {
@@ -173,6 +192,24 @@ for (const kind of PROXIES) {
     const changed = Buffer.concat([event.body, Buffer.from(' ')]);
     assert.equal((await askHttp2(proxy.http2(), 'POST', path, headers, changed)).status, 401);
   });
+}
+
+/**
+ * The status line for a client that reads nothing before it has sent everything, and rests after a part that is too
+ * large already: for longer than Caddy keeps a connection after its answer, half a second.
+ */
+async function sendWhole(socket: TLSSocket, head: string, form: Buffer): Promise<string> {
+  socket.pause();
+  const failed = once(socket, 'error').then(([error]) => String(error));
+  socket.write(head);
+  socket.write(form.subarray(0, 2 * MEBIBYTE));
+  await wait(1_000);
+  const sent = new Promise<void>((resolve) => socket.write(form.subarray(2 * MEBIBYTE), () => resolve()));
+  const answer = sent.then(async () => {
+    const [piece] = await once(socket.resume(), 'data') as [Buffer];
+    return piece.toString('latin1', 0, 12);
+  });
+  return Promise.race([answer, failed]).finally(() => socket.destroy());
 }
 
 /** Headers by their names, from names and values in turn. */

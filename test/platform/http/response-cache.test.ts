@@ -196,7 +196,7 @@ test('what people do by themselves is seen by everybody\'s next request', async 
   for (const path of ANONYMOUS_READS) assert.doesNotMatch(await read(path), /Barn owls/, path);
 });
 
-test('nothing that a signed-in person sees is ever given to anybody else', async (t) => {
+test('a page that a signed-in person sees is never given to anybody else', async (t) => {
   const { hub, ada, sourceId } = await hubWithPost(t);
   await ada.patch(`/api/sources/${sourceId}`, { visibility: 'private' });
   const { token } = (await ada.post('/api/tokens', { name: 'reader', currentPassword: hub.password })).json<{ token: string }>();

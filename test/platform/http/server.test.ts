@@ -783,7 +783,7 @@ test('who is not signed in may send 16 KiB, members a megabyte of JSON or 64 KiB
   assert.deepEqual([await formOf(65_534), await formOf(65_535)], [200, 413]);
 });
 
-test('bodies that wait in memory share one budget: one address fills its own part, and gets it back', () => {
+test('bodies that wait in memory share one budget: an address can fill only its own part, and gets this part back', () => {
   const met: string[] = [];
   const memory = createBodyMemory((limit, seconds, reason) => {
     met.push(limit);

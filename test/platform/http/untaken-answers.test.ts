@@ -104,7 +104,7 @@ for (const [what, path, me, other] of [
   });
 }
 
-test('what waits begins one after the other, writes too, each when the answer before it was read', async (t) => {
+test('waiting requests, also writes, begin one after another, each when the client has read the answer before', async (t) => {
   const server = await serverOfLargeAnswers(t);
   const first = await ask(server, '/large', 'Cookie: s=1');
   await untilHandled(server, '1', 1);

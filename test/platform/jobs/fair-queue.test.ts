@@ -18,7 +18,7 @@ function addMany(queue: Queue, owner: number, many: number, job: Partial<Paramet
 
 const payloads = (queue: Queue, limit: number) => queue.claim('k', limit).map(({ payload }) => payload);
 
-test('owners take turns, however many jobs one of them has and however early they came', (t) => {
+test('owners take turns, however many jobs an owner has and however early these jobs came', (t) => {
   const { queue } = startQueue(t);
   addMany(queue, ADA, 100);
   addMany(queue, BOB, 2);

@@ -79,7 +79,7 @@ test('an error in what a failure writes rolls back the failure', (t) => {
   assert.equal(queue.fail(job, new Error('boom')), 'retrying');
 });
 
-test('completing a job and its effects are both done or neither', (t) => {
+test('a job’s completion and its effects are stored together or not at all', (t) => {
   const { db, queue, effect, effects } = startQueue(t);
   add(queue);
   const job = claimOne(queue);

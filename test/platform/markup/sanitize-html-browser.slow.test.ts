@@ -58,7 +58,7 @@ function assertAllowed(reading: Reading, context: string): void {
   }
 }
 
-test('a browser finds only allowed elements in sanitised markup, and nothing of it runs or loads', async (t) => {
+test('a browser finds only allowed elements in sanitised markup, and no part of the markup runs or loads', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const page = await startPage(t);
   const browser = await openBrowser(t);

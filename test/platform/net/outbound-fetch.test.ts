@@ -185,9 +185,9 @@ test('a certificate that nobody vouches for, or for another name, is refused', a
 
   const selfSigned = await failure(openFetch()({ url: unknown.url, maxBytes: 9 }));
   assert.equal(selfSigned.reason, 'tls');
-  assert.match(selfSigned.message, /its certificate is self-signed$/);
+  assert.match(selfSigned.message, /the certificate is self-signed$/);
   const wrongName = await failure(openFetch({ lookup })({ url: `https://other.example:${trusted.port}`, maxBytes: 9 }));
-  assert.match(wrongName.message, /^no secure connection to other\.example:\d+: its certificate is for another name$/);
+  assert.match(wrongName.message, /^no secure connection to other\.example:\d+: the certificate is for another host name$/);
   assert.equal((await openFetch({ lookup })({ url: `https://feeds.example:${trusted.port}`, maxBytes: 9 })).status, 200);
   assert.deepEqual([unknown.requests.length, trusted.requests.length], [0, 1]);
 });

@@ -98,7 +98,7 @@ const CODINGS: [coding: string, pack: (body: Buffer) => Buffer][] = [
   ['deflate', zlib.deflateSync], ['deflate', zlib.deflateRawSync], ['identity', (body) => body], ['', (body) => body],
 ];
 
-test('each packing is unpacked, and limited both packed and unpacked', async (t) => {
+test('each content encoding is decoded, and the size of an answer is limited both encoded and decoded', async (t) => {
   const body = Buffer.from('<item>text</item>'.repeat(500));
   for (const [coding, pack] of CODINGS) {
     const packed = pack(body);

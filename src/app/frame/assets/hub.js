@@ -1,4 +1,4 @@
-// The one script, on members' pages. All works without it: links, forms and words are the pages' own. It knows
+// The hub's only script, on members' pages. Every page works without the script, which uses:
 // li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original];
 // .bar h1 > span; #list[data-view][data-newest], .fresh; [data-count]; details.drop, form#mark; dialog#help;
 // #failed[popover]; body[data-keys][data-zone].
@@ -10,13 +10,13 @@ const ask = (address, options) => fetch(address, options).catch(() => 0);
 const send = (address, fields) =>
   ask(address, { method: 'POST', body: new URLSearchParams(fields), headers: { accept: 'application/json' } });
 
-// Read and star without leaving the page.
+// Marks and stars posts without leaving the page.
 
 const STATE = 'button.seen, button.star';
 const postOf = (button) => Number(/posts\/(\d+)/.exec(button.formAction)[1]);
 const isOn = (button) => button.ariaPressed === 'true';
 
-/** The button then asks for the opposite. */
+/** Shows a button as pressed or not. */
 function paint(button, on) {
   if (isOn(button) === on) return;
   button.ariaPressed = on;
@@ -24,7 +24,7 @@ function paint(button, on) {
   button.closest('.row')?.classList.toggle(button.name === 'star' ? 'starred' : 'read', on);
 }
 
-/** Shown at once, and taken back if it fails. */
+/** Shows the new state at once; the old state if the request fails. */
 async function toggle(button) {
   if (button.ariaBusy) return;
   button.ariaBusy = true;
@@ -37,7 +37,7 @@ async function toggle(button) {
   } else {
     paint(button, wasOn);
     const failed = $('#failed');
-    failed.role = 'alert'; // is read aloud when it is shown
+    failed.role = 'alert'; // makes screen readers read the message
     failed.togglePopover(true);
   }
   button.ariaBusy = null;
@@ -49,14 +49,14 @@ addEventListener('submit', (event) => {
   toggle(event.submitter);
 });
 
-// What is so by now: counts, and after "back" the posts of the page.
+// Updates counts and the state of posts, also after "back".
 
 let refreshing;
 
 async function refresh() {
   const buttons = $$(STATE);
   const answer = await ask(`/reading/now?posts=${[...new Set(buttons.map(postOf))]}`);
-  if (answer.status === 401) location.reload(); // signed out meanwhile
+  if (answer.status === 401) location.reload(); // the member has signed out
   if (!answer.ok) return;
   const { counts, read, starred } = await answer.json();
   const before = listTitle();
@@ -70,7 +70,7 @@ async function refresh() {
   document.title = document.title.replace(before, listTitle);
 }
 
-/** How the window's title begins on a list: "Unread (12)". */
+/** The start of a list's window title: "Unread (12)". */
 function listTitle() {
   const [name, count] = $$('.bar h1 > span:not([hidden])').map((span) => span.firstChild.data);
   return count ? `${name} (${count})` : name;
@@ -81,7 +81,7 @@ addEventListener('pageshow', ({ persisted }) => {
   if (!persisted) focusLast();
 });
 
-/** A post notes itself, and the list that one comes back to focuses it. */
+/** A post page stores its post's id, and the list then focuses that post. */
 function focusLast() {
   const [here, last] = [$('button.seen'), sessionStorage.post];
   delete sessionStorage.post;
@@ -89,7 +89,7 @@ function focusLast() {
   else focusRow($(`#post-${last}`));
 }
 
-// "12 new posts": asked for while the page is looked at, less often while nothing comes.
+// Asks for "12 new posts" while the page is visible, less often while no posts arrive.
 
 const list = $('#list[data-newest]');
 const SOONEST = 60_000;
@@ -119,7 +119,7 @@ document.addEventListener('visibilitychange', () => {
 });
 waitForFresh();
 
-// Keys.
+// Keyboard shortcuts.
 
 const rows = () => $$('.row');
 const current = () => document.activeElement.closest('.row');
@@ -130,7 +130,7 @@ function focusRow(row) {
   row.scrollIntoView({ block: 'nearest' });
 }
 
-/** In a list to the next row, first to the first in sight; on a post to the next post. */
+/** Focuses a list's next row, or first visible row; on a post page opens the next post. */
 function step(by) {
   const all = rows();
   if (!all.length) return follow(`a[rel=${by > 0 ? 'next' : 'prev'}]`);
@@ -155,7 +155,7 @@ function askToMarkRead() {
   $('button', drop).focus();
 }
 
-/** Closes what is open or leaves the search, else a post for its list. */
+/** Closes a menu, leaves the search field, or returns from a post to its list. */
 function escape({ target }) {
   const drop = $('details.drop[open]');
   if (drop) {
@@ -167,7 +167,7 @@ function escape({ target }) {
   else if (!$(':popover-open')) follow('a[rel=up]');
 }
 
-/** Space scrolls; at the end of a post it leads to the next unread one. */
+/** The space bar scrolls; at the end of a post it opens the next unread post. */
 function nextAtEnd(event) {
   const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
   if (!isAtEnd || event.shiftKey || event.repeat || event.target.closest('button, summary, audio, video')) return;
@@ -183,7 +183,7 @@ const PLACES = { u: '/', a: '/all', s: '/starred', w: '/write' };
 
 const isTyping = (target) => target.closest('input:not([type=checkbox], [type=radio]), textarea, select');
 
-/** What the key says whatever Caps Lock does, or its place on a keyboard without Latin letters. */
+/** A key's letter despite Caps Lock; by its place on a keyboard without Latin letters. */
 function letterOf({ key, code, shiftKey }) {
   const letter = key > '\x7f' && /^Key/.test(code) ? code[3] : key;
   return shiftKey ? letter.toUpperCase() : letter.toLowerCase();
@@ -207,7 +207,7 @@ addEventListener('keydown', (event) => {
   act();
 });
 
-// Once: the person's time zone.
+// Sends the member's time zone while the hub does not know it.
 
 if ($('[data-zone=unknown]')) {
   send('/settings/time-zone', { timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone });
