@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: interim-backup.sh [--every HOURS]
 # Run by cron or the systemd timer between the nights: makes an interim backup in BACKUP_DIR/interim and sends it to the
-# restic repository, if there is one. Makes none while another backup or a restore runs, nor within the hour after a
+# restic repository, if there is one. Makes none while another backup or a restore runs, nor within 50 minutes after a
 # nightly backup. --every is how often it is run, by which the hub judges whether interim backups are late. Appends the
 # reports to backups/interim.log in DATA_DIR, as nightly-backup.sh does.
 # Exit 0: made, or none was due. Otherwise the code of the step that failed.

@@ -52,7 +52,7 @@ function requireHours({ interim, every }: Values): void {
 }
 
 function printSkipped(values: Values, { out, err }: CommandContext): ExitCode {
-  err('backup: no interim backup was made: there is a nightly backup of the last hour\n');
+  err('backup: no interim backup was made: there is a nightly backup of the last 50 minutes\n');
   out(values['json'] ? `${JSON.stringify({ result: 'skipped' })}\n` : 'result=skipped\n');
   return 0;
 }

@@ -1143,12 +1143,12 @@ export const MUTATIONS: Mutation[] = [
     name: 'a file that is damaged in the previous interim backup is copied anew, one that the hub has lost is kept',
   },
   {
-    promise: 'within the hour after a nightly backup no interim backup is made',
+    promise: 'soon after a nightly backup no interim backup is made',
     file: 'src/features/backups/make-interim.ts',
-    from: 'createdAt > now - HOUR)) return null;',
+    from: 'createdAt > now - NIGHT_COUNTS)) return null;',
     to: 'createdAt > now)) return null;',
     test: 'test/features/backups/make-interim.test.ts',
-    name: 'none is made within the hour after a nightly backup, and nightly ones do not count it as theirs',
+    name: 'no interim backup is made within 50 minutes after a nightly one, which removes none; an hour later one is due',
   },
   {
     promise: 'a nightly backup keeps interim ones from being late',

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { HOUR } from '../../platform/clock.ts';
+import { MINUTE } from '../../platform/clock.ts';
 import { plural } from '../../platform/in-words.ts';
 import { lockForRemoving } from '../hub/data-locks.ts';
 import { interimFolder, keepNewest, requireSpace, reserveIn, spaceNeeded } from './backup-folder.ts';
@@ -11,16 +11,19 @@ import { placeUploads } from './upload-folder.ts';
 /** Interim backups that are kept. */
 export const INTERIM_KEPT = 24;
 
+/** Shorter than an hour: the night begins some seconds after 03:15, and the run at 04:15 is due. */
+const NIGHT_COUNTS = 50 * MINUTE;
+
 /**
  * Makes, verifies and publishes an interim backup: the database, and links to the uploads or copies of new ones. Then
- * removes all but the newest 24. Returns null, and makes none, within the hour after a nightly backup. Rejects as
+ * removes all but the newest 24. Returns null, and makes none, within 50 minutes after a nightly backup. Rejects as
  * `makeBackup` does.
  */
 export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
   const { backupDir, clock, dataDir } = options;
   return whileLocked(options, 'interim', async () => {
     const now = clock();
-    if (listBackups(backupDir).some(({ createdAt }) => createdAt <= now && createdAt > now - HOUR)) return null;
+    if (listBackups(backupDir).some(({ createdAt }) => createdAt <= now && createdAt > now - NIGHT_COUNTS)) return null;
     const folder = interimFolder(backupDir);
     await mkdir(folder.root, { recursive: true, mode: 0o700 });
     const last = (await folder.list()).at(-1);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { interimName, timeOfInterim } from '../../../src/features/backups/backup-name.ts';
 import type { MadeBackup } from '../../../src/features/backups/make-backup.ts';
 import { INTERIM_KEPT, makeInterim } from '../../../src/features/backups/make-interim.ts';
-import { HOUR } from '../../../src/platform/clock.ts';
+import { HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { backupHub, copyOf, optionsFor, verify, type BackupHub } from '../../support/backup-hub.ts';
 import { otherDisk } from '../../support/other-disk.ts';
 
@@ -96,16 +96,17 @@ test('the newest 24 are kept, the new one among them, and what killed runs left 
   assert.deepEqual([retention.removed.length, retention.problems], [3, []]);
 });
 
-test('none is made within the hour after a nightly backup, and nightly ones do not count it as theirs', async (t) => {
+test('no interim backup is made within 50 minutes after a nightly one, which removes none; an hour later one is due', async (t) => {
   const hub = backupHub(t);
   await interim(hub);
-  await hub.backup({ clock: () => NOW + HOUR, retentionDays: 1 });
+  const night = NOW + HOUR + 20_000; // cron starts it at the full minute
+  await hub.backup({ clock: () => night, retentionDays: 1 });
   const at = (now: number) => makeInterim({ ...optionsFor(hub.dataDir), clock: () => now });
 
-  assert.equal(await at(NOW + HOUR), null);
-  assert.equal(await at(NOW + 2 * HOUR - 1), null);
+  assert.equal(await at(night), null);
+  assert.equal(await at(night + 50 * MINUTE - 1), null);
   assert.equal((await at(NOW + 2 * HOUR))?.name, '2026-01-31T161500Z');
-  assert.deepEqual(hub.backups(), ['20260131-151500', 'interim']);
+  assert.deepEqual(hub.backups(), ['20260131-151520', 'interim']);
 });
 
 const HARM: Record<string, [(backup: string, sha256: string) => void, RegExp]> = {
