@@ -1,10 +1,11 @@
 #!/bin/sh
 # Usage: interim-backup.sh [--every HOURS]
-# Run by cron or the systemd timer between the nights: makes an interim backup in BACKUP_DIR/interim and sends it to the
-# restic repository, if there is one. Makes none while another backup or a restore runs, nor within 50 minutes after a
-# nightly backup. --every is how often it is run, by which the hub judges whether interim backups are late. Appends the
-# reports to backups/interim.log in DATA_DIR, as nightly-backup.sh does.
-# Exit 0: made, or none was due. Otherwise the code of the step that failed.
+# cron or the systemd timer runs this script between the nights. It makes an interim backup in BACKUP_DIR/interim and
+# sends the backup to the restic repository, if there is one. No interim backup is made while another backup or a
+# restore runs, nor within 50 minutes after a nightly backup. HOURS is the time between two runs, by which the hub judges
+# whether interim backups are late. The reports are appended to backups/interim.log in DATA_DIR. On failure the script
+# also prints the report on standard error, for cron's mail and the journal.
+# Exit 0: an interim backup was made, or no interim backup was due. Otherwise the code of the step that failed.
 
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu

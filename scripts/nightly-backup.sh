@@ -3,8 +3,7 @@
 # cron or the systemd timer runs this script. It waits for an interim backup to end, makes a backup, then verifies the
 # newest backup and the backup that was verified longest ago, and calls HEARTBEAT_URL if everything succeeded. It appends
 # the reports to backups/nightly.log in DATA_DIR, and renames the log nightly.log.1 at 1 MiB. On failure it also prints
-# the report on standard error, for
-# cron's mail and the journal.
+# the report on standard error, for cron's mail and the journal.
 # Exit 0: everything succeeded. Otherwise the code of the step that failed.
 
 # shellcheck disable=SC2154 # read_settings assigns variables

@@ -4,24 +4,24 @@ import {
   AHEAD, type BackupPlaces, type Dated, datedFolders, listBackups, readKept, readKilled, readVerdicts, type RunResult,
 } from './backup-status.ts';
 
-/** Hours between interim backups that cron and the timer can keep. With the nightly backup they divide the day. */
+/** The intervals of interim backups, in hours: each divides the day, so that a nightly backup takes one run's place. */
 export const INTERIM_HOURS = [1, 2, 3, 4, 6, 8, 12];
 
 /** How a run that makes an interim backup ended. */
 export type InterimRun = RunResult & { everyHours: number | null }; // as cron or the timer says; null: by hand only
 
-/** Missed runs in a row after which interim backups are late. The nightly backup takes the place of one. */
+/** Missed runs in a row after which interim backups are late. A nightly backup takes the place of one run. */
 const MISSED = 3;
 
 export type InterimStatus = {
-  last: RunResult | null; // one that was killed counts as failed
+  last: RunResult | null; // a killed run counts as failed
   everyHours: number | null;
   kept: number; // interim backups on this machine
   newestAt: number | null; // unix ms, when the newest verified interim backup was made
   isLate: boolean; // no verified backup, interim or nightly, for three times the hours
 };
 
-/** What the hub knows of its interim backups. Never throws. */
+/** The hub's knowledge of its interim backups. Never throws. */
 export function readInterim({ config, clock }: { config: BackupPlaces; clock: Clock }): InterimStatus {
   const { dataDir, backupDir } = config;
   const { last: ended } = readKept<InterimRun>(dataDir, 'interim');
@@ -37,7 +37,7 @@ export function readInterim({ config, clock }: { config: BackupPlaces; clock: Cl
   return { last, everyHours, newestAt, kept: there.length, isLate };
 }
 
-/** Interim backups in BACKUP_DIR, oldest first; none if the folder cannot be read. */
+/** Interim backups in BACKUP_DIR, oldest first; empty if the folder cannot be read. */
 export function listInterim(backupDir: string): Dated[] {
   return datedFolders(`${backupDir}/interim`, timeOfInterim);
 }

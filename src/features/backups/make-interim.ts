@@ -15,9 +15,9 @@ export const INTERIM_KEPT = 24;
 const NIGHT_COUNTS = 50 * MINUTE;
 
 /**
- * Makes, verifies and publishes an interim backup: the database, and links to the uploads or copies of new ones. Then
- * removes all but the newest 24. Returns null, and makes none, within 50 minutes after a nightly backup. Rejects as
- * `makeBackup` does.
+ * Makes, verifies and publishes an interim backup: the database, and links to uploads or copies of new uploads. Then
+ * removes all but the newest 24 interim backups. Within 50 minutes after a nightly backup, returns null instead.
+ * Rejects as `makeBackup` does.
  */
 export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
   const { backupDir, clock, dataDir } = options;

@@ -20,7 +20,7 @@ type Placing = {
   previous: string | null; // the folder of the interim backup before this one
   folder: string; // of the new backup
   rows: UploadRow[];
-  isCareful: boolean; // reads each file before it counts as in place; else the verification does, once for all
+  isCareful: boolean; // reads each linked file at once; otherwise only the verification reads it
   signal: AbortSignal;
   /** Told of bytes of files, as they are in place. */
   onProgress: (bytes: number) => void;
@@ -29,9 +29,9 @@ type Placing = {
 };
 
 /**
- * Puts the files that the rows name into the folder's `uploads`, and returns those that are gone or changed. Uploads
- * never change, so a hard link is enough: to the hub's own file, or, where backups lie on another disk, to that of the
- * previous backup. Copies the others.
+ * Puts the files that the rows name into the folder's `uploads`, and returns the files that are gone or changed.
+ * Uploads never change, so a hard link is enough: to the hub's own file or, if backups are on another disk, to the file
+ * in the previous backup. Copies a file where no link can be made.
  */
 export async function placeUploads(options: Placing): Promise<AbsentUpload[]> {
   const { folder, rows, signal, onProgress, requireRoom } = options;
