@@ -9,6 +9,7 @@ import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { type DrillStatus, readDrills } from '../backups/drill-status.ts';
+import { type InterimStatus, readInterim } from '../backups/interim-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import {
@@ -87,6 +88,11 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_oldest_verification_timestamp_seconds',
     'When the least recently verified backup on this machine was last verified, 0 for none.',
     ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
+  gauge('service_backup_interim_last_success_timestamp_seconds',
+    'When the newest verified interim backup on this machine was made, 0 for none.',
+    ({ interim }) => seconds(interim.newestAt)),
+  gauge('service_backup_interim_last_run_failed', 'Whether the last run made no good interim backup.',
+    ({ interim }) => Number(interim.last?.ok === false)),
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
@@ -191,6 +197,7 @@ type ServiceReading = {
   cacheMaxBytes: number;
   storage: StorageSizes;
   backups: BackupStatus;
+  interim: InterimStatus;
   offsite: OffsiteStatus[];
   drills: DrillStatus[];
 };
@@ -222,6 +229,7 @@ export function readService(hub: Hub): ServiceReading {
     cacheMaxBytes: config.attachmentCacheMaxBytes,
     storage: readStorageSizes(config.databasePath),
     backups: readBackupStatus(hub),
+    interim: readInterim(hub),
     offsite: readOffsite(hub),
     drills: readDrills(hub),
   };

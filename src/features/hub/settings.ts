@@ -210,7 +210,7 @@ export const SETTINGS = {
     meaning: 'absolute path of the file that holds the password of the restic repository',
   },
   backupResticKeep: {
-    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12', usedBy: 'scripts',
+    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'hourly=24 daily=7 weekly=4 monthly=12', usedBy: 'scripts',
     meaning: 'how many backups the restic repository keeps for each period: `last`, `hourly`, `daily`, `weekly`, ' +
       '`monthly`, `yearly`',
   },
