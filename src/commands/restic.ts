@@ -1,8 +1,8 @@
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
-import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
-import { readBackupStatus } from '../features/backups/backup-status.ts';
+import { BackupError, backupName, interimName, timeOfBackup } from '../features/backups/backup-name.ts';
+import { readBackupStatus, readVerdicts } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';
 import { readAtOf, type RepositoryReading } from '../features/backups/restic-reading.ts';
@@ -71,9 +71,13 @@ function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
   return uploads.filter(({ sha256 }) => !absent.has(sha256));
 }
 
-/** When the backup was last verified, or null. Throws BackupError if its last verification failed. */
+/**
+ * When the nightly or interim backup of that time was last verified, or null. Throws BackupError if its last
+ * verification failed.
+ */
 function verifiedWhen(config: Config, name: string): number | null {
-  const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name);
+  const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name) ??
+    readVerdicts(config.dataDir)[interimName(timeOfBackup(name) ?? 0)];
   if (last?.verdict === 'failed') throw new BackupError(`${name} was found damaged: it is not sent`);
   return last?.verdict === 'verified' ? last.at : null;
 }

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { timeOfBackup } from '../../features/backups/backup-name.ts';
+import { timeOfBackup, timeOfInterim } from '../../features/backups/backup-name.ts';
 import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
 import { codeOf } from '../../platform/error-code.ts';
@@ -58,8 +58,8 @@ const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
 /** The commands of hubctl that need an existing hub. They make no missing DATA_DIR: its name may be mistyped. */
 const OF_A_HUB = [
-  'account', 'alerts', 'config', 'doctor', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention',
-  'status',
+  'account', 'alerts', 'config', 'doctor', 'drill', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit',
+  'retention', 'status',
 ];
 
 /** Whether that program may make a missing DATA_DIR. */
@@ -107,7 +107,8 @@ const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
-  return folder && words[0] === 'backup' && timeOfBackup(folder) !== undefined ? undefined : folder;
+  const isName = timeOfBackup(folder ?? '') !== undefined || timeOfInterim(folder ?? '') !== undefined;
+  return words?.[0] === 'backup' && isName ? undefined : folder;
 }
 
 /** How to start hubctl so that it may read that folder. Its user may have no right to read .env and DATA_DIR. */

@@ -18,7 +18,7 @@ import { contentUsage } from '../sources/content-usage-store.ts';
 import { failingSources } from '../sources/source-store.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { countIn, type Condition, type Trouble } from './condition.ts';
+import { countIn, RESTORES, type Condition, type Trouble } from './condition.ts';
 
 /** A job that waits longer than this is overdue. */
 export const LONGEST_WAIT = HOUR;
@@ -226,7 +226,7 @@ export const CONDITIONS: readonly Condition[] = [
       const problem = `BACKUP_DIR ${hub.config.backupDir} ${what}: is its disk mounted?`;
       return { problem, detail: newestVerified && 'the last one', at: newestVerified?.createdAt ?? null };
     },
-    alert: { over: 'The folder of the backups is there again' },
+    alert: { over: 'BACKUP_DIR holds backups again' },
     degrades: 'backup-dir',
   },
   {
@@ -266,6 +266,24 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'There is a recent verified backup again' },
   },
   {
+    name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', state: 'failed', href: NIGHTS_HREF,
+    title: 'Interim backups fail or are late',
+    whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. If no interim backups are ' +
+      'wanted any more, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
+    look({ interim }) {
+      const { last, everyHours, isLate, newestAt } = interim();
+      if (last?.ok === false) {
+        const headline = last.verdict === 'degraded' ?
+          'The last interim backup lacks something that the hub has lost.' : 'The last interim backup failed.';
+        return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
+      }
+      if (!isLate || everyHours === null) return null;
+      const headline = `Interim backups are late: an interim backup is due every ${plural(everyHours, 'hour')}.`;
+      return { state: 'late', at: newestAt, since: newestAt, headline };
+    },
+    alert: { over: 'Interim backups are made again', severity: 'warning' },
+  },
+  {
     name: 'backup-verify-failed', subject: 'Verification', level: 'bad', state: 'failed', href: NIGHTS_HREF,
     title: 'A backup is damaged',
     whatToDo: 'Check the disk of the backup. Make a new backup (./scripts/backup.sh), then remove the damaged backup.',
@@ -295,6 +313,28 @@ export const CONDITIONS: readonly Condition[] = [
       return { ...newestCopy(name, lastGood), since, headline, isQuiet: !backups().wereEverMade };
     }),
     alert: { over: 'There are recent off-site copies again' },
+  },
+  {
+    name: 'drill-failed', subject: 'Copies elsewhere', level: 'warn', state: 'the last drill failed',
+    href: NIGHTS_HREF, title: 'The last drill with an off-site copy failed',
+    whatToDo: 'Correct what the reason names, then run ./scripts/drill.sh.',
+    look: ({ drills }) => drills().filter(({ last }) => last?.outcome === 'failed').map(({ name, last }) => {
+      const what = `The last drill with an off-site copy (${name}) failed`;
+      const [at, detail, problem] = [last?.at ?? null, last?.name ?? null, because(what, last)];
+      return { subject: RESTORES[name], since: at, at, detail, headline: `${what}.`, problem };
+    }),
+    alert: { over: 'The last drill with each off-site copy succeeded' },
+  },
+  {
+    name: 'restore-unproven', subject: 'Copies elsewhere', level: 'warn', state: 'too long ago', href: NIGHTS_HREF,
+    title: 'No recent drill has proven that an off-site copy can be restored',
+    whatToDo: 'Run ./scripts/drill.sh. Then read in backups/nightly.log why the nightly run made no drill.',
+    look: ({ drills }) => drills().filter(({ isOverdue }) => isOverdue).map(({ name, intervalDays, lastProven }) => {
+      const headline = `No drill of the last ${Math.floor(1.5 * intervalDays)} days has proven that an off-site copy ` +
+        `(${name}) can be restored.`;
+      return { subject: RESTORES[name], since: lastProven?.at ?? null, headline };
+    }),
+    alert: { over: 'Drills have proven again that off-site copies can be restored', severity: 'warning' },
   },
   {
     name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', state: 'not removed',
@@ -356,14 +396,16 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'clock-ahead', subject: 'Clock', level: 'warn', state: 'was ahead', href: null,
     title: 'Something lies in the future: the clock was ahead when it was made',
-    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records of the audit log ' +
-      'keep their times; this ends when they have passed.',
+    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records and jobs keep ' +
+      'their times; the finding ends when these times have passed.',
     look({ hub, backups }) {
       const { ahead } = backups();
-      const records = auditRecords(hub).newestAt() ?? 0;
+      const isAhead = (at: number | null): at is number => at !== null && at > hub.clock() + AHEAD;
+      const [record, job] = [auditRecords(hub).newestAt(), jobs(hub).lastDoneAt()];
       const found = [
         ahead.length > 0 && `${plural(ahead.length, 'backup')} (the last is ${ahead.at(-1)})`,
-        records > hub.clock() + AHEAD && `records of the audit log (until ${utcTime(records)})`,
+        isAhead(record) && `records of the audit log (until ${utcTime(record)})`,
+        isAhead(job) && `jobs that were done (until ${utcTime(job)})`,
       ].filter(Boolean);
       if (found.length === 0) return null;
       return { problem: `These lie in the future, because the clock was ahead: ${found.join('; ')}.` };

@@ -1,4 +1,4 @@
-import { SECOND, wholeSeconds } from '../../platform/clock.ts';
+import { DAY, SECOND, wholeSeconds } from '../../platform/clock.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { JOB_STATES } from '../../platform/jobs/job-records.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
@@ -8,6 +8,8 @@ import { PROCESS_METRICS, type ProcessReading } from '../../platform/metrics/pro
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { type DrillStatus, readDrills } from '../backups/drill-status.ts';
+import { type InterimStatus, readInterim } from '../backups/interim-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import {
@@ -88,6 +90,11 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_oldest_verification_timestamp_seconds',
     'Oldest of the last verification times of the backups on this machine, 0 without backups.',
     ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
+  gauge('service_backup_interim_last_success_timestamp_seconds',
+    'When the newest verified interim backup on this machine was made, 0 for none.',
+    ({ interim }) => seconds(interim.newestAt)),
+  gauge('service_backup_interim_last_run_failed', 'Whether the last run made no good interim backup.',
+    ({ interim }) => Number(interim.last?.ok === false)),
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
@@ -114,6 +121,13 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     value: ({ offsite }) => seconds(offsite.find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
   },
 
+  drill('service_backup_last_proven_restore_timestamp_seconds',
+    'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
+    ({ lastProven }) => seconds(lastProven?.at ?? null)),
+  drill('service_backup_drill_interval_seconds',
+    'Time between drills that run by themselves and prove a restore, 0 if no drill does.',
+    ({ isSealed, intervalDays }) => isSealed ? 0 : seconds(intervalDays * DAY)),
+
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
   gauge('service_database_wal_bytes', 'Size of the write-ahead log of the database.',
     ({ storage }) => storage.walBytes),
@@ -138,6 +152,17 @@ function offsite(name: string, help: string, value: (status: OffsiteStatus) => n
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
     value({ offsite }, destination) {
       const status = offsite.find(({ name }) => name === destination);
+      return status ? value(status) : 0;
+    },
+  };
+}
+
+/** A gauge with a value for each off-site destination; 0 if it is not configured. */
+function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<ServiceReading> {
+  return {
+    type: 'gauge', name, help, labels: { destination: DESTINATIONS },
+    value({ drills }, destination) {
+      const status = drills.find(({ name }) => name === destination);
       return status ? value(status) : 0;
     },
   };
@@ -175,7 +200,9 @@ type ServiceReading = {
   cacheMaxBytes: number;
   storage: StorageSizes;
   backups: BackupStatus;
+  interim: InterimStatus;
   offsite: OffsiteStatus[];
+  drills: DrillStatus[];
 };
 
 type MetricsReading = ServiceReading & {
@@ -205,6 +232,8 @@ export function readService(hub: Hub): ServiceReading {
     cacheMaxBytes: config.attachmentCacheMaxBytes,
     storage: readStorageSizes(config.databasePath),
     backups: readBackupStatus(hub),
+    interim: readInterim(hub),
     offsite: readOffsite(hub),
+    drills: readDrills(hub),
   };
 }

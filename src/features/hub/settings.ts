@@ -210,7 +210,7 @@ export const SETTINGS = {
     meaning: 'absolute path of the file that holds the password of the restic repository',
   },
   backupResticKeep: {
-    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12', usedBy: 'scripts',
+    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'hourly=24 daily=7 weekly=4 monthly=12', usedBy: 'scripts',
     meaning: 'how many backups the restic repository keeps for each period: `last`, `hourly`, `daily`, `weekly`, ' +
       '`monthly`, `yearly`',
   },
@@ -218,6 +218,12 @@ export const SETTINGS = {
     name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null, usedBy: 'scripts',
     meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
       'path of a file that lists them',
+  },
+  drillEveryDays: {
+    name: 'DRILL_EVERY_DAYS', parse: integer(0, 9_999), default: null,
+    seeHandbook: 'to-prove-that-a-copy-can-be-restored',
+    meaning: 'days between the drills that the nightly run makes with the newest off-site copies (0 to 9999); 0 ' +
+      'makes no drills; if not set, 30 for backups of up to 1 GiB and 0 for larger ones',
   },
 } satisfies SettingList;
 
