@@ -33,10 +33,10 @@ type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<
 
 /**
  * Runs at most `atOnce` calls per key at a time, in their order. Throws the signal's reason if the signal is aborted
- * before the work begins. The web and the worker process do not share lanes.
+ * before the work begins. The web and the worker process have separate limits per key.
  */
 export function createLanes(atOnce = 1): Lanes {
-  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // `waiting`: calls, in order
+  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // calls wait in order
 
   return async (key, signal, work) => {
     await turn(key, signal);

@@ -11,14 +11,14 @@ const MODE = 0o600;
 const BATCH = 64 * 1024;
 const BATCH_THROUGH = 512 * 1024;
 
-/** Whether this process may call fsync, which Node's permission model refuses from version 25 on; unknown at first. */
+/** Whether this process may call fsync; undefined at first. Node's permission model refuses fsync since version 25. */
 let maySync: boolean | undefined;
 
 /** Creates a file for writing. Rejects if the file exists. */
 export async function createFile(path: PathLike): Promise<FileHandle> {
   const handle = await open(path, 'wx', MODE);
   try {
-    if (maySync === undefined) await sync(handle); // try fsync on the empty file first
+    if (maySync === undefined) await sync(handle); // tries fsync on the empty file before any bytes are written
     if (maySync) return handle;
   } catch (error) {
     await handle.close();

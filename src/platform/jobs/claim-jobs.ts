@@ -7,7 +7,7 @@ import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 /** A claimed job. Only the worker that holds `leaseToken` may finish the job. */
 export type Job = Omit<JobColumns, 'payload'> & {
   payload: unknown;
-  attempts: number; // number of attempts, including the current attempt
+  attempts: number; // number of the job's attempts, including the current attempt
   leaseToken: string;
 };
 
@@ -15,7 +15,7 @@ type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; owned: number; expired: number; farOff: number };
 
-/** Called for each job whose worker died in the last attempt, in the transaction that dead-letters the job. */
+/** Called for each job whose worker died in the job's last attempt, in the transaction that dead-letters the job. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
 export type Claim = {

@@ -10,7 +10,7 @@ export type ElementKind =
 
 export type ElementRule = { output: string; kind: ElementKind; needsAttributes: boolean };
 
-/** Every element that is written, unwrapped or dropped on purpose. Other elements keep only their content. */
+/** Every element that is written, unwrapped or dropped on purpose. Of any other element, only the content is kept. */
 export const ELEMENT_RULES = new Map<string, ElementRule>([
   ...same('inline', 'em strong b i u s del ins mark small sub sup code kbd samp var q cite abbr dfn time bdi ruby'),
   ...same('ruby-text', 'rt rp'),
@@ -68,7 +68,7 @@ function renamed(kind: ElementKind, outputs: Record<string, string>): [string, E
   return Object.entries(outputs).map(([name, output]) => [name, { output, kind, needsAttributes: false }]);
 }
 
-/** Returns the value to write, or undefined to omit the attribute. Idempotent: accepts its own results unchanged. */
+/** Returns an attribute's new value, or undefined to omit the attribute. Idempotent: accepts its results unchanged. */
 type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 
 /** Prefix of the ids in a post, so that no id in a post equals an id of the page. */
