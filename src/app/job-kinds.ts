@@ -13,7 +13,7 @@ export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];
 
-/** Kinds of jobs that survive a restore. A restore discards all other jobs. */
+/** Kinds of jobs that survive a restore. A restore discards jobs of all other kinds. */
 export function kindsToRunAgain(): string[] {
   return JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
 }

@@ -30,7 +30,7 @@ export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
 /** Hubs are closed when the command ends. Opening never creates a hub, for example in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
-  readonly config: Config; // read on first use
+  readonly config: Config; // the settings are read at the first use
   /** Opens the hub and writes nothing at all, whether or not migrations are pending. */
   lookAtHub(): Promise<HubToLookAt>;
   /** Opens the hub to change its content. Throws SchemaError while migrations are pending. */

@@ -11,9 +11,9 @@ import type { Command, ExitCode } from './command.ts';
 const MAX_SUMS = 1_000_000; // bytes; a longer SHA256SUMS, which lists many lost uploads, is not parsed
 
 /**
- * Lists the backups on this machine for restore.sh --list: their folder, then a line for each, the oldest first: name,
- * bytes, schema, and when it was verified, or "failed" or "degraded"; "-" if unknown. Fails if the folder
- * cannot be read.
+ * Lists the backups on this machine for restore.sh --list: first their folder, then a line for each backup, oldest
+ * first. A line has the backup's name, bytes, schema and time of verification, or "failed" or "degraded"; "-" stands
+ * for an unknown value. Fails if the backups' folder cannot be read.
  */
 export const backupsCommand: Command = {
   options: {},

@@ -9,7 +9,7 @@ import { readingOf } from './restic-hub.ts';
 
 const LONGEST_PROBLEM = 500; // characters
 
-/** Records the result of sending backups to an off-site destination. Reads the problem from standard input. */
+/** Records the result of sending backups to an off-site destination, with a problem read from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
     unsent: { type: 'string' }, owed: { type: 'string' } },
@@ -32,7 +32,7 @@ export const offsiteNoteCommand: Command = {
   },
 };
 
-/** When the restic repository was last read and found good, and whether it is damaged. */
+/** Tells when the restic repository was last read and found good, and whether the repository is damaged. */
 function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {
   const { checkedAt, damagedAt } = readingOf(config);
   return { checkedAt: checkedAt || null, isDamaged: damagedAt > 0 };

@@ -6,7 +6,7 @@ const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const SAME_REQUEST = SECOND;
 
 /**
- * Calls `stop` at the first signal that asks the process to end, and `kill` at a later one. Returns a function that
+ * Calls `stop` at the first signal that asks the process to end, and `kill` at a later signal. Returns a function that
  * stops listening.
  */
 export function onStopSignals(stop: () => void, kill: () => void, clock: Clock = Date.now): () => void {

@@ -64,6 +64,6 @@ function trialLimit({ config }: Hub): number {
   switch (what) {
     case 'upgrade': return (seconds ?? LIMIT_OF_1_0_0) * SECOND;
     case 'restore': return config.restoreHealthSeconds * SECOND;
-    default: return Infinity; // a rehearsal, or a script that brings back the previous version or data
+    default: return Infinity; // rehearsals, and scripts that bring back the previous version or data, have no limit
   }
 }
