@@ -81,7 +81,7 @@ export async function answerAdoption({ config, out }: CommandContext, answer: st
   if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
   await writeOffsiteHub(config.dataDir, answered);
   const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describeHub);
-  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // the hub with an earlier answer
+  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // an earlier answer is changed
   out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
 }
 

@@ -32,10 +32,10 @@ const STEPS = new Map<string, RestoreStep>([
   ['undo', whileLocked(undo)], ['state', state],
 ]);
 
-/** These steps free reserved space first, so that they work on a full disk. */
+/** Steps of a restore that free reserved space before anything else, so that they work on a full disk. */
 const ENDING = ['finish', 'reject', 'undo'];
 
-/** Names the steps that free reserved space first, so that they work on a full disk. Each step can be repeated. */
+/** The steps of scripts/restore.sh, which stops and starts the hub between steps. Each step can be repeated. */
 export const restoreCommand: Command = {
   options: {},
 

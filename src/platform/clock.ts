@@ -10,8 +10,8 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 /**
- * Whether a duration has passed since a time (unix ms). True also for a future time: the clock was ahead when the hub
- * stored that time, and nothing may wait until then.
+ * Whether a duration has passed since a time (unix ms). Returns true also for a future time, because the hub stored
+ * such a time while its clock was ahead, and nothing may wait for a wrong time.
  */
 export function hasPassed(since: number, duration: number, now: number): boolean {
   return now - since >= duration || since > now;

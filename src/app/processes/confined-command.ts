@@ -110,7 +110,7 @@ export function folderToRead(name: string, args: readonly string[]): string | un
   return folder && words[0] === 'backup' && timeOfBackup(folder) !== undefined ? undefined : folder;
 }
 
-/** The command for hubctl with the right to read a folder; its account may have no right to .env and DATA_DIR. */
+/** The command for hubctl with the right to read a folder; its user may lack the right to read .env and DATA_DIR. */
 export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
 ): StartCommand {

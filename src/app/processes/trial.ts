@@ -58,7 +58,7 @@ async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   }
 }
 
-/** Milliseconds after which web ends the trial by itself. The scripts decide a little earlier (`limit_trial`). */
+/** Milliseconds after which web ends a trial; the script that began the trial decides earlier (`limit_trial`). */
 function trialLimit({ config }: Hub): number {
   const { what, seconds } = readTrial(config.dataDir) ?? {};
   switch (what) {

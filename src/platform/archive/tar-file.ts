@@ -49,7 +49,7 @@ const MAX_PAX = 64 * 1_024; // maximum bytes of extended records for one member 
 const MAX_FILLING = 1_024 * 1_024; // maximum zero bytes after an archive's end, because tar fills up its last record
 const KINDS = new Map<string, TarKind>([['0', 'file'], ['\0', 'file'], ['5', 'folder']]);
 
-/** A parser that yields the number of bytes it accepts next, and then gets these bytes, or no byte after the last. */
+/** Yields the number of archive bytes that the parser accepts next, and receives these bytes, or none at the end. */
 type Parsing<Result> = Generator<number, Result, Buffer>;
 
 /**

@@ -4,7 +4,7 @@ export const BLOCK = 512;
 
 export type TarKind = 'file' | 'folder';
 
-/** A file or folder in a tar archive. Its name is a relative path of plain segments, without a `/` at the end. */
+/** A file or folder in a tar archive: its name is a relative path of plain segments, without a `/` at the end. */
 export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt: number }; // bytes, unix ms
 
 /** The fields of a tar header block; `type` is the type flag as a character. */

@@ -9,7 +9,7 @@ import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
 
-/** Rows per portion. Smaller portions would hardly shorten the write lock: a smaller commit takes as long. */
+/** Rows per portion. Smaller portions would hardly shorten the write lock, because each commit takes as long. */
 const PORTION = 100;
 const MAX_STEP = 5_000;
 
@@ -88,7 +88,7 @@ export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generat
 /** Writes an item in a transaction shared with other items; resolves after the commit. */
 type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
-/** The work of one transaction. */
+/** The functions that each transaction of a batch calls. */
 export type Batch<Item> = {
   /** Writes one item. A `write` that throws must leave no change: use one statement or a nested transaction. */
   write(item: Item): void;
@@ -104,7 +104,7 @@ type Ending = { error: unknown };
 /** The longest time in ms for which a batch of writes waits for further writes. */
 const GATHERING_MS = 5;
 
-/** A batch that has lasted this long commits, and leaves its remaining items to the next batch. */
+/** A batch that has lasted this many ms commits, and leaves its remaining items to the next batch. */
 const LONG_BATCH_MS = 25;
 
 /**

@@ -16,8 +16,8 @@ const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process may be buildin
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
-  // With foreign keys on, rebuilding a table would delete rows of other tables. Foreign keys are checked at the end of
-  // each migration instead.
+  // With foreign keys on, rebuilding a table would delete rows of other tables.
+  // Each migration's foreign keys are checked at the end of the migration instead.
   db.pragma('foreign_keys = OFF');
   try {
     createHistory(db);

@@ -13,7 +13,7 @@ export class DataInUseError extends SchemaError {}
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SAFETY = /^-- safe: (yes|no)\r?\n/;
 
-/** Reads migration files NNNN_name.sql, numbered from 1 without a gap. A file marked "safe: yes" may only add. */
+/** Reads files NNNN_name.sql, numbered from 1 without a gap. A file marked "safe: yes" may only add to the schema. */
 export function readMigrations(folder: string): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort();
   return files.map((file, index) => toMigration(file, index + 1, readFileSync(join(folder, file), 'utf8')));

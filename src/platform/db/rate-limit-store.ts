@@ -6,7 +6,7 @@ type Rate = { burst: number; everyMs: number };
 
 /**
  * The generic cell rate algorithm (GCRA) stores one time: the theoretical arrival time `arrivesAt`, unix ms, at which
- * the next act would come if all acts came evenly. Returns the milliseconds until the next act is admitted, 0 for now.
+ * the next act would come if all acts came evenly. Returns in how many ms the next act is allowed; 0 means at once.
  */
 export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
   return Math.max(0, arrivalAfter(rate, arrivesAt, now) - latestArrival(rate, now));

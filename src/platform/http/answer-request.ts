@@ -136,7 +136,7 @@ async function letGo({ body }: Reply): Promise<undefined> {
   else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFile(body);
 }
 
-/** Throws 406 if the client does not accept the page or JSON of a reply. Files and feeds are sent to any client. */
+/** Throws 406 if the client does not accept the page or JSON of a reply; files and feeds ignore the Accept header. */
 function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedReply): void {
   const type = headers['content-type'];
   const isPageOrJson = typeof type === 'string' && /^(?:text\/html|application\/json)\b/.test(type);

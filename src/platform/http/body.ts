@@ -188,7 +188,7 @@ function tooLong(limit: number): string {
   return `The body may have at most ${limit} bytes.`;
 }
 
-/** Up to FREE_PIECES pieces of a body may have any size; more pieces must have this average size. */
+/** The first FREE_PIECES pieces of a body may have any size; beyond them, the average piece must have this size. */
 const FREE_PIECES = 256;
 const MIN_AVERAGE_BYTES = 32;
 

@@ -180,7 +180,7 @@ function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) =>
   throw new HttpError(421, 'This hub does not answer under that host name. BASE_URL sets the address of the hub.');
 }
 
-/** Returns a check that a request names only a host of `names` (null: any host), `localhost` or an IP address, once. */
+/** Returns a check that a request has one host at most: a name in `names` (null: any), `localhost` or an IP address. */
 export function createHostCheck(names: readonly string[] | null): (req: IncomingMessage) => boolean {
   let known = ''; // the Host header of the last accepted request, which nearly every request repeats
 
@@ -275,8 +275,7 @@ const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Whether an unsafe request comes from one of the hub's origins (`own`), so that its cookie may be used. Browsers send
- * Sec-Fetch-Site, or only Origin on http to a LAN address. A request with a cookie but neither of these two headers is
- * refused.
+ * Sec-Fetch-Site, or only Origin on http to a LAN address. A cookie without Sec-Fetch-Site and Origin is refused.
  */
 export function isSameOrigin(method: string, headers: IncomingHttpHeaders, own: string[], hasCookie: boolean): boolean {
   if (SAFE.has(method)) return true;

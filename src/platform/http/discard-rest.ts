@@ -9,7 +9,7 @@ const DISCARDED_AT_ONCE = 16;
 /** After this time a body stops delaying the next waiting body, because the body's sender may be slow or silent. */
 const TURN_MS = 250;
 
-/** The most refused bodies that wait, each with up to 128 KiB in memory. Beyond this number, connections are cut. */
+/** The most refused bodies that wait, each with up to 128 KiB in memory; connections of further bodies are cut. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 

@@ -10,7 +10,7 @@ import { HttpError } from './reply.ts';
  * - Before the first boundary, only empty lines are allowed. Bytes after the last boundary are ignored.
  * - A body without its last boundary is an error. A part that begins with the boundary line is an error, because the
  *   grammar and common practice disagree on whether the part is over.
- * - A part with a filename is a file, whatever its type; any other part is a field. Nested multipart is only data.
+ * - A part with a filename is a file, whatever its type; any other part is a field. Nested multipart is plain data.
  * - The rules for the headers of a part are in `multipart-headers.ts`.
  */
 

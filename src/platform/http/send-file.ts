@@ -23,7 +23,7 @@ export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<v
   const pair = idle.pop() ?? [Buffer.allocUnsafeSlow(SIZE), Buffer.allocUnsafeSlow(SIZE)];
   try {
     await pump(res, slice, pair);
-    if (idle.length < IDLE_PAIRS) idle.push(pair); // only after success: else the socket may still send the pair
+    if (idle.length < IDLE_PAIRS) idle.push(pair); // on success: else the socket may still send the buffers
     res.end();
   } finally {
     await closeFile(slice);

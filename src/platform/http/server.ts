@@ -133,7 +133,7 @@ export function createHubServer(options: ServerOptions): Server {
     return sendKept(exchange) ?? withTicket(ticket, () => answer(exchange));
   }
 
-  /** Refuses a request and ends its connection; requests that the client has sent after it get no response. */
+  /** Refuses a request and ends its connection; later requests on this connection get no response. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);

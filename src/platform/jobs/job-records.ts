@@ -70,11 +70,11 @@ export function createJobRecords(db: Db, clock: Clock) {
     /** Makes the waiting job of this kind and dedupe key due now. Returns false if no such job is waiting. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
-    /** Discards the failed jobs of a dedupe key, since a later job has succeeded. Returns the number of jobs. */
+    /** Discards a dedupe key's failed jobs after a later job has succeeded. Returns the number of discarded jobs. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
     /** Discards a failed or waiting job. Returns false if the job is running or has ended. */
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
-    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns their number. */
+    /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns the number of removed jobs. */
     prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
   };
 }

@@ -14,7 +14,7 @@ export type JobHandler = {
   run(job: Job, signal: AbortSignal): Promise<void | Effects>;
   /** Called in the transaction that records the failure of a job, also of a job whose worker died. */
   failed?(job: Job, error: Error, fate: Fate): void;
-  /** While `mustWait` returns true, the worker claims no job of this kind. The worker calls it at least every 5 s. */
+  /** While `mustWait` returns true, the worker claims no job of this kind; it calls `mustWait` at least every 5 s. */
   mustWait?(): boolean;
 };
 
@@ -34,7 +34,7 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** Thrown by a job's handler if the job cannot run before `at` (unix ms). The queue does not count this attempt. */
+/** Thrown by a job's handler if the job cannot run before `at` (unix ms); the failed attempt is not counted. */
 export class NotNowError extends Error {
   readonly at: number;
 
