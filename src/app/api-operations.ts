@@ -218,7 +218,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/admin/audit': adminList('AuditRecord', {
     act: choice(Object.keys(AUDIT_EVENTS)),
     actor: { ...text, description: 'Name of the actor' },
-    target: { ...text, description: 'Kind of the target, or kind:id' },
+    target: { ...text, description: 'Kind of the target, or kind:id for one target' },
     from: { ...text, description: 'Only events from this day or time on' },
     to: { ...text, description: 'Only events until this day (inclusive) or time' },
   }, as('text/csv')),

@@ -24,7 +24,10 @@ const problem = await runAroundRestores(dataDir, run, beginAnew);
 if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
-/** Replaces this process by the version that is installed now, perhaps with another Node. The process keeps its id. */
+/**
+ * Replaces this process by the version of the hub that is installed now, perhaps with another Node. The process keeps
+ * its id.
+ */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
   // SIGUSR2, the signal of the next restore, must not end the shell.

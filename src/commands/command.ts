@@ -40,7 +40,7 @@ export type CommandContext = Terminal & {
 /** Thrown for invalid arguments: hubctl prints the usage and exits with 2. */
 export class UsageError extends Error {}
 
-/** Intervals: between two drawings of the progress bar on a terminal, and between two lines of progress elsewhere. */
+/** Milliseconds between two drawings of the progress bar on a terminal, and between two lines of progress elsewhere. */
 const DRAWN_MS = 200;
 const TOLD_MS = 15 * SECOND;
 

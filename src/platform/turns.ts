@@ -23,7 +23,9 @@ const HALF_LIFE = SECOND;
 /** A client that has waited this long goes first. */
 const PATIENCE = 2 * SECOND;
 
-/** A client may have OF_ONE requests waiting; OF_ONE_OF_MANY while OF_KIND requests of members (or networks) wait. */
+/**
+ * A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while OF_KIND requests of members (or of networks) wait.
+ */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
 /** Short turns share a round of the event loop, TURNS_OF_ROUND turns at most, all begun within ROUND ms. */

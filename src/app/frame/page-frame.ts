@@ -12,7 +12,10 @@ import { ADMIN_LISTS } from './admin-lists.ts';
 import { ARRIVALS, assets, MARK } from './assets.ts';
 import { rail } from './rail.ts';
 
-/** The navigation between pages for administrators. `section`: the `section` of the linked page. */
+/**
+ * The navigation between pages for administrators. `section`: the part of the navigation that the linked page belongs
+ * to.
+ */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),

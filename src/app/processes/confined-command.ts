@@ -32,8 +32,8 @@ export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<N
 
 /**
  * MiB. With a limit, V8 collects garbage sooner: a busy worker grows to 140 MiB instead of 300, at the same speed. The
- * limit leaves room for eight feeds of 10 MiB at once. The limits on the young generation keep web at 145 MiB instead
- * of 180 after many pages.
+ * limit of the worker's heap leaves room for eight feeds of 10 MiB at once. The limits on the young generation keep web
+ * at 145 MiB instead of 180 after many pages.
  */
 const V8_FLAGS: Record<string, string[]> = {
   web: ['--max-old-space-size=512', '--max-semi-space-size=4'],

@@ -116,6 +116,6 @@ function tellRestore(dataDir: string, problem: string): void {
   try {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
   } catch {
-    return; // restore.sh then waits until its own time limit has passed
+    return; // if the write fails, restore.sh waits until its own time limit has passed
   }
 }

@@ -14,8 +14,8 @@ const PIECE = 256 * 1_024; // bytes
 const LARGEST_MEMBER = 512 * 1_024; // bytes of content
 
 /**
- * Writes the chunks into an open, empty file as gzip members (RFC 1952), and hashes the written bytes. Does not
- * sync or close the file.
+ * Writes the chunks into an open, empty file as gzip members (RFC 1952), and hashes the written bytes. The caller syncs
+ * and closes the file.
  */
 export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signal?: AbortSignal): Promise<WrittenFile> {
   const hash = createHash('sha256');

@@ -153,7 +153,7 @@ function unsafeMessage({ version, name }: Migration): string {
   );
 }
 
-/** A table, index, trigger or view. `table`: the table that an index or a trigger belongs to. */
+/** A schema object: a table, index, trigger or view. `table`: the table that an index or a trigger belongs to. */
 type SchemaObject = { type: string; name: string; table: string; sql: string };
 
 /**

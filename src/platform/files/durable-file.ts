@@ -63,8 +63,8 @@ export async function replaceFile(path: string, content: string, partial = `${pa
 }
 
 /**
- * Syncs a file, or the renames within a folder. If fsync is refused, the later commit of the row that names the file
- * must suffice: a journalling file system writes the rename before the commit.
+ * Syncs a file, or the renames within a folder. If Node refuses fsync, the later commit of the file's database row must
+ * suffice: a journalling file system writes the rename before the commit.
  */
 export async function syncPath(path: PathLike): Promise<void> {
   const handle = await open(path, 'r');

@@ -13,7 +13,7 @@ type Refuse = (detail: string) => undefined;
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
 export type Input = {
-  /** All faults found so far, including faults of inner objects. */
+  /** All faults of the input found so far, including faults of inner objects. */
   errors: FieldError[];
   optionalText(name: string, rule: TextRule): string | undefined;
   text(name: string, rule: TextRule): string;

@@ -22,7 +22,7 @@ export type Claim = {
   /**
    * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs of one lane. Job
    * owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered; an error of
-   * `onDeadLettered` is rethrown. Leases that end too far ahead because the clock was set back are shortened.
+   * `onDeadLettered` is rethrown. Shortens leases that end too far in the future because the clock was set back.
    */
   claim(kind: string, limit: number, onDeadLettered?: OnDeadLettered): Job[];
 };

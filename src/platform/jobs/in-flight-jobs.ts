@@ -36,8 +36,9 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   }
 
   /**
-   * Stores the results of jobs that have ended; returns the number of jobs stored. Results that would make a
-   * transaction long wait for the next call. After an error (full disk, lock) the next call stores the results again.
+   * Stores the results of jobs that have ended; returns the number of jobs stored. If storing all results would make a
+   * transaction long, the remaining results wait for the next call. After an error (full disk, lock) the next call
+   * stores the results again.
    */
   function settle(): number {
     const before = inFlight.size;

@@ -35,7 +35,7 @@ const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at
   max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError, progress,
   progress_total AS progressTotal, created_at AS createdAt, finished_at AS finishedAt`;
 
-/** No job of any kind is scheduled further ahead than this. */
+/** No job of any kind is scheduled further ahead than this time in ms. */
 const LONGEST_PAUSE = DAY + HOUR;
 
 /** Describes the due times of waiting jobs, of one job kind or of all, for `createTimeRepair`. */

@@ -118,7 +118,7 @@ export function runJob(
 function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
   try {
     const leaseEnd = queue.leaseEnd(job) ?? 0;
-    // At most one full lease, because `claim` shortens longer leases after the clock was set back.
+    // The deadline is at most one lease ahead, because `claim` shortens longer leases after the clock was set back.
     return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
   } catch {
     return 0;

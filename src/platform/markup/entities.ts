@@ -13,7 +13,7 @@ const REPLACEMENT = '\ufffd';
 /** A character reference (HTML Standard, 13.2.5.72): hexadecimal or decimal digits, or a name. */
 const REFERENCE = /&(?:#x([0-9a-f]+);?|#([0-9]+);?|([a-z0-9]+)(;?))/gi;
 
-/** The syntax of a reference in XML; no name in HTML is longer than 33 characters. */
+/** The syntax of a character reference in XML; no name in HTML is longer than 33 characters. */
 const XML_REFERENCE = /&[a-z0-9#]{1,38};/gi;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

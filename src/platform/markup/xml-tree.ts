@@ -41,7 +41,7 @@ const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 export const MAX_DEPTH = 256;
 /** The most elements of a document; end tags that match no element count too. */
 const MAX_ELEMENTS = 500_000;
-/** The most namespace prefixes, more than a document needs: an element that declares a prefix copies all prefixes. */
+/** The maximum number of namespace prefixes in a document: an element that declares a prefix copies all prefixes. */
 const MAX_PREFIXES = 64;
 /** Void elements of HTML, without those whose names (link, image, source) are elements with content in other XML. */
 const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);

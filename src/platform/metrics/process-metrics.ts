@@ -52,8 +52,8 @@ function readProc(path: string): string {
 
 /**
  * Counts open file descriptors with one fstat per entry of the descriptor table (FDSize); undefined if FDSize is
- * unreadable. Listing /proc/self/fd would need a permission for the whole disk. An fstat takes 2 µs. The table begins
- * with 256 entries and grows to at most twice the most descriptors ever open at once.
+ * unreadable. Listing /proc/self/fd would need a permission for the whole disk. One call of fstat takes 2 µs. The table
+ * begins with 256 entries and grows to at most twice the most descriptors ever open at once.
  */
 function countDescriptors(): number | undefined {
   const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];

@@ -204,8 +204,8 @@ type RequestOptions = {
 const MAX_HEADER_BYTES = 32 * 1024;
 
 /**
- * Creates a request to an http or https URL and does not send it yet. Every outgoing request of the hub is created
- * here. A user name and password in the URL are sent (RFC 7617). The caller decides which IP addresses are allowed.
+ * Creates a request to an http or https URL and does not send it yet. This function creates every outgoing request of
+ * the hub. A user name and password in the URL are sent (RFC 7617). The caller decides which IP addresses are allowed.
  */
 export function openRequest(url: URL, { method = 'GET', headers, lookup, signal }: RequestOptions): ClientRequest {
   const open = url.protocol === 'https:' ? https.request : http.request;
@@ -221,7 +221,10 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
   });
 }
 
-/** Resolves at the response's headers. `failure` makes the error, without `cause` if the connection just closed. */
+/**
+ * Resolves when the response's headers have arrived. `failure` makes the error, without `cause` if the connection just
+ * closed.
+ */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {
