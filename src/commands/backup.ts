@@ -98,7 +98,7 @@ function printResult(made: MadeBackup, began: number, values: Values, { out, err
   if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of absentLines(absent)) err(`backup: ${line}\n`);
-  // The folder comes last, because a path may contain spaces.
+  // The backup's folder comes last on the line, because a path may contain spaces.
   const result = { result: verdict, name, bytes: backupBytes(verification), seconds: secondsSince(began),
     removed: retention.removed.length, dir: writtenPath(path) };
   const inOneLine = Object.entries(result).map(([key, value]) => `${key}=${value}`).join(' ');

@@ -9,7 +9,7 @@ import { readingOf } from './restic-hub.ts';
 
 const LONGEST_PROBLEM = 500; // characters
 
-/** Records the result of sending backups to an off-site destination. Reads the problem from standard input. */
+/** Records the result of sending backups to an off-site destination, with a problem read from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
     unsent: { type: 'string' }, owed: { type: 'string' }, killed: { type: 'boolean' }, interim: { type: 'boolean' } },

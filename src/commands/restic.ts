@@ -84,8 +84,9 @@ function verifiedWhen(config: Config, name: string): number | null {
 
 /**
  * Prints a line for each backup of a hub among the snapshots that restic lists on standard input, the oldest first:
- * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen if unknown. `verified` is the time at which all of its data
- * had been read back, `checking` before that, or `damaged` for every backup while the repository is damaged.
+ * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen if unknown. `verified` is the time at which all data of the
+ * backup had been read back, `checking` before that time, or `damaged` for every backup while the repository is
+ * damaged.
  */
 async function listSnapshots({ config, out }: CommandContext): Promise<void> {
   const reading = readingOf(config);
@@ -150,9 +151,9 @@ function compareEntries(lines: string[], expected: Map<string, number>): void {
 
 /**
  * Prints the snapshots to forget, from restic's plan (`forget --dry-run --json`), after this hub sent the backup
- * `name`. Covers only the snapshots of this hub and of adopted hubs. Always keeps the newest backup that was verified
- * when sent, and the newest backup that was read back. Prints nothing if this backup was not verified. Throws
- * BackupError if a clock looks wrong or the repository is damaged.
+ * `name`. Forgets only snapshots of this hub and of the hubs that this hub has adopted. Always keeps the newest backup
+ * that was verified when sent, and the newest backup that was read back. Prints nothing if the backup `name` was not
+ * verified. Throws BackupError if a clock looks wrong or the repository is damaged.
  */
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,

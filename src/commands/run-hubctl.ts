@@ -238,7 +238,7 @@ async function explain(error: unknown, usage: string, { err }: Terminal): Promis
   }
   if (isBusy(error)) return say(err, 'hubctl: the database is busy; try again\n', 75);
   if (isStorageTrouble(error)) return say(err, `hubctl: the database cannot be used (${String(error)})\n`, 1);
-  // An error of the operating system, such as for a folder that is not writable.
+  // An error of the operating system, such as a write to a folder that is not writable.
   if (error instanceof Error && 'syscall' in error) return say(err, `hubctl: ${error.message}\n`, 1);
   throw error;
 }

@@ -15,7 +15,7 @@ import { grantedName } from '../platform/files/granted-name.ts';
 import { byteSize, duration, plural, utcTime } from '../platform/in-words.ts';
 import { type Command, type CommandContext, UsageError, showProgress } from './command.ts';
 
-/** Verifies a backup and prints a report. Needs neither a hub nor its configuration; another account may run it. */
+/** Verifies a backup and prints a report, without a hub or its configuration; another account may run this command. */
 export const verifyCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 1,
@@ -24,7 +24,7 @@ export const verifyCommand: Command = {
     if (!named) throw new UsageError('the folder of the backup is missing');
     const folder = grantedName(resolve(named));
     const dataDir = dataDirOf(folder, context);
-    // Another account may only read: it verifies without a lock and without a note for the hub.
+    // An account that is not the hub's may only read: it verifies without a lock and without a note for the hub.
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
     const progress = showProgress(context, 'verify', 'nothing');
@@ -78,8 +78,8 @@ function whatIsWrong({ absent, defects }: Verification): string | null {
 }
 
 /**
- * DATA_DIR if the folder is one of the hub's backups, so that the verification is recorded there; else null. Also null
- * for another account: the hub could not read a record that root wrote.
+ * Returns DATA_DIR, where the verification is recorded, if the folder is one of the hub's backups; otherwise null.
+ * Returns null also for another account than the hub's, because the hub could not read a record that root wrote.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
@@ -98,7 +98,7 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 
 const LISTED = 20;
 
-/** One line for each of the first missing files. */
+/** Returns one line for each of the first missing files. */
 export function absentLines(absent: AbsentUpload[]): string[] {
   const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `${uploadPath(sha256)} is ${why}`);
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
@@ -158,5 +158,5 @@ function verdictLine({ verdict, problem, schema, absent, defects }: Verification
       `${defects.length} other defects).`;
   }
   const isKnown = schema === 'same' || schema === 'older';
-  return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but this program cannot restore it.';
+  return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but this program cannot restore this backup.';
 }

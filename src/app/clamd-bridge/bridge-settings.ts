@@ -6,7 +6,7 @@ import { misspeltNames, variableNames } from '../../features/hub/env-file.ts';
 import { host, integer } from '../../features/hub/setting-values.ts';
 import { SETTINGS, type SettingList, type SettingValues } from '../../features/hub/settings.ts';
 
-const MAX_SOCKET_PATH = 107; // bytes: sun_path of unix(7) without its final NUL
+const MAX_SOCKET_PATH = 107; // bytes of a socket's path: sun_path of unix(7) without its final NUL
 
 /** Settings of the clamd bridge, by their keys in `BridgeConfig`. */
 export const BRIDGE_SETTINGS = {

@@ -84,7 +84,7 @@ export const SETTINGS = {
   },
   virusScanRequired: {
     name: 'VIRUS_SCAN_REQUIRED', parse: zeroOrOne, default: '0',
-    meaning: '1 refuses uploads while the virus scanner gives no verdict; 0 accepts them and scans them later',
+    meaning: 'if 1, the hub refuses files without a verdict of the virus scanner; if 0, it stores them and scans later',
   },
   virusScanTimeoutSeconds: {
     name: 'VIRUS_SCAN_TIMEOUT_SECONDS', parse: integer(1, 600), default: '30',
