@@ -32,7 +32,7 @@ export type BackupOptions = {
   databasePath: string;
   migrations: Migration[];
   version: string;
-  retentionDays: number | null; // null: no backup is ever removed
+  retentionDays: number | null; // null: old backups are never removed
   diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
@@ -44,8 +44,8 @@ export type BackupOptions = {
 export type MadeBackup = { name: string; path: string; verification: Verification; retention: RetentionResult };
 
 /**
- * Makes, verifies and publishes a backup of a running hub, then removes old backups. Rejects with BackupBusy,
- * BackupError or the signal's reason, and then leaves nothing new in BACKUP_DIR.
+ * Makes a backup of a running hub, verifies the backup, gives it its final name, and removes old backups. Rejects with
+ * BackupBusy, BackupError or the reason of the aborted signal. BACKUP_DIR then contains nothing new.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const { dataDir, backupDir, databasePath } = options;
@@ -57,7 +57,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
     if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
-    // Without a free byte here, a BACKUP_DIR on another disk still gets its backup.
+    // A BACKUP_DIR on another disk still gets its backup when the hub's disk has no free byte.
     await replaceFile(begunPath(dataDir), JSON.stringify({ at: options.clock() })).catch(() => {});
     return await makeLocked(options, backupFolder(backupDir))
       .finally(() => rm(begunPath(dataDir), { force: true }));
@@ -66,7 +66,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   }
 }
 
-/** A BACKUP_DIR outside DATA_DIR must exist: without its disk, backups would fill the hub's disk. */
+/** A BACKUP_DIR outside DATA_DIR must already exist: if its disk is missing, backups would fill the hub's disk. */
 async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   if (backupDir === join(dataDir, 'backups')) await mkdir(backupDir, { recursive: true, mode: 0o700 });
   else if (!existsSync(backupDir)) {
@@ -74,7 +74,7 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Refuses a backup during a restore, which releases the lock between its steps and may still undo them. */
+/** Refuses a backup during a restore, which releases the backup lock between its steps and may undo its steps. */
 const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
 
 async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise<MadeBackup> {
@@ -88,7 +88,7 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
   };
   const { name, verification } = await makeAndPublish().catch(async (error: unknown) => {
     await rm(partial, { recursive: true, force: true });
-    options.signal.throwIfAborted(); // rejects with the signal's reason, not a stream's error
+    options.signal.throwIfAborted(); // rejects with the reason of the aborted signal, not with the error of a stream
     throw error;
   });
   const path = folder.pathOf(name);
@@ -101,7 +101,7 @@ async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise
   return { ...made, retention };
 }
 
-/** Writes a complete backup durably under a temporary name. */
+/** Writes a complete backup under a temporary name, and syncs it to the disk. */
 async function makePartial(options: BackupOptions, partial: string, createdAt: number): Promise<Verification> {
   const { migrations, clock, signal, onStep, onProgress } = options;
   onStep('copying the database');
@@ -134,8 +134,8 @@ async function archive(options: BackupOptions, partial: string, createdAt: numbe
 }
 
 /**
- * Makes a backup's archive and SHA256SUMS in a new folder, from the database, uploads and SHA256SUMS that were sent
- * off-site. Throws BackupError if anything differs from SHA256SUMS.
+ * Makes a backup's archive and SHA256SUMS in a new folder, from the database, the uploads and the SHA256SUMS that were
+ * fetched from a restic repository. Throws BackupError if a file differs from its hash in SHA256SUMS.
  */
 export async function packFetched(from: string, into: string): Promise<void> {
   const { facts, hashes } = await readManifest(from);
@@ -158,12 +158,13 @@ async function syncAll(folder: string): Promise<void> {
   await syncPath(folder);
 }
 
-/** Maximum bytes that a file adds to an archive besides its content: a header and the padding of the last block. */
+/** Bytes that a file may add to an archive besides its content: a header and the padding of the last block. */
 const FRAME = 2 * BLOCK;
 
 /**
- * Copies the hub's database consistently into a new folder, while other processes write. Throws BackupError if database
- * and attachments would use the disk's reserve, or the database cannot be read.
+ * Copies the database of the hub consistently into a new folder, while other processes write to the database. Throws
+ * BackupError if the database cannot be read, or if the copies of database and attachments would use up the disk's
+ * reserve.
  */
 async function copyDatabase(options: BackupOptions, folder: string): Promise<void> {
   const db = explained(() => openDatabase(options.databasePath, { readonly: true }));
@@ -182,7 +183,7 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<voi
     db.close();
   }
   await chmod(join(folder, DATABASE), 0o600);
-  await nextTurn(); // lets Node handle signals that came during synchronous work
+  await nextTurn(); // lets Node handle signals that arrived during synchronous work
 }
 
 const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
@@ -191,7 +192,7 @@ const WHY: [code: RegExp, reason: string][] = [
   [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
 ];
 
-/** Runs `work`. Turns an error of SQLite into a BackupError that first says the reason in words. */
+/** Runs `work`. Turns an error from SQLite into a BackupError whose message first gives the reason in words. */
 function explained<T>(work: () => T): T {
   try {
     return work();

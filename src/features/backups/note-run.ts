@@ -7,7 +7,7 @@ import {
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
-/** Records the result of a run of the given kind. Throws if DATA_DIR/run is not writable. */
+/** Records the result of a run of this kind (backup, verification). Throws if DATA_DIR/run is not writable. */
 export async function noteRun(dataDir: string, kind: Kind, run: RunResult | OffsiteRun, pid: number): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
   const kept: KeptRuns<RunResult | OffsiteRun> = { last: run, lastGood };
@@ -15,8 +15,9 @@ export async function noteRun(dataDir: string, kind: Kind, run: RunResult | Offs
 }
 
 /**
- * Records the result of sending copies to a destination. `owed`: a backup that the run before left unsent, and this one
- * too. It stays the oldest one until everything is sent, even if it is no longer on this machine.
+ * Records the result of sending copies of backups to an off-site destination. `owed`: a backup that neither the
+ * previous run nor this run has sent. This backup stays the oldest unsent backup until everything is sent, even if the
+ * backup is no longer on this machine.
  */
 export async function noteOffsite(
   config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },
@@ -29,12 +30,12 @@ export async function noteOffsite(
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: stays ? owed : run.unsent, place }, pid);
 }
 
-/** Records the result of a local backup, and drops the records of removed backups. */
+/** Records the result of making or verifying a backup on this machine, and drops the records of removed backups. */
 export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
   const there = new Set(listBackups(backupDir).map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the disk may be away
+  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the backups' disk may be unmounted
   await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
@@ -45,12 +46,12 @@ export async function noteReading(
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-/** Stores the last sign of life in its file; null: no sign of life is expected any more. */
+/** Stores the last sign of life in its file; null if no sign of life is expected any more. */
 export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
   await replaceOwn(path, toJsonLine(last), pid);
 }
 
-/** Several processes may write at the same time, so each uses a temporary name of its own. */
+/** Several processes may write the file at the same time, so each process uses its own temporary name. */
 function replaceOwn(path: string, content: string, pid: number): Promise<void> {
   return replaceFile(path, content, `${path}.${pid}.partial`);
 }

@@ -28,7 +28,7 @@ export type Verification = {
   counts: Counts | null;
   databaseBytes: number | null;
   archiveBytes: number | null;
-  verifiedAt: number; // unix ms, end of the verification
+  verifiedAt: number; // unix ms, when the verification ended
   seconds: number;
 };
 
@@ -37,14 +37,14 @@ type VerifyOptions = {
   clock: Clock;
   signal?: AbortSignal;
   onStep?: (what: string) => void;
-  onProgress?: ((done: number, total: number) => void) | undefined; // bytes that were read in the current step
+  onProgress?: ((done: number, total: number) => void) | undefined; // how many bytes were read in the current step
 };
 
 const FILES = [SUMS, DATABASE, ARCHIVE];
 
 /**
- * Verifies every byte of the backup: hashes, database, each file against its row, and the recorded counts. Writes
- * nothing, takes no lock, needs no hub. Rejects only if aborted.
+ * Verifies every byte of a backup: hashes, database, each file against its row, and the recorded counts. The
+ * verification writes nothing, takes no lock and needs no hub. Rejects only if the signal aborts.
  */
 export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verification> {
   const began = options.clock();
@@ -94,9 +94,9 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
 }
 
 const SEE_LIST = ' (restore.sh --list shows all backups)';
-const SEALED = 'backup.tar.gz.age'; // an encrypted copy, which only the scripts open
+const SEALED = 'backup.tar.gz.age'; // a backup with this file is an encrypted copy, which only the scripts can open
 
-/** Adds up bytes and reports the sum as progress. */
+/** Adds up the bytes that were read, and reports the sum as progress. */
 export function counting(total: number, onProgress: VerifyOptions['onProgress']) {
   let done = 0;
   return (bytes: number): void => onProgress?.(done += bytes, total);
@@ -106,7 +106,7 @@ export async function fileSize(folder: string, name: string): Promise<number> {
   return (await lstat(join(folder, name))).size;
 }
 
-/** Requires exactly three plain files: a write-ahead log would change the database's content. */
+/** Requires exactly three plain files in a backup: a write-ahead log would change the database's content. */
 async function requireFiles(folder: string): Promise<void> {
   const found = await readdir(folder).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') throw new BackupError(`there is no folder ${writtenPath(folder)}${SEE_LIST}`);
@@ -144,7 +144,7 @@ function noteDatabase(facts: DatabaseFacts, found: Partial<Verification>): void 
   if (note) found.notes = [...(found.notes ?? []), note];
 }
 
-/** Compares a database with its recorded facts: a sound but emptied database must not pass for a backup. */
+/** Compares a database with the facts in the backup: an intact but emptied database must not pass for a backup. */
 function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorded: Manifest['facts']): void {
   if (!recorded) {
     if (counts.admins === 0) throw new BackupError('hub.db has no administrator');
@@ -166,7 +166,7 @@ function compareHash(name: string, actual: string, recorded: string): void {
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** The message of any failure. A system error's message names the file itself. */
+/** A message for the error that ended a verification. The message of a system error names the file itself. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);
@@ -176,7 +176,7 @@ function explain(error: unknown): string {
 
 export type OpenBackup = Manifest & { folder: string };
 
-/** Opens a backup for reading after checking its files and the database's hash. Throws BackupError. */
+/** Checks the files of a backup and the hash of its database, then opens the backup. Throws BackupError. */
 export async function openBackup(path: string): Promise<OpenBackup> {
   const folder = resolve(path);
   await requireFiles(folder);
@@ -186,14 +186,14 @@ export async function openBackup(path: string): Promise<OpenBackup> {
   return { ...manifest, folder };
 }
 
-/** Returns what `read` returns for the backup's database. */
+/** Calls `read` with the database of the backup, and returns the result of `read`. */
 export function readSaved<T>({ folder }: OpenBackup, read: (db: Db) => T): Promise<T> {
   return withSnapshot(join(folder, DATABASE), read);
 }
 
 /**
- * Passes an upload's bytes to `write`. Reads the archive twice, so that nothing is passed on before the hash is
- * verified. Throws BackupError.
+ * Passes the bytes of an uploaded file in the backup to `write`. Reads the archive twice, so that no byte is passed on
+ * before the file's hash is verified. Throws BackupError.
  */
 export async function extractUpload(
   { folder, facts }: OpenBackup, sha256: string, write: (chunk: Buffer) => void,

@@ -1,13 +1,13 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 
-/** A job's progress in words: "1,200 of 9,000", or "1,200 so far" if the total is unknown. */
+/** Whether the getting-started list is shown (only until it is complete). */
 export function progressText({ done, total }: JobProgress): string {
   const shown = done.toLocaleString('en');
   return total === null ? `${shown} so far` : `${shown} of ${total.toLocaleString('en')}`;
 }
 
-/** A job's progress bar, as of the page load. `what`: the noun for the counted things. */
+/** A bar that shows how far a job was when the page was loaded. `what`: the noun for the things that the job counts. */
 export function progressBar(progress: JobProgress, what = ''): Html {
   const { done, total } = progress;
   return html`<label>${progressText(progress)} ${what} ${total !== null && html`<progress max="${total}" value="${

@@ -74,7 +74,7 @@ test('health, metrics and the administrators\' page tell the age and the result 
   const second = await told(hub, ada);
   assert.deepEqual(second.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: { ageSeconds: 3_720 } });
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
-  assert.match(second.page.here?.more ?? '', /^the newest verified one, /);
+  assert.match(second.page.here?.more ?? '', /^the newest verified backup, /);
   assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
   assert.match(second.page.verdict, /The last backup \(.*\) lacks something that the hub has lost: missing or damaged uploads: 1\. Since /);
 
@@ -207,7 +207,7 @@ test('a backup that was killed is told by the next look; one that runs, or has e
   watchConditions(hub.handle);
   const { metrics, page } = await told(hub, ada);
   assert.deepEqual([metrics[2], page.here?.level, page.here?.state], [1, 'bad', 'the last failed']);
-  assert.match(page.verdict, /The last backup failed: it was killed before it was complete\. Since /);
+  assert.match(page.verdict, /The last backup failed: the backup was killed before it was complete\. Since /);
   assert.deepEqual(alertEvents(hub.handle).all().map(({ event, isOpen }) => [event, isOpen]), [['backup-failed', 1]]);
 
   hub.passTime(MINUTE);
