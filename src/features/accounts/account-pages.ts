@@ -71,7 +71,7 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Runs `act`, sets the session cookie and redirects to `path`. `refused` makes the page for an HttpError of `act`. */
+/** Runs `act`, sets the session cookie, redirects to `path`. If `act` throws an HttpError, `refused` makes a page. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {
@@ -164,7 +164,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Reads a form for `act`. If `act` refuses the form, shows the settings page with sent values and errors. */
+/** Reads a form and passes it to `act`. If `act` refuses it, shows the settings page with sent values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

@@ -54,7 +54,7 @@ function readChange(values: Record<string, unknown>, by: By): Change {
   const wantsPassword = values['newPassword'] !== undefined;
   const newPassword = wantsPassword ? input.secret('newPassword', PASSWORD_MIN, PASSWORD_MAX) : undefined;
   const currentPassword = wantsPassword ? readConfirmation(input, by) : '';
-  if (displayName === undefined && !wantsPassword) input.refuse('displayName', 'or newPassword must be sent.');
+  if (displayName === undefined && !wantsPassword) input.refuse('displayName', 'must be sent, or newPassword.');
   input.done();
   return { displayName, newPassword, currentPassword };
 }

@@ -68,7 +68,7 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** Makes the viewer from the row of a session or token. Calls `note` to store its use, at most once per USE_NOTED. */
+/** Makes the viewer from the row of a session or token. Calls `note` to store the use, at most once per USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
   const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
@@ -120,7 +120,7 @@ export const sessions = store((hub) => {
      ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
-    /** The viewer of a session, or null. Stores the use of the session if `from` returns the client's address. */
+    /** The viewer of a valid session, or null. Stores the use of the session if `from` returns the client's address. */
     viewerOf(secret: string, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(secret), now);
@@ -183,7 +183,7 @@ export const apiTokens = store(({ db, clock }) => {
   const removeOf = db.prepare<[number]>('revoke api tokens', 'DELETE FROM api_tokens WHERE account_id = ?');
 
   return {
-    /** The viewer of an API token, or null. `mayNote`: whether the time of the token's last use may be stored. */
+    /** The viewer of a valid API token, or null. `mayNote`: whether the time of the token's last use may be stored. */
     viewerOf(token: string, mayNote: () => boolean): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(token), now);
@@ -233,7 +233,7 @@ export const passwordLinks = store(({ db, clock }) => {
       (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
 
   return {
-    /** Creates a password link, which replaces the account's older link. The database stores only a hash. */
+    /** Creates a password link, which replaces the account's older link. The database stores only the link's hash. */
     create(accountId: number): { token: string; expiresAt: number } {
       const [token, expiresAt] = [newSecret(), clock() + PASSWORD_LINK_LIFETIME];
       upsert.run(accountId, hashSecret(token), expiresAt);

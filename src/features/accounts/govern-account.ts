@@ -20,7 +20,7 @@ export async function governAccount(hub: Hub, id: number, values: Values, by: By
   const input = createInput(values);
   const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
   const isNothing = change.role === undefined && change.disabled === undefined;
-  if (isNothing) input.refuse('role', 'or disabled must be sent.');
+  if (isNothing) input.refuse('role', 'must be sent, or disabled.');
   const password = readConfirmation(input, by);
   input.done();
   return confirmed(hub, password, by, () => setState(hub, id, change, actorOf(by)));

@@ -116,7 +116,7 @@ function tickBox(name: string, label: string, isOn: boolean, problem: HttpError 
       ${label}</label>${faultOf(problem, name)}`;
 }
 
-/** A menu of all time zones by region. Its first option lets a script set the browser's time zone once. */
+/** A menu of all time zones by region. The first option lets a script set the browser's time zone once. */
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>

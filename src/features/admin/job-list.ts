@@ -39,7 +39,7 @@ function toDo(hub: Hub): Html {
 
 const UNDER_WAY = ['queued', 'running', 'retrying'];
 
-/** A job as the API shows it. `subject`: what the job works on (its dedupe key). The payload stays internal. */
+/** A job as the API shows it, without its payload. `subject`: what the job works on (its dedupe key). */
 function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
   const { progress: done, progressTotal: total } = at;
   return {

@@ -53,8 +53,8 @@ const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
 /**
  * Raises or ends the alert of a condition that the caller checks regularly. `problems` has a line for each subject that
- * has the problem. Without a line, the alert ends. The alert is raised when the problem begins, then once a day, and
- * whenever another subject has the problem.
+ * has the problem. If `problems` is empty, the alert ends. The alert is raised when the problem begins, then once a
+ * day, and whenever another subject has the problem.
  */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);

@@ -27,7 +27,7 @@ export function showIcon(hub: Hub, { params, viewer }: HubRequest): Reply {
   return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType }, body: icon.content };
 }
 
-/** Idempotent: removes the icon of a feed, and keeps the hub from fetching a new icon. Other sources have no icons. */
+/** Idempotent: removes the icon of a feed, and keeps the hub from fetching a new icon. Only feeds have icons. */
 export function deleteIcon(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const { id, kind } = manageableSource(hub, pathId(params), viewer);
   if (kind === 'feed') sourceIcons(hub).clear(id);

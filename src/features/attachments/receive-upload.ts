@@ -223,10 +223,7 @@ const CHECKED_EVERY = 1024 * 1024;
 
 /** The arrived bytes of a form's files, which count towards the quota until the form is stored or has failed. */
 type UploadShare = {
-  /**
-   * Counts bytes of the form that have arrived, before these bytes are written. Throws 507 if they would use up the
-   * disk's reserve.
-   */
+  /** Counts arrived bytes before they are written. Throws 507 if these bytes would use up the disk's reserve. */
   take(bytes: number): void;
   /** The bytes of this form no longer count. */
   release(): void;

@@ -78,7 +78,7 @@ function* recognise(file: ArrivingFile, expected: FileType): Parsing<RecognisedF
   return { mediaType: expected.mediaType, extension: expected.extensions[0], ...size };
 }
 
-/** The file type that a file name says. Cleans the name first, so that the hub and readers see one extension. */
+/** The file type of a file name's extension. Cleans the name first, so that hub and readers see one extension. */
 function typeOfName(filename: string): FileType {
   const extension = /[^.]\.([^.]+)$/.exec(cleanFilename(filename, ''))?.[1]?.toLowerCase() ?? '';
   const found = FILE_TYPES.find(({ extensions }) => extensions.includes(extension));
@@ -163,7 +163,7 @@ const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 // The names of devices, which Windows reserves with any extension ("Naming Files, Paths, and Namespaces").
 const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?= *(?:\.|$))/i;
 
-/** A file name for display: one line, at most 255 bytes of UTF-8. Returns `fallback` if nothing is visible. */
+/** A file name for display: one line, at most 255 bytes of UTF-8. Returns `fallback` for an invisible name. */
 export function cleanFilename(name: string, fallback: string): string {
   const base = name.toWellFormed().replace(INVISIBLE, '').split(/[/\\]/).at(-1) ?? '';
   const trimmed = trimEnds(base.replace(/\s+/g, ' ').normalize('NFC'));

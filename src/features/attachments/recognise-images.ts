@@ -33,12 +33,12 @@ function damaged(format: string, problem: string): RefusedFile {
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
-// The name of a critical PNG chunk begins with a capital letter (PNG 3rd edition, 5.4). PNG decoders stop at a critical
-// chunk that they do not know.
+// The name of a critical PNG chunk begins with a capital letter (PNG 3rd edition, 5.4).
+// PNG decoders stop at a critical chunk that they do not know.
 const PNG_CHUNK = /^(?:PLTE|IDAT|IEND|[a-z][A-Za-z]{3})$/;
 const MAX_CHUNK_LENGTH = 2 ** 31 - 1;
 
-/** Parses the chunks of a PNG. IEND must be the end, because some programs leave cropped screenshots after it. */
+/** Parses the chunks of a PNG. IEND must be the end, because some programs leave cropped screenshots after IEND. */
 export function* parsePng(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(PNG_SIGNATURE.length);
   const header = yield* file.take(25); // the PNG header: length, type, 13 bytes of data, checksum

@@ -39,8 +39,8 @@ class ScanFailure extends Error {}
 /**
  * Sends the file to the operator's scanner in a POST request as application/octet-stream, with the file name in
  * Content-Disposition. The scanner gives a verdict by a 2xx response with a JSON object that has `clean: true` or
- * `clean: false`. Any other outcome is 'unavailable'. The scanner may have a private address. Its URL may contain a
- * user name and password for Basic authentication (RFC 7617).
+ * `clean: false`. Any other outcome is 'unavailable'. The scanner may have a private address. The scanner's URL may
+ * contain a user name and password for Basic authentication (RFC 7617).
  */
 export async function scanFile(options: ScannerOptions, file: FileToScan): Promise<ScanResult> {
   const url = new URL(options.url);
@@ -172,7 +172,7 @@ function reasonOf(error: unknown, host: string): string {
   return `the exchange with ${host} failed (${codeOf(error) ?? UNKNOWN})`;
 }
 
-/** Job: scans a file accepted without a verdict of the scanner. Repeated at least once an hour until the verdict. */
+/** Job: scans a file accepted without a verdict. The job is repeated at least hourly until the scanner answers. */
 export const scanUpload: JobKind<{ sha256: string }> = {
   name: 'scan-upload',
   key: ({ sha256 }) => sha256,

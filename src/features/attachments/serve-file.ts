@@ -114,7 +114,7 @@ export async function contentOnPage(
 /** The longest escaped character in HTML text is `&amp;`, with five characters. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** A post's plain text, cut to at most `maxBytes`. Each step reads the whole text; other requests run in between. */
+/** A post's plain text, cut to `maxBytes`. Each step reads the whole text; other requests run between the steps. */
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
   const text = await inSteps(readingText(contentHtml));
   const whole = contentText(text);

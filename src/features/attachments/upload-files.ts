@@ -135,7 +135,7 @@ type UploadReport = { strays: string[]; missing: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 
-/** Removes uploaded files that no row names. Called every hour, but works once a day and never during a backup. */
+/** Removes uploaded files that no row names. Runs every hour, but removes files once a day, never during a backup. */
 export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);

@@ -58,7 +58,7 @@ export const auditRecords = store(({ db }) => {
            (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail, count, first_at)
     VALUES (@at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail,
             @count, @firstAt)`);
-  const selectLike = db.prepare<[NewRecord & { since: number }], LikeRecord>('like record of late', `
+  const selectLike = db.prepare<[NewRecord & { since: number }], LikeRecord>('recent equal record', `
     SELECT id, target_name AS targetName, count, COALESCE(first_at, at) AS firstAt FROM audit_records
      WHERE actor_id = @actorId AND act = @act AND at > @since AND COALESCE(first_at, at) > @since
        AND target_kind IS @targetKind AND target_id IS @targetId AND address IS @address ORDER BY at DESC LIMIT 1`);
@@ -134,7 +134,7 @@ export const leavers = store(({ db }) => {
     WHERE ${ofThing} AND about.act = @kind || '.created' AND about.actor_id <> @id`;
   const givenToLeaver = `SELECT 1 FROM audit_records about
     WHERE ${ofThing} AND about.act = 'source.transferred' AND json_extract(about.detail, '$.to') = @id`;
-  const hideTitle = db.prepare<[{ id: number; kind: Thing['kind']; thingId: number }]>('hide title of a thing', `
+  const hideTitle = db.prepare<[{ id: number; kind: Thing['kind']; thingId: number }]>('remove title of thing', `
     UPDATE audit_records AS about SET target_name = NULL, detail = json_remove(detail, '$.title')
      WHERE ${ofThing} AND actor_id IS NOT @id AND target_name IS NOT NULL
        AND (NOT EXISTS (${madeByAnother}) OR EXISTS (${givenToLeaver}))`);

@@ -79,7 +79,7 @@ export function reserveIn(
 }
 
 /**
- * Throws BackupError if the disk of a folder has too little room for a backup. Called before anything is written.
+ * Throws BackupError if the disk of a folder has too little room for a backup. Called before a backup is written.
  * `kept`: the number of bytes that must stay free in addition.
  */
 export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
@@ -93,8 +93,8 @@ export async function requireSpace(folder: string, needed: number, what = 'a bac
 export type RetentionResult = { removed: string[]; problems: string[] };
 
 /**
- * Removes old backups. Holds the verification lock for each, so that no backup is removed while it is being verified.
- * Failed removals are reported, not thrown, because the new backup is complete in any case.
+ * Removes old backups. Holds the verification lock while removing each backup, so that no backup is removed during its
+ * verification. Failed removals are reported, not thrown, because the new backup is complete in any case.
  */
 export async function applyRetention(
   folder: BackupFolder, facts: Omit<RetentionFacts, 'names'>, takeLock: () => FileLock | undefined,

@@ -52,8 +52,8 @@ export type BackupStatus = {
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, either when it was made or later
   lastBackupFailed: boolean;
   /**
-   * `missing`: BACKUP_DIR does not exist. `empty`: the backups made in BACKUP_DIR are gone. In both cases, `newest` and
-   * `newestVerified` come from records.
+   * `missing`: BACKUP_DIR does not exist. `empty`: the backups made in BACKUP_DIR are gone. While the backups are lost,
+   * `newest` and `newestVerified` come from records.
    */
   lost: 'missing' | 'empty' | null;
   /** The newest existing backup that a verification found damaged. */
@@ -189,7 +189,7 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** The note that a backup is being made, with its beginning. `makeBackup` removes the note before it unlocks. */
+/** The file that notes when the backup in progress began. `makeBackup` removes the file before it unlocks. */
 export function begunPath(dataDir: string): string {
   return join(dataDir, 'run', 'backup-begun.json');
 }

@@ -45,7 +45,7 @@ export type MadeBackup = { name: string; path: string; verification: Verificatio
 
 /**
  * Makes a backup of a running hub, verifies the backup, gives it its final name, and removes old backups. Rejects with
- * BackupBusy, BackupError or the reason of the aborted signal. BACKUP_DIR then contains nothing new.
+ * BackupBusy, BackupError or the reason of the aborted signal. After a rejection, BACKUP_DIR contains nothing new.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const { dataDir, backupDir, databasePath } = options;

@@ -16,7 +16,7 @@ export type RepositoryReading = {
   snapshots: Map<string, ReadSnapshot>;
 };
 
-/** `isMoved`: the pack appeared while others disappeared: a prune may have moved older snapshots' data into it. */
+/** `isMoved`: the pack may hold data that a prune moved there from packs that disappeared. */
 type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
 
 /**
@@ -157,8 +157,8 @@ type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
 };
 
 /**
- * Loads the record of the packs that were read. If a reading lies in the future, the pack counts as never read; if a
- * listing lies in the future, it counts as of now.
+ * Loads the record of the packs that were read. If a reading lies in the future, its pack counts as never read. A
+ * listing in the future counts as made now.
  */
 export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);

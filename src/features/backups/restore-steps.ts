@@ -18,8 +18,8 @@ const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
 /**
- * Stages the data of a backup. From then on the hub cannot start. `called`: the operator's name for the backup, if the
- * given folder is only a copy of the backup. Throws BackupError if another restore is in progress.
+ * Stages the data of a backup. Once the data is staged, the hub cannot start. `called`: the operator's name for the
+ * backup, if the given folder is only a copy of the backup. Throws BackupError if another restore is in progress.
  */
 export async function beginRestore(
   options: Omit<StageOptions, 'staged'> & { called?: string | undefined },

@@ -26,7 +26,7 @@ import { counting, fileSize, verifyBackup, type Verification } from './verify-ba
 
 /**
  * A folder of filler files beside the staged data, which keeps space free. Before a step ends or undoes the restore,
- * the step removes these filler files. Then it has bytes and inodes even on a full disk.
+ * the step removes these filler files. Without the files, the step has bytes and inodes on a full disk.
  */
 const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
@@ -227,8 +227,8 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
 /**
  * Raises the next ids of a restored database. Otherwise the hub would assign ids again that it already assigned after
  * the backup was made. New ids begin at the number of hundredths of a second since 2026, which grows faster than the
- * ids of any hub. This works without the replaced database, and for any number of restores in any order. Until 2057
- * these ids have at most 11 digits.
+ * ids of any hub. Raising ids in this way works without the replaced database, and for restores in any order. Until
+ * 2057, ids raised in this way have at most 11 digits.
  */
 function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));

@@ -15,7 +15,7 @@ export function basicAuthorization({ username, password }: FeedPassword): string
 
 /**
  * Stores the password of a feed in the caller's transaction. The password belongs to the feed's present origin. With
- * null, removes the password.
+ * null instead of a password, removes the stored password.
  */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;

@@ -10,7 +10,7 @@ import type { IncomingPost } from '../posts/post-store.ts';
 import type { FeedFacts } from '../sources/sync-state-store.ts';
 import { parseDate } from './parse-date.ts';
 
-/** Character references in HTML. Without a semicolon, only references that cannot be part of a word or URL count. */
+/** Character references in HTML. References without a semicolon count only if they cannot be part of a word or URL. */
 const REFERENCE = /&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});|&(?:#\d{2,7}|amp|lt|gt|quot|nbsp)(?![a-z0-9=])/gi;
 const INLINE_NAMES = 'a abbr b big br cite code del div em font h1 h2 h3 h4 h5 h6 i img ins kbd mark nobr p q s small '
   + 'span strike strong sub sup tt u wbr';
@@ -183,7 +183,7 @@ export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
   /** Posts of the feed that the publisher has deleted (RFC 6721 tombstones). */
   deleted: DeletedPost[];
-  /** Present if the document was truncated. `lastIsSure`: at least the id of the last item is complete. */
+  /** Present only if the document was truncated. `lastIsSure`: at least the id of the last item is complete. */
   cut: { lastIsSure: boolean } | null;
 };
 
@@ -192,7 +192,7 @@ export class NotAFeedError extends Error {
   override name = 'NotAFeedError';
 }
 
-/** A parsed item. Its `guid` is the id as the publisher wrote it, so it may be missing or not unique. */
+/** A parsed item. The item's `guid` is the id as the publisher wrote it, so it may be missing or not unique. */
 export type UnidentifiedItem = Omit<IncomingPost, 'guid'> & { guid: string | null };
 
 /**

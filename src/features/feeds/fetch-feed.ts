@@ -37,7 +37,7 @@ export type FetchedFeed = {
   bytes: number | null;
   /** Whether only the beginning of a large document was read, so that `feed` has the title but not all posts. */
   isPartial?: boolean;
-  /** All feeds that the web page at the address links to; `feed` is the first of them. Missing for a feed's address. */
+  /** All feeds to which a web page at the address links; `feed` is the first feed. Undefined without a web page. */
   advertised?: FeedLink[];
 };
 
@@ -132,21 +132,21 @@ function requireSameOrigin(url: string, advertised: string, { authorization }: W
     + 'the password to that address. Enter the address of that feed instead.');
 }
 
-const WRONG_PASSWORD = ': it does not accept the user name and password';
+const WRONG_PASSWORD = ': the server does not accept the user name and password';
 
 const MEANINGS: Record<number, string> = {
-  401: ': it requires a user name and password',
-  403: ': it refuses access',
-  404: ': there is nothing at this address',
-  500: ': it has an internal error',
-  502: ': the server behind it does not answer',
-  503: ': it is temporarily unavailable',
-  504: ': the server behind it is too slow',
+  401: ': the server requires a user name and password',
+  403: ': the server refuses access',
+  404: ': the server has nothing at this address',
+  500: ': the server has an internal error',
+  502: ': the server behind the proxy does not answer',
+  503: ': the server is temporarily unavailable',
+  504: ': the server behind the proxy is too slow',
 };
 
 /**
  * The address for the next fetch of a feed, which takes permanent redirects into account. The hub follows but does not
- * store a redirect from https to http. For a feed with a password, this also applies to a redirect to another origin.
+ * store a redirect from https to http. If a feed has a password, the hub stores no redirect to another origin.
  */
 function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse, { authorization }: Within): string {
   if (movedPermanentlyTo === null) return url;

@@ -83,18 +83,18 @@ export const follows = store(({ db, clock }) => {
   const setFolder = db.prepare<[{ accountId: number; sourceId: number; name: string | null }]>('put into folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @name)
      WHERE account_id = @accountId AND source_id = @sourceId`);
-  const moveFolder = db.prepare<[{ accountId: number; from: string; to: string | null }]>('move all of folder', `
+  const moveFolder = db.prepare<[{ accountId: number; from: string; to: string | null }]>('move follows of folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @to)
      WHERE folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @from)`);
   const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
     SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
-  const countForeign = db.prepare<[{ accountId: number }], { n: number }>('count followed sources of others', `
+  const countForeign = db.prepare<[{ accountId: number }], { n: number }>('count sources of other owners', `
     SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')}
      WHERE f.account_id = @accountId AND s.owner_id <> @accountId`);
   const selectFollowers = db.prepare<[number, number], { id: number }>('other followers', `
     SELECT account_id AS id FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}
      ORDER BY created_at, account_id`);
-  const setNotify = db.prepare<[number, number, number]>('set bell of follow',
+  const setNotify = db.prepare<[number, number, number]>('set notification of follow',
     'UPDATE follows SET notify = ? WHERE account_id = ? AND source_id = ?');
   const setReadUpTo = db.prepare<[number, number, number]>('set read_up_to',
     'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ?');
@@ -134,8 +134,8 @@ export const follows = store(({ db, clock }) => {
     },
 
     /**
-     * Moves all follows in a folder to another folder, which is created if it does not exist. With null, the follows
-     * are in no folder afterwards.
+     * Moves all follows in a folder to another folder, which is created if it does not exist. With null instead of a
+     * folder, the follows are in no folder afterwards.
      */
     moveFolder(accountId: number, from: string, to: string | null): void {
       if (to !== null) insertFolder.run(accountId, to);
@@ -182,7 +182,7 @@ export function notifyFollowers(hub: Hub, sourceId: number, posts: number, autho
   }
 }
 
-/** Whether a follower may see the source: it may have become private, or the follower lost the role admin. */
+/** Whether a follower may see the source: the source may have become private, or the follower was demoted. */
 function maySeeNow(hub: Hub, source: Source, accountId: number): boolean {
   if (source.visibility === 'public') return true;
   const account = accounts(hub).find(accountId);

@@ -21,8 +21,8 @@ export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sour
 type TroubleLevel = 'warn' | 'bad';
 
 /**
- * Trouble that a condition has found. Its state, texts and level replace those of the condition; its detail and time
- * replace those of the tile.
+ * Trouble that a condition has found. The trouble's state, texts and level replace the condition's; detail and time
+ * replace the tile's.
  */
 export type Trouble = {
   headline?: string; // the problem in few words; the default is the condition's title
@@ -42,7 +42,7 @@ type Alerting = {
   severity?: Severity; // severity of the alert; the default is error
   /**
    * Which code raises the alert. By default the worker raises the alert when `look` finds trouble; with `its cause`,
-   * the code that notices the problem does.
+   * the code with the problem raises the alert.
    */
   raisedBy?: 'its cause' | 'web';
   /** Whether an alert raised by `its cause` stays open; by default the alert stays open while `look` finds trouble. */
@@ -83,7 +83,7 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/** The hub's state, which all conditions and tiles of a list share. Each part is read when it is first needed. */
+/** The hub's state, which all conditions and tiles of a list share. Parts of the state are read when first needed. */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes

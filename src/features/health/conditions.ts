@@ -32,7 +32,7 @@ const SCANNER_PATIENCE = 90 * SECOND;
 /** If at least this many unexpected errors happen within BURST_TIME, `error-burst` is raised. */
 export const BURST = 20;
 
-/** Failing feeds are the hub's problem from this number on, if they are this part of all feeds or all of a host. */
+/** Failing feeds are the hub's problem from this number on, if they are this part of all feeds or all of one host. */
 const MANY_FAILING = 3;
 const MANY_OF_ALL = 0.2;
 
@@ -118,7 +118,7 @@ export const CONDITIONS: readonly Condition[] = [
     title: 'Sources are failing',
     whatToDo: 'See whether the hub reaches the failing sources: DNS, a firewall, a publisher that refuses the hub. ' +
       'Pause or delete sources that are gone for good.',
-    // A few failing sources concern their owners, who are notified. If many fail, the cause may be the hub itself.
+    // A few failing sources concern their owners, who are notified. If many sources fail, the hub may be the cause.
     look({ hub, kept }) {
       const failing = kept().value('sources', 'feed,failing');
       if (failing < MANY_FAILING) return null;

@@ -41,10 +41,10 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     value: ({ counts }, state) => counts.value('jobs', `${SYNC_SOURCE},${state}`),
   },
   gauge('service_sync_oldest_due_seconds',
-    'How long the longest-waiting due synchronisation job has waited, 0 when none is due.',
+    'How long the longest-waiting due synchronisation job has waited, 0 when no job is due.',
     ({ oldestDueSyncSeconds }) => oldestDueSyncSeconds),
   gauge('service_sync_oldest_success_seconds',
-    'Time since the last success of the feed that is most behind and not paused, 0 without feeds.',
+    'Time since the last success of the active feed whose success is oldest, 0 without feeds.',
     ({ oldestSuccessSeconds }) => oldestSuccessSeconds),
   kept('counter', 'service_sync_runs_total', 'Synchronisations of sources that have ended, by result.',
     { result: ['changed', 'unchanged', 'error'] }),
@@ -84,7 +84,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
     ({ backups }) => seconds(backups.lastVerifiedAt)),
   gauge('service_backup_oldest_verification_timestamp_seconds',
-    'When the least recently verified backup on this machine was last verified, 0 for none.',
+    'When the least recently verified backup on this machine was last verified, 0 without backups.',
     ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
   {
     type: 'gauge',
@@ -95,14 +95,14 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     value: (reading, run) => lastRunFailed(reading, run),
   },
   offsite('service_backup_offsite_last_success_timestamp_seconds',
-    'When an off-site destination last got every backup that it lacked, 0 for never.',
+    'When an off-site destination last had all backups, 0 for never.',
     ({ lastGood }) => seconds(lastGood?.at ?? null)),
-  offsite('service_backup_offsite_last_bytes', 'Size of the newest copy of the last good off-site run, 0 for none.',
+  offsite('service_backup_offsite_last_bytes', 'Size of the newest copy that off-site runs sent, 0 without copies.',
     ({ lastGood }) => lastGood?.bytes ?? 0),
   offsite('service_backup_offsite_last_duration_seconds', 'Duration of the last off-site run, successful or not.',
     ({ last }) => last?.seconds ?? 0),
   offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
-    'When the oldest backup that the last off-site run left unsent was made, 0 for none.',
+    'When the oldest backup that the last off-site run did not send was made, 0 if no backup is unsent.',
     ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
   {
     type: 'gauge',
@@ -166,8 +166,8 @@ function seconds(at: number | null): number {
 }
 
 /**
- * The values that one scrape reads from the database and from some files. Ages are in whole seconds; 0 if there is
- * nothing whose age could be measured.
+ * The values that one scrape reads from the database and from some files. Ages are in whole seconds; an age is 0 if
+ * nothing exists whose age could be measured.
  */
 type ServiceReading = {
   build: { version: string; node: string; sqlite: string };

@@ -35,7 +35,7 @@ function secretPath(dataDir: string): string {
   return join(dataDir, 'run', 'health-check-secret');
 }
 
-/** Whether a client knows this web process's secret. Compares digests, because digests have equal lengths. */
+/** Whether a client knows this web process's secret. Compares digests, because all digests have equal lengths. */
 export function isSecret(sent: string | string[] | undefined, secret: string): boolean {
   return typeof sent === 'string' && timingSafeEqual(digest(sent), digest(secret));
 }

@@ -5,7 +5,7 @@ export type CertificateProblem = 'ending' | 'other name' | 'not seen';
 
 /**
  * What the hub last saw of its TLS certificate; times in unix ms. `expiresAt` and `problem` describe the last
- * certificate that the hub has seen, if it has seen any.
+ * certificate that the hub has seen, if any.
  */
 type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
 

@@ -61,8 +61,8 @@ export const history = store(({ db, clock }) => {
   return {
     /**
      * Adds figures to the time buckets that contain `at`, in the caller's transaction. Also removes FORGOTTEN_AT_ONCE
-     * rows that are too old or lie in the future. So few rows are removed that an hour with a wrong clock does not lose
-     * everything.
+     * rows that are too old or lie in the future. FORGOTTEN_AT_ONCE is small, so that an hour with a wrong clock does
+     * not remove everything.
      */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);

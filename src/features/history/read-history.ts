@@ -53,7 +53,7 @@ export function recentAnswerTime(hub: Hub, share: number): number | undefined {
   return answerTime(history(hub).list(FINE, now - HOUR, now), share);
 }
 
-/** The sums of a figure for each of the last `days` days, today last. `dayOf`: the number of a time's day. */
+/** The sums of a figure for each of the last `days` days, today last. `dayOf`: the number of the day of a time. */
 export function readDays(hub: Hub, days: number, dayOf: (at: number) => number, name: Figure): (number | undefined)[] {
   const today = dayOf(hub.clock());
   const sums = new Array<number | undefined>(days).fill(undefined);

@@ -85,7 +85,7 @@ function look(hub: Hub, bucket: Open): void {
   bucket.web = said.reading;
 }
 
-/** The figures of the web process since its last note. If the process was restarted, all figures of the new process. */
+/** The web process's figures since its last note; after a restart of the web process, all its figures. */
 function ofWeb(now: WebReading, before: WebReading | null): Figures {
   const isSame = before?.startedAt === now.startedAt;
   const answers = ANSWERS.map((name, bound) =>

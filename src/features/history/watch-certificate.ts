@@ -13,8 +13,8 @@ const MOST_LATE = 14 * DAY;
 const TIMEOUT = 10 * SECOND;
 
 /**
- * If the hub is on https, notes which TLS certificate browsers get from BASE_URL. A hub that cannot reach its own
- * public address is not at fault, so this is no problem.
+ * If the hub is on https, notes which TLS certificate browsers get from BASE_URL. If the hub cannot reach its own
+ * public address, the certificate is not at fault.
  */
 export async function lookAtCertificate(hub: Hub): Promise<void> {
   const url = new URL(hub.config.baseUrl);

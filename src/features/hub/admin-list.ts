@@ -34,7 +34,7 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   csv?: CsvColumns<Item>;
   lead?(hub: Hub): Html; // a text that introduces the list below the page's title
   above?(hub: Hub): Html | false; // content above the items, such as a form that creates an item
-  refreshSeconds?(items: Item[]): number | undefined; // unix ms, when the page reloads while an item is in progress
+  refreshSeconds?(items: Item[]): number | undefined; // when the page reloads, while an item is in progress
   view(items: Item[], times: Times): Html;
   empty: string; // the text that the page shows if the list has no items
   more?: string; // the label of the link to the next page; the default is 'Older'

@@ -10,7 +10,7 @@ import { isOnTrial } from './trial.ts';
 /** A disk stays full, or nearly full, until this many times the threshold is free, so that alerts do not flap. */
 export const HYSTERESIS = 1.1;
 
-/** Administrators may write until this share of the reserve is left; then only sign-ins, deletions, repairs. */
+/** Administrators may write until this share of the reserve is left; then only sign-ins, deletions and repairs. */
 const FOR_REPAIRS = 2 / 3;
 
 /** Empty database pages count as free space only while this share of the reserve is free for the log. */
@@ -32,7 +32,7 @@ export function requireRoomOf(hub: Hub, viewer: Viewer | null): void {
   if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw noRoom(hub, NO_ROOM);
 }
 
-/** Throws 507 if storing a file of `bytes` would use up the disk reserve. Administrators get this error too. */
+/** Throws 507 if storing a file of `bytes` would use up the disk reserve. Administrators get the error 507 too. */
 export function requireRoomForFile(hub: Hub, bytes: number, message: string): void {
   const { free, reserve } = lookAtReserve(hub);
   if (free - bytes < reserve) throw noRoom(hub, message);

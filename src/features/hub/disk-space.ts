@@ -32,8 +32,8 @@ const LEAST_RESERVE = 16 * MiB;
 const LEAST_SHARE = 0.25;
 
 /**
- * After most posts were deleted, a single step may merge the whole search index. The step then writes up to 0.9 times
- * the size of the index to the log (measured). Two thirds of the disk reserve are meant for this merge.
+ * After most posts were deleted, a single step may merge the whole search index. The merge writes up to 0.9 times the
+ * size of the index to the log (measured). Two thirds of the disk reserve are meant for the merge of the search index.
  */
 const INDEX_SHARE = 2;
 

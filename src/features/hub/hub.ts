@@ -31,7 +31,7 @@ export type Hub = {
   program: 'web' | 'worker' | 'hubctl';
 };
 
-/** The parts of the hub that a store needs. The database may be one without a running hub, such as a restored one. */
+/** The parts of the hub that a store needs. The database may be without a running hub, such as a restored database. */
 export type StoreHub = Pick<Hub, 'db' | 'clock'>;
 
 const stores: ((hub: Hub) => unknown)[] = [];
@@ -69,7 +69,7 @@ export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 /** The counters that metrics report, stored in the table `counts`. */
 export const counts = store(({ db }) => createCounters(db));
 
-/** Counters of frequent events, kept in memory; written to the database at a scrape and when the process ends. */
+/** Counters of frequent events, kept in memory and written to the database at a scrape and at the process's end. */
 export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
 /** The job queue in the database. To add a job, call `enqueue`, which applies the settings of the job's kind. */
@@ -174,7 +174,7 @@ export type JobKind<Payload> = {
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 
-/** Adds a job to the queue, in the caller's transaction if any. False if a job of this kind and key waits or runs. */
+/** Adds a job to the queue, in the caller's transaction if any. Returns false if such a job already waits or runs. */
 export function enqueue<Payload>(
   hub: Hub, kind: JobKind<Payload>, payload: Payload, options: EnqueueOptions = {},
 ): boolean {

@@ -37,10 +37,10 @@ export const LIMITS = {
   'cache-fetches': [
     503, 'The hub fetches at most 200 remote files at once, 100 for one account’s sources, 40 from one host.',
   ],
-  'turns': [503, 'One client may have 1,000 waiting requests, or 10 while 2,000 of all members or networks wait.'],
+  'turns': [503, 'One client may have 1,000 waiting requests, or 10 while all members or networks have 2,000.'],
   'probes': [429, 'One address or IPv6 /56 may send 100 requests for health or metrics a second; a /48 may send 200.'],
-  'connections': [503, 'At most 2,000 connections; from one address 100, from an IPv6 /56 200, from a /48 400.'],
-  'body-size': [413, 'A form has at most 64 KiB, JSON 1 MiB, a post 2.5 MiB, OPML 4 MiB; before sign-in 16 KiB.'],
+  'connections': [503, 'All clients have at most 2,000 connections; one address 100, an IPv6 /56 200, a /48 400.'],
+  'body-size': [413, 'A form has at most 64 KiB, JSON 1 MiB, a post 2.5 MiB, OPML 4 MiB, before sign-in 16 KiB.'],
   'body-pieces': [413, 'A request body may arrive in at most 256 pieces, or in one piece for each 32 bytes.'],
   'answers': [
     503, 'Replies not read by clients take at most 96 MiB; a client over 8 MiB may have 100 waiting requests.',

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import type { JobProgress } from '../../platform/jobs/job-records.ts';
 
-/** Whether the getting-started list is shown (only until it is complete). */
+/** A job's progress in words: "1,200 of 9,000", or "1,200 so far" if the total is unknown. */
 export function progressText({ done, total }: JobProgress): string {
   const shown = done.toLocaleString('en');
   return total === null ? `${shown} so far` : `${shown} of ${total.toLocaleString('en')}`;
