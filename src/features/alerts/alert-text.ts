@@ -45,10 +45,7 @@ export function toMessage(alert: Alert): Message {
   };
 }
 
-/**
- * The text of a message, then the lines about repeats and about the hub that sent the message. `text`: the message's
- * text, already escaped or cut.
- */
+/** The lines of a message: text, repeats and sending hub. `text`: the message's text, already escaped or cut. */
 export function messageLines({ repeats, origin }: Message, text: string): string {
   return [text, repeats, origin].filter(Boolean).join('\n');
 }

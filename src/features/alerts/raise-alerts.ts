@@ -83,10 +83,7 @@ export function isAlertOpen(hub: Hub, event: string): boolean {
   return alertEvents(hub).find(event)?.isOpen === 1;
 }
 
-/**
- * Sends a message for each condition whose alert began, ended or was repeated, if its last message is at least an hour
- * old. `words`: the texts.
- */
+/** Sends a message for each alert that has changed, if its last message is an hour old. `words`: the texts. */
 export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): void {
   alertEvents(hub).bringBackTimes();
   for (const { event, untold, isOpen, isTold } of alertEvents(hub).all()) {

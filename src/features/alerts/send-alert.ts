@@ -96,10 +96,7 @@ export function removeOldDeliveries(hub: Hub, limit: number): number {
   return delivered === limit ? limit : prune('failed', hub.clock() - FAILED_KEPT, limit);
 }
 
-/**
- * `retryAfterMs`: the receiver's Retry-After, in milliseconds. `detail`: the result in words, which name only the host
- * of the receiver's address.
- */
+/** `retryAfterMs`: the receiver's Retry-After. `detail`: the result in words, which name only the address's host. */
 export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
 
 /** The operator's receiver. `timeoutMs`: limit in milliseconds for one attempt to deliver an alert. */
@@ -177,9 +174,7 @@ function post({ method, url, headers, body }: AlertRequest, userAgent: string, s
   return openRequest(new URL(url), { method, headers: { ...headers, ...ours }, signal }).end(body);
 }
 
-/**
- * Reads the receiver's answer up to the size limits. The answer's status counts even if the answer's body breaks off.
- */
+/** Reads the receiver's answer up to the size limits. Its status counts even if the answer's body breaks off. */
 async function readAnswer(response: IncomingMessage): Promise<Received> {
   const { statusCode: status = 0, headers } = response;
   const chunks: Buffer[] = [];

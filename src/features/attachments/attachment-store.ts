@@ -58,10 +58,7 @@ const FIRST_FILES = 6;
 
 const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
 
-/**
- * Stores uploaded files. A row stands for one content, even if several attachments name this content. The rows also
- * count towards the accounts' file quotas.
- */
+/** Stores uploaded files, one row per content even if several attachments name the content; counts for quotas. */
 export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
 

@@ -135,10 +135,7 @@ function* parseText(file: ArrivingFile): Parsing<object> {
   return {};
 }
 
-/**
- * Decodes the next bytes of a text file. If called without `bytes`, checks that the text does not end within a
- * character.
- */
+/** Decodes the next bytes of a text file; without `bytes`, checks that the text does not end within a character. */
 function decode(decoder: TextDecoder, bytes?: Buffer): string {
   try {
     return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();

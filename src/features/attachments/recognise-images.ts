@@ -163,10 +163,7 @@ function* parseGifFrame(file: ArrivingFile, size: ImageSize): Parsing<void> {
   file.skip(colourTableBytes(frame[8]));
 }
 
-/**
- * The bytes of a GIF's colour table. If the high bit of `flags` is set, the table has 2^(low three bits + 1) colours of
- * three bytes each.
- */
+/** Bytes of a GIF's colour table: three for each of 2^(low three bits + 1) colours, if the high bit is set. */
 function colourTableBytes(flags = 0): number {
   return flags >= 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0;
 }

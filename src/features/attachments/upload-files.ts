@@ -127,10 +127,7 @@ const ABANDONED_AFTER = 3 * HOUR;
 /** One transaction removes at most this many files. */
 const BATCH = 50;
 
-/**
- * `strays`: stored files that no row has named for a day. `missing`: files that a row names but that are not on the
- * disk.
- */
+/** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk does not have. */
 type UploadReport = { strays: string[]; missing: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));

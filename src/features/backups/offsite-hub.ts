@@ -120,10 +120,7 @@ export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string |
   return { ...hub, older, adopted, left: [...left, ...ids] };
 }
 
-/**
- * Adds to the identity the hubs of the same origin that have backups in the given repository, except hubs about which
- * the operator has decided.
- */
+/** Adds the hubs of the same origin with backups in that repository, except hubs with the operator's decision. */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };

@@ -13,10 +13,7 @@ type Patience = { timeoutMs: number; pauseMs: number };
 
 const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
 
-/**
- * A call of HEARTBEAT_URL and its result; times in unix ms. `problem`: why the call failed, without any part of
- * HEARTBEAT_URL except the host.
- */
+/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why the call failed; names only the host of the address. */
 type SignOfLife = { at: number; host: string; problem: string | null; failingSince: number | null };
 
 /** The result of the last call of HEARTBEAT_URL; null if the hub has not called this address yet. Never throws. */

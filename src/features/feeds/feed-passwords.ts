@@ -45,10 +45,7 @@ export function authorizationFor(
   }
 }
 
-/**
- * Encrypts up to `limit` passwords that the hub stored before it had a key, in the caller's transaction; returns the
- * number of these passwords.
- */
+/** Encrypts up to `limit` passwords stored without a key, in the caller's transaction; returns their number. */
 export function sealFeedPasswords(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = feedCredentials(hub).beginningWith(PLAIN, limit);

@@ -126,10 +126,7 @@ function withoutAddresses(text: string): string {
   return words.length > 0 ? words.join(' ') : text.replace(/^mailto:/i, '');
 }
 
-/**
- * An absolute http(s) URL without user name and password, as the sanitiser writes links; null for any other link or a
- * link that is too long.
- */
+/** An absolute http(s) URL without user name and password, as the sanitiser writes links; null for other links. */
 export function absoluteUrl(link: string | null | undefined, base: string): string | null {
   const trimmed = link?.trim() ?? '';
   return trimmed === '' ? null : webAddress(trimmed, base) ?? null;

@@ -203,10 +203,7 @@ function ownAddresses(): Cidr[] {
 /** Bytes. Only response bodies larger than this wait for each other. */
 const LARGE_BODY = 1024 * 1024;
 
-/**
- * The maximum number of large bodies that are received at the same time; each has at most 10 MiB. Only one large body
- * at a time is parsed and stored.
- */
+/** The maximum number of large bodies (10 MiB) received at once. Only one large body at a time is parsed and stored. */
 const RECEIVED_AT_ONCE = 3;
 
 const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));

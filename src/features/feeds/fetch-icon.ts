@@ -92,10 +92,7 @@ function namedByPage(page: OutboundResponse | undefined): string[] {
   return findIconLinks(text, page.url);
 }
 
-/**
- * The address of a feed's site. If the site is unknown, the root of the feed's host, because the path of the feed's
- * address may be secret.
- */
+/** The address of a feed's site or, if unknown, the root of the feed's host: the feed's path may be secret. */
 function siteOf({ siteUrl, feedUrl }: Source): URL {
   return siteUrl === null ? new URL('/', feedUrl ?? '') : new URL(siteUrl);
 }

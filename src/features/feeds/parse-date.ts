@@ -130,10 +130,7 @@ function readTime(text: string): TimeOfDay | null {
   return { sinceMidnight, zone: isZone ? zone : '', rest };
 }
 
-/**
- * Converts a time to milliseconds since midnight; accepts 24:00 and leap seconds. Returns null for an impossible time
- * of day.
- */
+/** Converts a time to milliseconds since midnight; accepts 24:00 and leap seconds; null for an impossible time. */
 function timeOfDay(hours: number, minutes: number, seconds: number): number | null {
   if (hours > 24 || minutes > 59 || seconds > 60) return null;
   return hours * HOUR + minutes * MINUTE + seconds * SECOND;

@@ -40,10 +40,7 @@ export const IN_FOLDER = `(@folder IS NULL
 /** SQL condition: the viewer may see the source `s`. All reading lists use this condition. */
 export const MAY_SEE = `(s.visibility = 'public' OR s.owner_id = @viewerId OR @isAdmin)`;
 
-/**
- * SQL: the viewer's follows `f` with their sources `s`, without sources that the viewer may not see; all follows, or
- * only those in `@folder`.
- */
+/** SQL: the viewer's follows `f` (all, or in `@folder`) with their sources `s`, if the viewer may see the source. */
 export const READING_LIST = `
   FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = @viewerId AND ${IN_FOLDER} AND ${MAY_SEE}`;
 

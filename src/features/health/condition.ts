@@ -49,10 +49,7 @@ type Alerting = {
   lasts?: (reading: HubReading) => boolean;
 };
 
-/**
- * A problem that the hub may have, and how the hub finds and reports it. The condition's name is also the `event` of
- * its alert.
- */
+/** A problem that the hub may have, and how it is found and reported. The condition's name is the alert's `event`. */
 export type Condition = {
   name: string;
   subject: Subject; // the tile of the overview that shows the condition

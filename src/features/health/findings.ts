@@ -155,10 +155,7 @@ export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   }
 }
 
-/**
- * If `look` fails because a pending migration has not created a table yet, returns a finding whose state is 'not
- * known'. Rethrows other errors.
- */
+/** Turns an error about a table that a pending migration creates into a finding 'not known'; rethrows other errors. */
 export function unknownYet(subject: string, pending: readonly Migration[]): (error: unknown) => Finding[] {
   return (error) => {
     if (pending.length === 0 || !isMissingObject(error)) throw error;

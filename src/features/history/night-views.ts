@@ -13,10 +13,7 @@ const ELSEWHERE: Record<NightOutcome, string> = {
   unknown: 'no data',
 };
 
-/**
- * A calendar with the backups of five weeks. Shapes and words have the same meaning as the colours, for people who
- * cannot tell the colours apart.
- */
+/** A calendar of five weeks of backups. For colour-blind viewers, shapes and words repeat the colours' meaning. */
 export function nightsView(nights: Night[]): Html {
   const hasCopies = nights.some(({ elsewhere }) => elsewhere !== null);
   return html`<section aria-labelledby="nights"><div class="section-head"><h2 id="nights">Nights</h2>

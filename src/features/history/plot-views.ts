@@ -30,10 +30,7 @@ export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', la
   return { steps: starts.map((at) => shortTime(times, at, 'both')), marks: [...marks, last] };
 }
 
-/**
- * A plot with its key, and a table of the plot's data. The markup has no inline styles, because the
- * Content-Security-Policy forbids inline styles.
- */
+/** A plot with its key and a table of its data. The Content-Security-Policy forbids inline styles in the plot. */
 export function plotView(plot: Plot, axis: Axis): Html {
   const { id, title, now, series } = plot;
   const top = plot.unit.top(highest(plot));

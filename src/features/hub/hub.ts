@@ -61,9 +61,7 @@ export function openStores(hub: Hub): void {
   for (const find of stores) find(hub);
 }
 
-/**
- * The time at which this process began (unix ms). Call `startedAt` once at start, because the first call sets the time.
- */
+/** The time when this process began (unix ms). Call `startedAt` once at start: the first call sets the time. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
 /** The counters that metrics report, stored in the table `counts`. */
