@@ -264,6 +264,7 @@ const ELSEWHERE: Record<string, string> = {
   'jobs-failed': 'admin/findings', 'content-quota': 'sources/content-quota', 'webhook-silent': 'admin/findings',
   'scanner-silent': 'admin/scanner-told', 'error-burst': 'alerts/alerts-watch', 'alert-undelivered': 'admin/findings',
   'alert-format-unclear': 'alerts/alerts-auto-format', 'backup-none': 'admin/admin', 'backup-interim-failed': 'backups/interim-shown',
+  'drill-failed': 'backups/drill-shown', 'restore-unproven': 'backups/drill-shown',
   'backup-stale': 'backups/backup-shown', 'backup-offsite-stale': 'backups/offsite-shown', 'restic-undecided': 'backups/offsite-hub',
   'certificate-ending': 'history/certificate', 'certificate-for-other-name': 'history/certificate',
 };
