@@ -218,7 +218,7 @@ export const SETTINGS = {
       '`monthly`, `yearly`',
   },
   backupAgeRecipient: {
-    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null, usedBy: 'scripts',
+    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null,
     meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
       'path of a file that lists them',
   },
