@@ -34,10 +34,7 @@ const BATCH = 200;
 const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
-/**
- * The parts of an account's personal data, by their names in the export. Each part reads its rows while the export is
- * sent.
- */
+/** Parts of an account's data, by their names in the export. Each part reads its rows while the export is sent. */
 const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>

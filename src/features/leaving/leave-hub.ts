@@ -83,21 +83,13 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
-/**
- * Pause before the next try to empty the write-ahead log of removed data. The write-ahead log cannot be emptied while a
- * process reads the database.
- */
+/** Pause before the next try to empty the write-ahead log of removed data; database readers block emptying. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
-/**
- * Deleted accounts whose posts' words this process has removed from the search index. After a restart the process
- * merges the search index again.
- */
+/** Deleted accounts whose posts' words left the search index in this process; a restart merges the index again. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/**
- * Maximum number of rows of each table that the request to delete an account removes itself; enough for most accounts.
- */
+/** Maximum rows of each table that the request to delete an account removes; enough for most accounts. */
 const FIRST_BATCH = 200;
 
 /** Job: removes the data of a deleted account in small steps, then the account's row. */
@@ -143,20 +135,14 @@ async function repeatThrottled(
   signal.throwIfAborted();
 }
 
-/**
- * Removes up to `limit` rows of an account from each table, and its names from audit records. Returns less than `limit`
- * if nothing is left to remove.
- */
+/** Removes up to `limit` rows per table and an account's audit names. Returns less than `limit` if nothing is left. */
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
   return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
 }
 
-/**
- * For each table, a function that removes up to `limit` rows of an account, or removes the account's id from rows of
- * other accounts, and returns the number of changed rows.
- */
+/** Per table: removes up to `limit` rows of an account, or its id from other rows; returns how many rows changed. */
 const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
   drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
   follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
@@ -170,10 +156,7 @@ const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => n
   audit_records: hideNames,
 };
 
-/**
- * Replaces the account's names in audit records. Also hides titles of deleted sources and posts in audit records,
- * because titles may contain names.
- */
+/** Replaces an account's names in audit records, and hides deleted sources' and posts' titles, which may have names. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (isThere(hub, thing)) continue;
@@ -183,10 +166,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/**
- * Whether the source or post of an audit record still exists. An existing source or post has another owner, because a
- * deleted account owns nothing.
- */
+/** Whether an audit record's source or post exists, and so has another owner: a deleted account owns nothing. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

@@ -33,10 +33,7 @@ export function showGoodbye(): Reply {
   return page(goodbyePage());
 }
 
-/**
- * The page for deleting one's account, with the consequences, the reasons against it, and the form. `backupDays` is
- * null if backups are kept for ever.
- */
+/** Page for deleting one's account: consequences, obstacles, form. `backupDays`: null if backups stay for ever. */
 function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
@@ -62,10 +59,7 @@ function backups(days: number | null): string {
   return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
-/**
- * Maximum number of sources on the page for deleting one's account. The page `/sources` lists all sources and can
- * delete several sources at once.
- */
+/** Maximum sources on the page for deleting one's account; `/sources` lists all sources. */
 const SHOWN = 100;
 
 type ListedSource = OwnedSource & { isOffered: boolean };

@@ -41,10 +41,9 @@ export const feedPosts = store(({ db, clock }) => {
 
   return {
     /**
-     * Handles publishers that give all posts new ids at once. If no id of a feed is known, a post with the same link,
-     * title and date as exactly one stored post replaces the stored post. The stored post's id in the hub's own feeds
-     * stays. Tombstones of deleted posts are matched by link, title and date too. Runs in the caller's transaction,
-     * before the posts are stored.
+     * Handles publishers that give all posts new ids at once. If no id of a feed is known, each post gives its new id
+     * to the only stored post, or else the tombstone, with the same link, title and date. A stored post keeps its id in
+     * the hub's own feeds. Runs in the caller's transaction, before the posts are stored.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
@@ -59,19 +58,15 @@ export const feedPosts = store(({ db, clock }) => {
       }
     },
 
-    /**
-     * Stores a tombstone that also matches the deleted post if the post comes back under another id. Runs in the
-     * transaction that deletes the post.
-     */
+    /** Stores a tombstone that also matches the deleted post under another id, in the deletion's transaction. */
     rememberDeleted(sourceId: number, guid: string): void {
       const post = selectLikeness.get(sourceId, guid);
       entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);
     },
 
     /**
-     * Records which of the source's posts are missing from the feed's latest document, which has these `guids`. A call
-     * records at most LEAVING_AT_ONCE missing posts; the next call records further missing posts. Runs in the
-     * transaction that stores posts.
+     * Records posts of the source that are missing from the feed's latest document, which has these `guids`; at most
+     * LEAVING_AT_ONCE posts per call. Runs in the transaction that stores posts.
      */
     noteContained(sourceId: number, guids: string[]): void {
       const all = JSON.stringify(guids);
@@ -79,10 +74,7 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /**
-     * Deletes posts that their publisher has withdrawn, unless a post changed after its withdrawal, in the caller's
-     * transaction. Returns the number of deleted posts.
-     */
+    /** Deletes posts withdrawn after their last change, in the caller's transaction; returns the count of deletions. */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

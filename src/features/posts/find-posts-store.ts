@@ -24,9 +24,8 @@ const postSearch = store(({ db }) => ({
 }));
 
 /**
- * Returns the FTS5 expression for the typed words; undefined if the search has no words. The expression also matches
- * the viewer's own private posts or, with `sourceId`, private posts of the source. The caller checks that the viewer
- * may see the source.
+ * Returns the FTS5 expression for the typed words; undefined without words. The expression also matches the viewer's
+ * own private posts or, with `sourceId`, private posts of a source that the caller has checked for access.
  */
 export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: Typed): string | undefined {
   const ownerId = sourceId === undefined ? viewerId ?? 0 : postSearch(hub).owner.get(sourceId)?.id ?? 0;
@@ -36,9 +35,7 @@ export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: T
   return `{title body} : (${words})${sourceId === undefined ? '' : ` AND source : "${sourceId}"`}`;
 }
 
-/**
- * Returns the posts that contain all typed words, newest first. The caller checks that the viewer may see the source.
- */
+/** Returns posts that contain all typed words, newest first. The caller checks access to the source. */
 export function findPosts(hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: SearchQuery): Post[] {
   const expression = searchExpression(hub, typed);
   if (expression === undefined) return [];

@@ -34,10 +34,7 @@ export const FIRST_WORDS = 80;
 /** The new or changed posts of a feed, ready to be stored, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
-/**
- * Sanitises new and changed posts, outside any transaction, because sanitising is slow. If `sourceId` is null, all
- * posts count as new.
- */
+/** Sanitises new and changed posts (slow: outside any transaction). With `sourceId` null, all posts count as new. */
 export async function preparePosts(
   hub: Hub, sourceId: number | null, items: IncomingPost[],
 ): Promise<PreparedPosts> {
@@ -62,9 +59,8 @@ const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10, 'The hub is busy with other long posts. Try again in a few seconds.')));
 
 /**
- * Runs `work`, which processes a text of the given length. Long texts are processed one at a time, and accounts take
- * turns; throws status 503 if too many long texts wait. `accountOf` is called only for long texts, because the call
- * costs more than the work on a short text.
+ * Runs `work` on a text of the given length. Long texts run one at a time, and accounts take turns; throws 503 if too
+ * many long texts wait. `accountOf` costs more than the work on a short text, so short texts skip it.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
@@ -90,21 +86,15 @@ type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 
-/**
- * Maximum estimated milliseconds of writing posts in one transaction, because other writers wait during a transaction.
- */
+/** Maximum estimated milliseconds of one transaction that writes posts, because other writers wait meanwhile. */
 const STEP_WORK = 10;
 
-/**
- * `before` is called at the beginning of each transaction, with the number of posts left to store. If `before` throws
- * an error, storing ends.
- */
+/** `before` runs first in each transaction, with the number of posts left; an error of `before` ends storing. */
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
 /**
- * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. If storing ends early, the posts
- * of finished transactions stay stored. Returns counts of the stored posts, and the newest posts, which `storePosts`
- * stores in the transaction that ends the job.
+ * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. An early end keeps stored posts.
+ * Returns counts of stored posts, and the newest posts, for the transaction that ends the job.
  */
 export async function storeMost(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
@@ -199,9 +189,7 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/**
- * Returns the files that the publisher lists for a post, each URL once, then the other images in the post's content.
- */
+/** Returns the files that the publisher lists for a post, each URL once, then the content's other images. */
 function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));

@@ -10,10 +10,7 @@ type Span = { from: number; until: number };
 /** A word of a text, or a single character of a script without spaces: folded, with its place in the text. */
 type Unit = Span & { term: string };
 
-/**
- * A searched phrase: units that must follow each other in a text. `mayGoOn`: the phrase's last unit may be the
- * beginning of a longer word.
- */
+/** A searched phrase of units that follow each other. `mayGoOn`: the last unit may begin a longer word. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
 /** The phrases whose matches are marked in a text. */
@@ -51,9 +48,7 @@ export function markFound(text: string, found: Found): Html {
   return html`${parts}${text.slice(at)}`;
 }
 
-/**
- * Length in characters of the pieces in which a long text is searched. The pieces overlap, so that no phrase is missed.
- */
+/** Characters of each piece in which a long text is searched; pieces overlap, so that no phrase is missed. */
 const PIECE = 2_000;
 const OVERLAP = 200;
 
@@ -113,19 +108,13 @@ function unitsOf(text: string): Unit[] {
   });
 }
 
-/**
- * Returns the text in lower case without accents, as SQLite's search compares texts. Also removes the accents of
- * letters outside the Latin script.
- */
+/** Returns the text in lower case without accents, as SQLite's search compares texts, but in every script. */
 function comparable(text: string): string {
   if (IS_ASCII.test(text)) return text.toLowerCase();
   return folded(text).toLowerCase().normalize('NFD').replace(LATIN_ACCENTS, '').replaceAll('ς', 'σ').normalize();
 }
 
-/**
- * Maximum number of characters in which a page searches for matches, for one post's content and for all contents of the
- * page; searching them takes a few milliseconds.
- */
+/** Maximum characters searched in one post's content, and in all contents of a page, in a few milliseconds. */
 const POST_MAX = 12_000;
 const PAGE_MAX = 120_000;
 
@@ -133,9 +122,8 @@ const PAGE_MAX = 120_000;
 const SHOWN = 220;
 
 /**
- * Returns the text that a page of search results shows for each post, by post id: the first part of the summary, or
- * else of the content, with a match. If neither summary nor content has a match, the text is the beginning of the
- * summary.
+ * Returns the text shown for each search result, by post id: the first part of the summary, or else of the content,
+ * with a match; without any match, the beginning of the summary.
  */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;

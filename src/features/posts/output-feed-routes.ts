@@ -17,10 +17,7 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
-/**
- * Maximum bytes of posts' contents in a feed of the hub. Posts whose contents do not fit into a feed appear with their
- * summary and a link.
- */
+/** Maximum bytes of posts' contents in a feed. Posts whose contents do not fit have only a summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
 export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -66,10 +63,7 @@ function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
   return ({ id }) => ids.has(id);
 }
 
-/**
- * An output feed. `url`: the address of the feed. `homeUrl`: the address of the page with the feed's posts. Posts whose
- * contents do not fit into the feed come without content and files.
- */
+/** An output feed at `url`; the page `homeUrl` shows its posts. Posts that do not fit have no content and files. */
 export type OutputFeed = {
   id: string;
   title: string;
@@ -78,10 +72,7 @@ export type OutputFeed = {
   posts: WholePost[];
 };
 
-/**
- * Writes a feed in Atom 1.0 (RFC 4287), in pieces. `updated` of an empty feed is the Unix epoch, because Atom requires
- * the element.
- */
+/** Writes an Atom 1.0 feed (RFC 4287), in pieces. An empty feed's required `updated` is the Unix epoch. */
 export function* atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): Generator<string> {
   const updated = isoTime(Math.max(0, ...posts.map((post) => post.updatedAt)));
   yield `<?xml version="1.0" encoding="utf-8"?>
@@ -169,17 +160,14 @@ function xml(text: string): string {
   return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }
 
-/**
- * A post's id in output feeds, which stays the same if a restore loses the post and a synchronisation finds it again.
- */
+/** A post's id in output feeds, the same even if a restore loses the post and a synchronisation finds it again. */
 function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'firstGuid'>): string {
   return urnOf(sourceIdSeed, `post ${firstGuid}`);
 }
 
 /**
- * Returns an id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of seed and name. The id of a
- * post does not contain the hub's address, so feed readers see no new posts after a change of BASE_URL. The random seed
- * of each hub and source keeps ids unique.
+ * Returns an id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of a random seed and a name.
+ * The id does not contain BASE_URL, so a change of BASE_URL brings feed readers no new posts.
  */
 function urnOf(seed: string, name: string): string {
   const bytes = createHash('sha256').update(`${seed}\n${name}`).digest().subarray(0, 16);

@@ -29,30 +29,21 @@ export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): W
   return post;
 }
 
-/**
- * Returns an attachment and its post. Throws status 404 if there is no such attachment or the viewer may not see the
- * post.
- */
+/** Returns an attachment and its post. Throws status 404 if the attachment is missing or the post is hidden. */
 export function visibleFile(hub: StoreHub, attachment: Attachment | undefined, viewer: Viewer | null) {
   const post = attachment && posts(hub).accessOf(attachment.postId);
   if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
   return { attachment, post };
 }
 
-/**
- * Returns a post that the viewer may delete. Throws status 403 if the viewer may only read the post, 404 if the viewer
- * may not see the post.
- */
+/** Returns a post that the viewer may delete. Throws 403 if the viewer may only read the post, 404 if hidden. */
 export function deletablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of the source can delete its posts.');
   return post;
 }
 
-/**
- * Returns a source for which the viewer may write posts. Throws status 404 if the source is hidden from the viewer, 403
- * if the source has another owner, 409 if the source is not native.
- */
+/** Returns a source to which the viewer may write posts. Throws 404 (hidden), 403 (other owner), 409 (not native). */
 export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of the source can write posts for it.');
@@ -60,10 +51,7 @@ export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   return source;
 }
 
-/**
- * Returns a post of a native source that the viewer may change. Throws status 404, 403 or 409 in the cases in which
- * `writableSource` throws.
- */
+/** Returns a native source's post that the viewer may change. Throws 404, 403 or 409 like `writableSource`. */
 export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   writableSource(hub, post.sourceId, viewer);

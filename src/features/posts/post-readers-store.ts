@@ -5,19 +5,14 @@ import {
 } from './post-store.ts';
 import { searchIndex } from './search-index-store.ts';
 
-/**
- * A post with its copies of its source's visibility and owner (`wasPublic`, `wasOwnerId`), which may be out of date.
- */
+/** A post with its possibly outdated copies of its source's visibility and owner (`wasPublic`, `wasOwnerId`). */
 export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };
 
 const SELECT_TO_MOVE = `
   SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
     FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
 
-/**
- * Reads and updates each post's copies of its source's visibility and owner. Lists and search use the copies of
- * visibility and owner.
- */
+/** Reads and updates each post's copies of its source's visibility and owner, which lists and search use. */
 export const postReaders = store((hub) => {
   const { db } = hub;
   const index = searchIndex(hub);
@@ -36,25 +31,17 @@ export const postReaders = store((hub) => {
     /** Returns the posts of a source after a paging position, newest first. */
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectAll.all(sourceId, publishedAt, id, limit),
-    /**
-     * Returns the posts of a source after a paging position whose copies of visibility and owner are out of date,
-     * newest first.
-     */
+    /** Returns posts after a position whose copies of the source's visibility and owner are outdated, newest first. */
     outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectOutdated.all(sourceId, publishedAt, id, limit),
 
-    /**
-     * Copies the source's visibility and owner into the post, unless the post's content has changed since the post was
-     * read.
-     */
+    /** Copies the source's visibility and owner into the post, unless the post has changed since it was read. */
     move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
       const row = update.get(id, contentHash);
       if (row && terms) index.put({ ...row, ...terms, sourceId });
     },
 
-    /**
-     * Whether any post's copy of the owner still names this account, even if the post's source already has a new owner.
-     */
+    /** Whether any post's copy of the owner names this account, even if the source has a new owner. */
     ownsAny: (accountId: number): boolean => selectOwned.get(accountId) !== undefined,
   };
 });

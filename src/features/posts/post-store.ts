@@ -9,10 +9,7 @@ export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 
 /** A post parsed from a feed or an event, not yet checked. All times are in unix ms. */
 export type IncomingPost = {
-  /**
-   * The publisher's id of the post, or an id derived from the post. This id is never empty, and unique within the
-   * source.
-   */
+  /** The publisher's id of the post, or an id derived from the post; never empty, unique within the source. */
   guid: string;
   /** The post's title as plain text on one line; empty if the post has no title. */
   title: string;
@@ -42,18 +39,12 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   attachments: RemoteFile[];
 };
 
-/**
- * The members of a post that its publisher sets, each with its column. The SQL that stores and reads posts is made from
- * these lists.
- */
+/** Members of a post that its publisher sets, each with its column. The SQL for posts is made from these lists. */
 const LISTED_COLUMNS = {
   title: 'title', url: 'url', author: 'author', language: 'language', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
-/**
- * The columns of a post that are read only with the whole post. To reach a column after `content_html`, SQLite reads
- * all pages of the content.
- */
+/** Columns read only with the whole post: to reach a column after `content_html`, SQLite reads all the content. */
 const WHOLE_COLUMNS = { contentHtml: 'content_html' } satisfies Partial<Record<keyof PreparedPost, string>>;
 
 type WholeColumns = Pick<PreparedPost, keyof typeof WHOLE_COLUMNS>;
@@ -98,10 +89,7 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/**
- * The names of the tables of posts, for reading lists, which join these tables. Only the folder `posts` writes to these
- * tables.
- */
+/** Names of the posts' tables, for the joins of reading lists. Only the folder `posts` writes to these tables. */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
@@ -111,10 +99,7 @@ const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${colum
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
-/**
- * The source decides who may see a post. The copies of the source's visibility and owner in the table `posts` may be
- * out of date.
- */
+/** The source decides who may see a post. The copies of visibility and owner in `posts` may be outdated. */
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
 // SQLite stores the length of a content, so the content need not be read.
@@ -199,17 +184,12 @@ export const posts = store((hub) => {
 
     /** Returns the id of the post that arrived last; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /**
-     * Returns the id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts.
-     */
+    /** The id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts. */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
     /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
-    /**
-     * Returns public posts and the viewer's own posts. With `sourceId`, returns all posts of this source; the caller
-     * checks that the viewer may see the source.
-     */
+    /** Public posts and the viewer's own posts; with `sourceId`, all posts of the source (the caller checks access). */
     newest,
     /** Returns the sum of the bytes of all files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
@@ -224,9 +204,8 @@ export const posts = store((hub) => {
     },
 
     /**
-     * Stores one post, in the caller's transaction. A publishing time in the future is replaced by the current time.
-     * Returns undefined if the post is not stored because it is unchanged, has a tombstone, or its source is being
-     * removed.
+     * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
+     * undefined if the post is unchanged, has a tombstone, or its source is being removed.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
       const now = clock();

@@ -31,25 +31,17 @@ const READ_IN_A_MINUTE = 1_200;
 
 type Named = Pick<Post, 'title' | 'summary'>;
 
-/**
- * Returns a post's title, or its first words if the title is empty, and the post's summary without the words that the
- * title repeats.
- */
+/** Returns a post's title, or else its first words, and its summary without the words of the title. */
 export function titleOf({ title, summary }: Named, length = 300): { title: string; rest: string } {
   const words = summary ?? '';
   if (title) return { title, rest: excerpt(afterTitle(title, words), length) };
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-/**
- * If a title has at least this length and a summary begins with the title, the summary counts as repeating the title.
- */
+/** Minimum length of a title for which a summary that begins with the title counts as repeating the title. */
 const LONG_TITLE = 20;
 
-/**
- * Returns the summary without the title at its beginning, because titles made from the first words of a post repeat the
- * summary.
- */
+/** Returns the summary without the title at its beginning: titles made from a post's first words repeat the summary. */
 function afterTitle(title: string, summary: string): string {
   if (title[0] !== summary[0]) return summary; // returning early, in the usual case, saves 100 kB of garbage a page
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
@@ -60,17 +52,12 @@ function afterTitle(title: string, summary: string): string {
   return rest.replace(/^[\s.:,;!?…–—-]{1,20}/, '');
 }
 
-/**
- * Returns the `lang` attribute for a publisher's text. If the language is unknown, the attribute is empty, as HTML
- * defines.
- */
+/** Returns the `lang` attribute for a publisher's text; empty for an unknown language, as HTML defines. */
 export function languageOf({ language }: Pick<Post, 'language'>): Html {
   return html`lang="${language ?? ''}"`;
 }
 
-/**
- * The HTML of a source's posts on the source's page for visitors; `older` is the address of the page with older posts.
- */
+/** HTML of the posts on a source's page for visitors; `older` is the address of the page with older posts. */
 export function postList(posts: Post[], older: string | null, empty: string): Html {
   if (posts.length === 0) return html`<p class="empty">${empty}</p>`;
   return html`<ol class="posts">${posts.map(postItem)}</ol>
@@ -122,10 +109,7 @@ ${after}
 </article>`;
 }
 
-/**
- * Number of a content's first characters that are compared with a title or summary; a summary is made from equally many
- * characters.
- */
+/** Number of a content's first characters compared with a title or summary, or made into a summary. */
 const BEGINNING = 20_000;
 
 /** Whether a post's title only repeats the first words of the post's content. */
@@ -136,9 +120,7 @@ function isFirstWords({ title, contentHtml }: WholePost): boolean {
 /** Number of a summary's first characters: if the content begins with them, the summary is not shown as a deck. */
 const ALIKE = 50;
 
-/**
- * Returns the deck (subtitle) below a post's title: the summary, unless the content begins with the summary's words.
- */
+/** Returns the deck (subtitle) of a post: the summary, unless the content begins with the summary's words. */
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);
@@ -151,10 +133,7 @@ function textLength(markup: string): number {
   return markup.replace(/<[^<>]*>/g, '').length;
 }
 
-/**
- * Returns a post's files without the images that the content already shows, because publishers often list an image
- * twice.
- */
+/** Returns a post's files without images that the content shows: publishers often list an image twice. */
 function picturesBeside({ contentHtml }: WholePost, files: Attachment[]): Attachment[] {
   const within = new Set(imageAddresses(contentHtml));
   return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
@@ -185,10 +164,7 @@ function fileItem(hub: LinkHub, file: Attachment): Html {
   invitationTo(mediaType)}${title ?? filename}</a><span class="size">${facts.join(' · ')}</span></li>`;
 }
 
-/**
- * The word before the name of a sound or film. The hub has no player for such files, so their link opens the reader's
- * own program.
- */
+/** The word before a sound's or film's name. The hub has no player, so the link opens the reader's own program. */
 function invitationTo(mediaType: string | null): string {
   return mediaType?.startsWith('audio/') ? 'Listen: ' : mediaType?.startsWith('video/') ? 'Watch: ' : '';
 }

@@ -10,19 +10,13 @@ import { maySeeSource } from '../sources/source-store.ts';
 import { findPosts } from './find-posts-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
-/**
- * Maximum bytes of contents and files in one API answer. If posts are very long, an API answer has fewer posts than
- * requested.
- */
+/** Maximum bytes of contents and files in one API answer. An answer with very long posts has fewer posts. */
 const ANSWER_BYTES = 512 * 1024;
 
 /** Estimated bytes that each file of a post adds to an API answer. */
 export const FILE_BYTES = 512;
 
-/**
- * Returns how many of the posts, counted from the first post, fit into one API answer with contents and files; at least
- * 1.
- */
+/** Returns how many of the first posts fit into one API answer with contents and files; at least 1. */
 export function fittingContents(hub: StoreHub, posts: Post[]): number {
   const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
@@ -36,10 +30,7 @@ type PostPage = { items: Post[]; next: string | null };
 /** `withContents`: the answer includes contents, and has fewer posts if not all contents fit into one API answer. */
 type PostFilter = { sourceId?: number | undefined; withContents?: boolean };
 
-/**
- * Returns a page of all posts or of one source's posts, by `?q=&cursor=&limit=`. Throws status 404 if the viewer may
- * not see the source.
- */
+/** Returns a page of all posts or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */
 export function queryPosts(
   hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: PostFilter = {},
 ): PostPage {

@@ -27,10 +27,7 @@ const LEAVES = 2 ** 31;
 const OTHERS = 2 ** 53;
 const PAGE = 4096; // bytes
 
-/**
- * Stores the full-text index of posts. The row ids of the index grow with the posts' publishing times, so descending
- * row ids list the newest posts first.
- */
+/** The full-text index of posts. Row ids grow with publishing times: descending row ids list the newest posts first. */
 export const searchIndex = store(({ db }) => {
   const selectKey = db.prepare<[number], { id: number }>('search key', 'SELECT id FROM posts WHERE search_key = ?');
   const setKey = db.prepare<[number, number]>('set search key', 'UPDATE posts SET search_key = ? WHERE id = ?');
@@ -54,10 +51,7 @@ export const searchIndex = store(({ db }) => {
   }
 
   return {
-    /**
-     * Returns the size of the search index in bytes, estimated from the first and last page numbers of its segments
-     * (about 12).
-     */
+    /** Size of the search index in bytes, estimated from the first and last page number of its (about 12) segments. */
     bytes(): number {
       let pages = 0;
       for (let from = SEGMENT; from < OTHERS;) {
@@ -70,9 +64,7 @@ export const searchIndex = store(({ db }) => {
       return pages * PAGE;
     },
 
-    /**
-     * Adds a post to the search index, or replaces the post in the index. Runs in the transaction that stores the post.
-     */
+    /** Adds a post to the search index, or replaces the post there, in the transaction that stores the post. */
     put({ id, sourceId, publishedAt, searchKey: known, searchTitle, searchText, ...post }: Indexable): void {
       if (known !== null) remove.run(known);
       const key = freeKey(searchKey(publishedAt, id), id);

@@ -1,10 +1,7 @@
 import { refuseInTransaction } from '../../platform/db/open-database.ts';
 import type { Reading } from '../../platform/markup/in-steps.ts';
 
-/**
- * The prefix of an emoji's code point in the search index. SQLite's tokenizer drops emoji, so an emoji is indexed as a
- * word.
- */
+/** The prefix of an emoji's code point, which is indexed as a word, because SQLite's tokenizer drops emoji. */
 const EMOJI_MARK = '\ue001';
 export const EMOJI = /\p{RI}{1,2}|\p{Extended_Pictographic}/gu;
 
@@ -21,27 +18,17 @@ const SPACELESS_RUNS = new RegExp(`[${SPACELESS}]+`, 'gu');
 const SPACELESS_SIGN = new RegExp(`[${SPACELESS}]`, 'u');
 const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 
-/**
- * Minimum number of Latin letters of a prefix search: a prefix of two letters takes 40 ms among 100,000 short posts.
- */
+/** Minimum of three Latin letters for a prefix search: two letters take 40 ms among 100,000 short posts. */
 const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 
-/**
- * Maximum indexed characters of one post. Indexing this many characters takes about 20 ms, while all other writes wait.
- */
+/** Maximum indexed characters of one post: indexing them takes about 20 ms, while all other writes wait. */
 const MAX_TERMS = 200_000;
 
-/**
- * The characters at which long texts may be split. Real text never has LONGEST_RUN characters in a row without such a
- * character.
- */
+/** Characters at which long texts may be split. Real text has fewer than LONGEST_RUN other characters in a row. */
 const BETWEEN_WORDS = /[\s\p{P}]/u;
 const LONGEST_RUN = 1_000;
 
-/**
- * Makes the search terms of a long text in steps, up to MAX_TERMS characters: one character may become eighteen
- * characters.
- */
+/** Makes a long text's search terms in steps, up to MAX_TERMS characters (one character may become eighteen). */
 export function readingTerms(text: string): Reading<string> {
   let at = 0;
   let terms = '';
@@ -81,10 +68,7 @@ export function searchWords(typed: string, ownerId?: number): string | undefined
   return excluded === '' ? wanted : `(${wanted}) NOT (${excluded})`;
 }
 
-/**
- * A phrase of a search: words that must stand together in a text. `mayGoOn`: the phrase's last word may be the
- * beginning of a longer word.
- */
+/** A searched phrase: words that must stand together. `mayGoOn`: the last word may begin a longer word. */
 type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
 
 /**
@@ -105,8 +89,7 @@ export function readPhrases(typed: string): Phrase[] {
 
 function expression({ text, mayGoOn }: Phrase, ownerId?: number): string {
   const { before, run } = partsOf(text);
-  // The search index has single characters only at the end of a run of characters, and a typed run may be part of a
-  // longer run.
+  // The search index has single characters only at the end of a run, and a typed run may be part of a longer run.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
   const isBeginning = run.length === 0 ? mayGoOn : run.length === 1;
@@ -134,10 +117,7 @@ function pairsOf(signs: string[]): string[] {
   return signs.map((sign, index) => sign + (signs[index + 1] ?? ''));
 }
 
-/**
- * Normalises a text to one form of each letter. Keeps differences that SQLite's search ignores, such as between é and
- * E.
- */
+/** Normalises each letter of a text to one form. Keeps differences that SQLite ignores, such as between é and E. */
 export function folded(text: string): string {
   if (IS_ASCII.test(text)) return text.replaceAll('\0', ' ');
   return text.replace(/[\0\ue000\ue001]/g, ' ').normalize('NFKC')
@@ -150,9 +130,7 @@ export function folded(text: string): string {
 const OWNER_MARK = '\ue000';
 const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
 
-/**
- * Returns the search terms of a private post, each with its owner's id, so that nobody else's search matches the terms.
- */
+/** Returns a private post's search terms, each with its owner's id, so that only the owner's search matches. */
 export function ownersTerms(terms: string, ownerId: number): string {
   return terms.replace(WORDS, `${OWNER_MARK}${ownerId.toString(36)}${OWNER_MARK}$&`);
 }

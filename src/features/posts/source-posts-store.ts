@@ -1,9 +1,6 @@
 import { store } from '../hub/hub.ts';
 
-/**
- * Number of bytes of posts' contents after which a removal step ends. SQLite overwrites deleted contents, so the
- * write-ahead log grows by 1.5 times the size of the contents (measured).
- */
+/** Bytes of posts that end a removal step: deletion adds 1.5 times as much to the write-ahead log (measured). */
 const REMOVED_BYTES = 512 * 1024;
 
 /** Counts all posts of a source, reads their publishing times, and removes the posts with the source. */
@@ -31,9 +28,7 @@ export const sourcePosts = store(({ db }) => {
     /** Returns the publishing time of each source's newest post, by source id; leaves out sources without posts. */
     newestOf: (sourceIds: number[]): Map<number, number> => new Map(selectNewest.all(JSON.stringify(sourceIds))
       .flatMap(({ id, at }): [number, number][] => (at === null ? [] : [[id, at]]))),
-    /**
-     * Deletes up to `limit` posts of a removed source without tombstones; if the posts are long, deletes fewer posts.
-     */
+    /** Deletes up to `limit` posts of a removed source, fewer if the posts are long, without tombstones. */
     remove(sourceId: number, limit: number): { removed: number; isMore: boolean } {
       const { changes } = remove.run(sourceId, limit, REMOVED_BYTES);
       return { removed: changes, isMore: selectAny.get(sourceId) !== undefined };

@@ -17,9 +17,8 @@ type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
- * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule about the source's readers
- * holds at once. Lists and search use a copy of the rule in each post: until a job has updated the copies, lists and
- * search miss some posts.
+ * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule holds at once, but lists
+ * and search use a copy of the rule in each post, and miss some posts until a job has updated the copies.
  */
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,
@@ -35,10 +34,7 @@ export async function changingReaders<Result>(
   });
 }
 
-/**
- * Job: copies a source's visibility and owner into its posts. If the job is repeated, it continues with the posts whose
- * copies are still outdated.
- */
+/** Job: copies a source's visibility and owner into its posts. A repeated job continues with outdated copies. */
 export const updateReaders: JobKind<{ sourceId: number }> = {
   name: 'update-readers',
   key: ({ sourceId }) => String(sourceId),

@@ -6,10 +6,7 @@ import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts
 import { searchKey } from '../posts/search-index-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 
-/**
- * A reading list: posts of all sources that the viewer follows, or of the sources in a folder. `since` (unix ms): a
- * list of unread posts also contains posts that were read after this time.
- */
+/** Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time. */
 type ReadingList = {
   viewer: Viewer;
   folder?: string | undefined;
@@ -17,10 +14,7 @@ type ReadingList = {
   since?: number | undefined;
 };
 
-/**
- * Keyset paging selects `limit` posts after the position `from` or, with `isBack`, before this position; the nearest
- * posts come first.
- */
+/** Keyset paging selects the nearest `limit` posts after the position `from` or, with `isBack`, before it. */
 export type Paging = { from: Position; isBack: boolean; limit: number };
 
 type MarkedUpTo = Pick<FollowedSource, 'sourceId' | 'readUpTo'>;
@@ -44,10 +38,7 @@ export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Posi
   return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
 }
 
-/**
- * Returns the posts that a scan finds, and the paging after the end of the scan; the paging is null if the scan has
- * examined all posts.
- */
+/** Returns the posts that a scan finds, and the paging after the scan (null if the scan has examined all posts). */
 function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging | null] {
   const { scanAll, scanUnread, scanEnd } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const params = { ...paramsOf(list, paging), scanned: SCAN_MAX };
@@ -56,10 +47,7 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
   return [found, end ? { ...paging, from: end, limit: paging.limit - found.length } : null];
 }
 
-/**
- * Queries one source after another for posts. Each query looks only for posts nearer than the farthest of the `limit`
- * posts found so far.
- */
+/** Queries source after source, only for posts nearer than the farthest of the `limit` posts found so far. */
 function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
@@ -99,10 +87,7 @@ export function postsOfSource(hub: Hub, list: ReadingList & MarkedUpTo, paging: 
   return mergeSources(hub, [list], list, paging);
 }
 
-/**
- * Returns starred posts of a source, or of all sources if `sourceId` is 0; with a folder, only starred posts of the
- * followed sources in the folder.
- */
+/** Returns starred posts of a source, or of all sources (`sourceId` 0), or of the folder's followed sources. */
 export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number }, paging: Paging): Position[] {
   const { starred } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
@@ -133,10 +118,7 @@ export function searchList(
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
 }
 
-/**
- * Returns a filter for the search expression of a list with few sources: the full-text index then skips all other
- * sources, however frequent the words are. Returns an empty filter for lists with many sources.
- */
+/** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */
 function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   const isMany = list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
   const sources = list.sourceId === 0 && !isMany ? sourcesOf(hub, list, params) : [];
@@ -165,10 +147,7 @@ function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
   return sources.map(({ sourceId }) => sourceId);
 }
 
-/**
- * Returns the viewer's followed sources that may have unread posts. `hasExceptions`: whether the viewer has marked
- * posts of the source as unread.
- */
+/** Followed sources that may have unread posts. `hasExceptions`: the viewer has marked posts as unread. */
 export function unreadSources(
   hub: Hub, viewer: Viewer, folder?: string,
 ): (FollowedSource & { hasExceptions: boolean })[] {

@@ -29,18 +29,12 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
   });
 }
 
-/**
- * Whether the account has its maximum of followed sources of other owners. The account's own sources have a separate
- * limit.
- */
+/** Whether the account follows the maximum of sources of other owners; its own sources have a separate limit. */
 export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
   return follows(hub).countForeign(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
 }
 
-/**
- * Unfollows a source; does nothing if the viewer can see but does not follow the source. Throws status 404 for a hidden
- * source that the viewer does not follow.
- */
+/** Unfollows a source (idempotent). Throws status 404 for a hidden source that the viewer does not follow. */
 export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): void {
   requireKnown(hub, viewer, sourceId);
   follows(hub).unfollow(viewer.id, sourceId);

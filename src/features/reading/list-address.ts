@@ -2,10 +2,7 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { View } from './reading-list.ts';
 
-/**
- * A list of posts as the list's address describes it. The addresses of the list's later pages have `cursor` and
- * `newest`.
- */
+/** A list of posts as in the list's address. Addresses of later pages have `cursor` and `newest`. */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
 /** Reads from the path and query of a request which list of posts it names. */
@@ -62,10 +59,7 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/**
- * Returns the query parameters of a list's address. The parameter `show` is left out for the default: unread posts of a
- * folder, all posts of a source.
- */
+/** Query parameters of a list. `show` is left out for its default: unread posts of a folder, all posts of a source. */
 function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

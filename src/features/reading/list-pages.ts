@@ -75,10 +75,7 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
   return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
 }
 
-/**
- * Returns the number of unread posts of a list, or of starred posts in the starred list, as text; empty without such
- * posts.
- */
+/** A list's number of unread posts, or the starred list's number of posts, as text; empty for 0 posts. */
 export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   const { unread, starred, folders } = countsForPage(hub, viewer);
   if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);

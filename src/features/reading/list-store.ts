@@ -9,28 +9,21 @@ import { joinSource } from '../sources/source-store.ts';
 /** Number at which counting unread posts stops; pages then show "999+". */
 export const COUNT_MAX = 1_000;
 
-/**
- * Maximum number of posts above a high-water mark that the first count examines: hardly any reader has more unread
- * posts.
- */
+/** Maximum posts above a high-water mark that the first count examines; readers rarely have more unread posts. */
 export const LATER_MAX = 4_000;
 
 /** A followed source, its high-water mark and the id of its newest post (null if the source has no posts). */
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
 /**
- * A followed source with the numbers from which its unread count is computed. `later`: the number of posts above the
- * high-water mark. `readAfter`: the number of posts above the high-water mark that are marked as read. `unreadBefore`:
- * the number of posts below the high-water mark that are marked as unread.
+ * A followed source with the parts of its unread count. `later`: posts above the high-water mark. `readAfter`: posts
+ * above the mark that are marked as read. `unreadBefore`: posts below the mark that are marked as unread.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
 };
 
-/**
- * `since` (unix ms): a list of unread posts also contains posts that were read after this time. `folder`: null selects
- * all followed sources.
- */
+/** `since` (unix ms): unread lists keep posts read after this time. `folder`: null selects all followed sources. */
 type ListParams = Asking & { folder: string | null; since: number };
 /** Keyset paging selects the `limit` posts next to a position of a list. */
 export type PageParams = ListParams & Position & { limit: number };
@@ -45,18 +38,12 @@ type SearchParams = ScanParams & {
 type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
 type MemberParams = ListParams & { limit: number };
 
-/**
- * SQL that tells whether the post `p` with its exception `m` is unread for a list. No other SQL of lists defines
- * "unread".
- */
+/** SQL: whether the post `p` with its exception `m` is unread. Only this function defines "unread" in lists. */
 function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
-/**
- * SQL that selects the viewer's exceptions whose posts belong in a list of unread posts: posts marked as unread, or
- * read since `@since`.
- */
+/** SQL: the viewer's exceptions for an unread list: posts marked as unread, or read since `@since`. */
 const EXCEPTIONS = `
   SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
@@ -159,10 +146,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    /**
-     * Reads the unread posts of a source with few posts above the high-water mark, and the posts below the mark that
-     * have exceptions.
-     */
+    /** Reads a source's unread posts: its few posts above the high-water mark, and exceptions below the mark. */
     unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few later posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival

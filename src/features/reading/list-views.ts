@@ -85,10 +85,7 @@ function canMark({ view, items }: ShownList): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
-/**
- * The HTML of the form that marks several posts of a list as read. Buttons in the menus of a list's rows submit this
- * form too (`form="mark"`).
- */
+/** The form that marks several posts as read. Buttons in the rows' menus submit this form too (`form="mark"`). */
 function markMenu(list: ShownList): Html {
   const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
@@ -154,18 +151,12 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-/**
- * The form of a page's read and star buttons. Without scripts, a click on a button leads to the address `from`, where
- * `#post-` is completed with the post's id.
- */
+/** Form of read and star buttons. Without scripts, a click leads to `from`, where `#post-` gets the post's id. */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/**
- * Returns a function that makes buttons for a post's read state or star. With scripts, a click on such a button does
- * not reload the page.
- */
+/** Returns a function that makes read or star buttons of posts. With scripts, a click does not reload the page. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {

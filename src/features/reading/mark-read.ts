@@ -11,26 +11,21 @@ import {
   OLDEST, readMarks, readUndo, stars, type ArrivalRange, type ReadChanges, type Selection,
 } from './reading-store.ts';
 
-// Read state is a high-water mark per follow (follows.read_up_to) plus exceptions (read_marks). Post ids grow in the
-// order of arrival: posts up to the high-water mark are read, later posts are unread, unless an exception says
-// otherwise.
+// Read state is a high-water mark per follow (follows.read_up_to) plus exceptions (read_marks). Post ids grow by
+// arrival: without an exception, posts up to the high-water mark are read, and later posts are unread.
 
 /** The posts to mark as read: all posts of followed sources, of a folder or of a source, or single posts. */
 export type MarkTarget = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
 
 /**
- * Limits for marking the posts of sources as read: only posts published before a time (unix ms), posts that arrived no
- * later than the post `upTo`, or posts listed below or above another post. These limits do not apply if single posts
- * are marked by their ids.
+ * Limits for marking sources as read: only posts published before a time (unix ms), posts that arrived no later than
+ * the post `upTo`, or posts listed below or above another post. Posts marked by their ids have no limits.
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
 };
 
-/**
- * Maximum number of exceptions that one call of `markRead` writes, in about 10 ms. To mark more posts, readers repeat
- * the action.
- */
+/** Maximum exceptions written by one call of `markRead` (about 10 ms); readers repeat the action for more posts. */
 const EXCEPTIONS_MAX = 1_000;
 
 /** Maximum number of sources that one transaction marks as read, in about 10 ms. */
@@ -89,10 +84,7 @@ function sourcesOf(hub: Hub, viewer: Viewer, target: Exclude<MarkTarget, { posts
   return [{ sourceId, hasExceptions: true }];
 }
 
-/**
- * Returns the posts that `limits` select. `upTo` is at most the newest post, so that posts that arrive later stay
- * unread.
- */
+/** Returns the posts selected by `limits`. `upTo` is at most the newest post: later arrivals stay unread. */
 function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimits): Limits {
   const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((end) => !!end);
   const end = ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP;
@@ -164,10 +156,7 @@ export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/**
- * Undoes a part of the changes of a `markRead` call and stores the remaining changes. Returns whether changes remain to
- * be undone.
- */
+/** Undoes a part of a `markRead` call and stores the remaining changes. Returns whether changes remain. */
 function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;
@@ -189,10 +178,9 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Lowers read_up_to to its value before the undone call. If read_up_to was raised again after the call, the later posts
- * stay read: either the later posts get exceptions as read, or the undone posts get exceptions as unread. Chooses the
- * first of these two ways that needs at most `room` exceptions; if both need more, changes nothing. Returns the number
- * of written exceptions.
+ * Lowers read_up_to to its value before the undone call. If read_up_to has risen since, either the later posts get
+ * exceptions as read, or the undone posts as unread, whichever first needs at most `room` exceptions. If both need more
+ * exceptions, read_up_to stays. Returns the number of written exceptions.
  */
 function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
   const { accountId, sourceId, after, upTo } = raised;
@@ -216,10 +204,7 @@ function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
 }
 
-/**
- * Marks one post as read or unread, unless the post has this state already. Throws status 404 for a hidden post, 422 at
- * the account's limit of exceptions.
- */
+/** Marks a post as read or unread. Throws status 404 for a hidden post, 422 at the account's limit of exceptions. */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
   const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
@@ -241,10 +226,7 @@ export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
   if (readMarks(hub).left(viewer.id) > 0) setRead(hub, viewer, postId, true);
 }
 
-/**
- * Stars a post, so that the hub never removes the post as old, or removes the star. Throws status 404 for a hidden
- * post.
- */
+/** Stars a post, so that it is never removed as old, or removes the star. Throws status 404 for a hidden post. */
 export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
   requireVisible(hub, postId, viewer);
   if (starred) stars(hub).add(viewer.id, postId);

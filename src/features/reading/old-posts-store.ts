@@ -8,9 +8,7 @@ type OldPost = { id: number; sourceId: number; guid: string; createdAt: number; 
 /** Maximum number of old posts that one transaction removes. Removing a post takes about half a millisecond. */
 const REMOVED_AT_ONCE = 10;
 
-/**
- * Number of bytes of removed contents after which a step ends, because deleted pages go through the write-ahead log.
- */
+/** Bytes of removed contents after which a step ends: deleted pages go through the write-ahead log. */
 const REMOVED_BYTES = 512 * 1024;
 
 const FIRST = { createdAt: -1, id: 0 };
@@ -39,9 +37,8 @@ export const oldPosts = store((hub) => {
 
   return {
     /**
-     * Examines the next `limit` posts that arrived before a time (unix ms). Removes posts that nobody has starred and
-     * all followers have read, and leaves tombstones. `looked` is `limit` if more posts remain to be examined, which
-     * the next call does.
+     * Examines the next `limit` posts that arrived before a time (unix ms). Removes posts that all followers have read
+     * and nobody has starred, and leaves tombstones. `looked` is `limit` if posts remain to be examined.
      */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);

@@ -76,10 +76,7 @@ async function shownInList(
   });
 }
 
-/**
- * Whether the viewer opens the post; false if a browser prefetches the page or shows the page again after an action
- * (`said`).
- */
+/** Whether the viewer opens the post, unlike a browser's prefetch or the page shown after an action (`said`). */
 function isOpening({ method, headers, query }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch') && !query.has('said');
 }

@@ -37,10 +37,7 @@ function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
   return viewer ? withReadState(hub, viewer, shown) : shown;
 }
 
-/**
- * Returns a page of a reading list, by `?cursor=&limit=`. The page has fewer posts than `limit` if the posts' contents
- * are too large.
- */
+/** Returns a page of a reading list, by `?cursor=&limit=`; fewer posts than `limit` if their contents are large. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });

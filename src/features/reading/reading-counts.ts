@@ -42,9 +42,7 @@ function sum(counted: { unread: number }[]): number {
 
 const counted = new WeakMap<Viewer, ReadingCounts>();
 
-/**
- * Returns the counts of `readingCounts`, computed once per page, because each request has a `viewer` object of its own.
- */
+/** Returns the result of `readingCounts`, computed once per page: each request has its own `viewer` object. */
 export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
   const counts = counted.get(viewer) ?? readingCounts(hub, viewer);
   counted.set(viewer, counts);
@@ -56,10 +54,7 @@ export function countText(count: number): string {
   return count < COUNT_MAX ? String(count) : `${COUNT_MAX - 1}+`;
 }
 
-/**
- * Number of posts of a source, a folder or all followed sources that arrived after the post `newest`; at most
- * COUNT_MAX.
- */
+/** Counts posts of a source, folder or all followed sources that arrived after the post `newest`, up to COUNT_MAX. */
 export function countArrived(
   hub: Hub, viewer: Viewer, newest: number,
   { sourceId, folder }: { sourceId: number | undefined; folder: string | null },

@@ -15,10 +15,7 @@ const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postI
 /** Maximum number of a reader's old history entries that are removed before the next reader's entries. */
 const SHARE = 50;
 
-/**
- * SQL that finds the readers after a given reader with one index lookup for each reader, because readers are few and
- * history entries many.
- */
+/** SQL that finds the readers with one index lookup each, because readers are few and history entries many. */
 const READERS = `
   WITH RECURSIVE readers (id) AS (
     SELECT MIN(account_id) FROM reading_history WHERE account_id > ?
@@ -73,9 +70,8 @@ export const readingHistory = store(({ db, clock }) => {
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 
     /**
-     * Removes up to `limit` history entries older than `before` (unix ms); returns the number of removed entries.
-     * Removes the entries reader by reader, because one reader's entries are neighbours in an index, so that few index
-     * pages change.
+     * Removes up to `limit` history entries older than `before` (unix ms), reader by reader, because one reader's
+     * entries are neighbours in an index: few pages change. Returns the number of removed entries.
      */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {

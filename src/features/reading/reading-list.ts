@@ -20,10 +20,7 @@ export type View = {
 
 export type ListedPost = Post & { read: boolean; starred: boolean };
 
-/**
- * The neighbours of a post in a list. `nextUnread`: the next unread post below the post, or else the first unread post
- * of the list.
- */
+/** A post's neighbours in a list. `nextUnread`: the next unread post below, or else the list's first unread post. */
 export type Neighbours = {
   previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
 };
@@ -31,19 +28,13 @@ export type Neighbours = {
 /** Number of next posts that a post's page lists. */
 const FOLLOWING = 5;
 
-/**
- * Maximum number of steps of one search; each step examines 2,500 matches. After the last step the page of results
- * ends, even if it is not full.
- */
+/** Maximum steps of one search, each of 2,500 examined matches; after the last step the page of results ends. */
 const SEARCH_STEPS = 40;
 
 /** `next`: the position after which the next page of the list begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
-/**
- * Returns a page of a list, newest posts first; for a search, the result of one search step. Throws status 404 for an
- * unknown folder or a hidden source.
- */
+/** A page of a list, newest posts first, or of one search step. Throws 404 for an unknown folder or hidden source. */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
 ): ListPage {
@@ -52,10 +43,7 @@ export function listView(
   return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
 }
 
-/**
- * Returns the page that `listView` returns, but for a search takes as many steps as a full page needs; other requests
- * run between the steps.
- */
+/** Returns a page like `listView`, but a search takes all steps of a full page; other requests run between steps. */
 export async function wholePage(
   hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
 ): Promise<ListPage> {

@@ -31,9 +31,7 @@ export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
   return noContent();
 }
 
-/**
- * Reads changes of a follow from a JSON object or a form. Throws a 422 error that lists all mistakes in the changes.
- */
+/** Reads changes of a follow from a JSON object or a form. Throws a 422 error that lists all mistakes. */
 export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
   const folder = values['folder'] === null ? null : input.optionalText('folder', { max: FOLDER_MAX });
@@ -64,10 +62,7 @@ export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return noContent();
 }
 
-/**
- * Reads from a JSON object or a form which posts to mark as read. Throws a 422 error that lists all mistakes in the
- * request.
- */
+/** Reads which posts to mark as read, from a JSON object or a form. Throws a 422 error that lists all mistakes. */
 export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unknown>): [MarkTarget, MarkLimits] {
   const input = createInput(values);
   const named = ['all', 'folder', 'source', 'posts'].filter((name) => input.has(name));

@@ -9,22 +9,13 @@ import { joinSource } from '../sources/source-store.ts';
 /** Time for which a person can undo marking posts as read. */
 const UNDONE_WITHIN = MINUTE;
 
-/**
- * Time for which needless exceptions are kept, because a list in an open page still shows posts that were read after
- * the page was opened. The hub assumes that no page of a list stays open longer than this time.
- */
+/** Time for which needless exceptions stay, as a list in an open page still shows posts read after its opening. */
 const KEPT = DAY;
 
-/**
- * Maximum number of read-state exceptions of one account, because each page of the account counts all its exceptions.
- * `raiseMarks` removes needless exceptions after a day.
- */
+/** Maximum read-state exceptions of one account, because each page of the account counts all its exceptions. */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/**
- * An exception to the high-water mark of a follow. `isRead`: 1 for a read post above the high-water mark, 0 for an
- * unread post below the mark.
- */
+/** An exception to a high-water mark. `isRead`: 1 for a read post above the mark, 0 for an unread post below it. */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -32,9 +23,8 @@ export type Star = { postId: number; starredAt: number };
 type PostState = { id: number; isRead: number; isStarred: number };
 
 /**
- * The changes made by marking posts as read. `moved`: the high-water marks that were raised. `marked`: the read-state
- * exceptions that were written. `before` is the post's exception before the change: 0 for unread, null without an
- * exception.
+ * Changes made by marking posts as read: raised high-water marks (`moved`) and written exceptions (`marked`). `before`
+ * is a post's exception before the change: 0 for unread, null without an exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
@@ -78,8 +68,7 @@ export const readMarks = store(({ db, clock }) => {
   const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  // Few posts are newer than the selected posts, so search newer posts by published_at. Many posts are older, so search
-  // older posts by arrival.
+  // Posts newer than the selection are few: search by published_at. Older posts are many: search by arrival.
   const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that is unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
@@ -147,10 +136,7 @@ export const readMarks = store(({ db, clock }) => {
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
-    /**
-     * Returns the id of the range's first unread post, by arrival, that is not selected; Infinity if all unread posts
-     * are selected.
-     */
+    /** The id of the range's first unread post, by arrival, outside the selection; Infinity without such a post. */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);
@@ -172,10 +158,7 @@ export const readMarks = store(({ db, clock }) => {
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /**
-     * Removes up to `limit` old exceptions that only repeat the high-water mark; returns the number of removed
-     * exceptions.
-     */
+    /** Removes up to `limit` old exceptions that only repeat the high-water mark; returns how many were removed. */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - KEPT, limit }).changes,
 
@@ -235,10 +218,7 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /**
-     * Stores the changes of a mark-as-read action; returns its id. The id 0 stands for a new action, which replaces the
-     * account's oldest action.
-     */
+    /** Stores changes of a mark-as-read action; returns its id. The id 0 makes a new action replace the oldest. */
     keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);

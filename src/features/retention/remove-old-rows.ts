@@ -11,10 +11,7 @@ import { retentionRuns } from './retention-store.ts';
 
 /** A kind of old rows that the hub removes; `before` is a time in unix ms. */
 type OldRows = {
-  /**
-   * Removes up to `limit` rows older than `before`; returns the number of removed rows, and `looked` if more rows were
-   * examined than removed.
-   */
+  /** Removes up to `limit` rows older than `before`; returns the count, and `looked` if more rows were examined. */
   removeBefore(before: number, limit: number): number | { removed: number; looked: number };
   countBefore(before: number): number;
 };
@@ -22,17 +19,13 @@ type OldRows = {
 /** A kind of row and the number of days for which the hub keeps such rows; 0 means for ever. */
 type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: Hub): OldRows };
 
-/**
- * The number of rows of one kind that a removal would remove now; `before` is null if the hub keeps such rows for ever.
- */
+/** Count of one kind's rows that a removal would remove now; `before` is null for rows kept for ever. */
 export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
 
 /** Number of days after which an error event is removed if the error has not occurred again. */
 const ERROR_DAYS = 90;
 
-/**
- * The kinds of rows that the daily removal removes. Separate tasks remove rows with a stored expiry, such as sessions.
- */
+/** Kinds of rows that the daily removal removes. Separate tasks remove rows with a stored expiry (sessions). */
 const RULES: RetentionRule[] = [
   { kind: 'notifications', days: (config) => config.notificationRetentionDays, rowsOf: notifications },
   { kind: 'readingHistory', days: (config) => config.readingHistoryRetentionDays, rowsOf: readingHistory },
@@ -41,24 +34,16 @@ const RULES: RetentionRule[] = [
   { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
 ];
 
-/**
- * Maximum time of one call that removes old rows, so that a stopping worker does not have to wait. The next call
- * continues the removal.
- */
+/** Maximum time of one removal call, so that a stopping worker does not wait. The next call continues the removal. */
 const SLICE_MS = 4 * SECOND;
 
-/**
- * Scheduled task that removes old rows: continues an unfinished removal, or begins a removal if the last removal is a
- * day old.
- */
+/** Scheduled task: continues an unfinished removal of old rows, or begins a removal if the last one is a day old. */
 export async function removeOldRows(hub: Hub): Promise<void> {
   const isDue = hasPassed(retentionRuns(hub).find()?.startedAt ?? -Infinity, DAY, hub.clock());
   if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);
 }
 
-/**
- * Removes all old rows now, or finishes a removal that has begun. The audit event counts the rows of the whole removal.
- */
+/** Removes all old rows now, or finishes a begun removal. The audit event counts all rows of the removal. */
 export function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
   return work(hub, actor, Infinity);
 }
@@ -95,10 +80,7 @@ function apply(hub: Hub, { kind, days, rowsOf }: RetentionRule, until: number): 
   }, () => performance.now() >= until);
 }
 
-/**
- * Finishes a removal of old rows, in the caller's transaction; does nothing if another process has finished the
- * removal.
- */
+/** Finishes a removal of old rows, in the caller's transaction, unless another process has finished it. */
 function finish(hub: Hub, actor: Actor): void {
   if (!retentionRuns(hub).finish(hub.clock())) return;
   const removed = retentionRuns(hub).find()?.removed ?? {};
