@@ -13,6 +13,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   gpg: 'gpg',
   'gpg-agent': 'gpg-agent',
   gpgv: 'gpgv',
+  ip: 'iproute2',
   nginx: 'nginx-light',
   openssl: 'openssl',
   podman: 'podman',
