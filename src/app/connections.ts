@@ -107,7 +107,7 @@ export const CONNECTIONS = {
   },
   versions: {
     programs: '`upgrade.sh`: git', trigger: 'the operator runs `upgrade.sh`', to: 'the remote of this clone',
-    owner: 'the code’s authors', data: 'the commits that this clone has', off: 'by not running `upgrade.sh`',
+    owner: 'the code’s authors', data: 'the commits that this clone has', off: 'by `upgrade.sh --from` an archive',
     unconfigured: 'when run', files: ['scripts/new-version.sh'],
   },
 } as const satisfies Record<string, Connection>;

@@ -4,7 +4,7 @@ import { calledBy, commandsIn, SCRIPTS } from './shell-commands.ts';
 export const SCRIPT_PROGRAMS: Record<string, { programs: string[]; for: string }> = {
   'GNU coreutils': {
     programs: [
-      'cat', 'chmod', 'comm', 'cp', 'cut', 'date', 'dd', 'df', 'dirname', 'du', 'env', 'head', 'id', 'install', 'ln', 'ls',
+      'basename', 'cat', 'chmod', 'comm', 'cp', 'cut', 'date', 'dd', 'df', 'dirname', 'du', 'env', 'head', 'id', 'install', 'ln', 'ls',
       'mkdir', 'mktemp', 'mv', 'nproc', 'readlink', 'rm', 'sha256sum', 'sleep', 'sort', 'stat', 'sync', 'tail', 'tee', 'timeout',
       'touch', 'tr', 'uname', 'wc',
     ],
@@ -17,7 +17,10 @@ export const SCRIPT_PROGRAMS: Record<string, { programs: string[]; for: string }
   'the C library’s tools': { programs: ['getent'], for: 'names and homes of accounts' },
   'GNU tar, gzip': { programs: ['tar', 'gzip'], for: 'encrypted copies, upgrades, the private Node' },
   Node: { programs: ['node', 'npm'], for: 'the hub itself; packages at set-up' },
-  git: { programs: ['git'], for: '`upgrade.sh`; the commit in a recovery kit' },
+  git: { programs: ['git'], for: '`upgrade.sh`, `release.sh`; the commit in a recovery kit' },
+  'GnuPG, OpenSSH': {
+    programs: ['gpg', 'ssh-keygen'], for: 'signatures of releases: `upgrade.sh --from` if `UPGRADE_VERIFY` is set, `release.sh`',
+  },
   systemd: { programs: ['systemctl'], for: 'the units, if they are installed' },
   cron: { programs: ['crontab'], for: 'the nightly backup, if `install-backup-cron.sh` was run' },
   age: { programs: ['age'], for: 'encrypted copies, if `BACKUP_AGE_RECIPIENT` is set' },

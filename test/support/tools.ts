@@ -26,6 +26,7 @@ const DEBIAN_PACKAGES: Record<string, string> = {
   script: 'bsdutils',
   shellcheck: 'shellcheck',
   sqlite3: 'sqlite3',
+  'ssh-keygen': 'openssh-client',
   systemctl: 'systemd',
   'systemd-analyze': 'systemd',
   'systemd-nspawn': 'systemd-container',
