@@ -2,13 +2,13 @@ import type { TableName } from '../../src/features/hub/tables.ts';
 
 /** Who reads stored data in the hub itself. Whoever may open DATA_DIR, or a backup, can read everything. */
 type Readers = 'nobody' | 'the account' | 'administrators' | 'the account and administrators' |
-  'readers of the source' | 'owners of the source' | 'sender and receiver' | 'everybody';
+  'readers of the source' | 'the source’s owner and administrators' | 'sender and receiver' | 'everybody';
 
 type Stored = { holds: string; about: 'a person' | 'a source' | 'the hub'; readers: Readers };
 
 const OF_ACCOUNT = { about: 'a person', readers: 'the account' } as const;
 const OF_SOURCE = { about: 'a source', readers: 'readers of the source' } as const;
-const OF_OWNER = { about: 'a source', readers: 'owners of the source' } as const;
+const OF_OWNER = { about: 'a source', readers: 'the source’s owner and administrators' } as const;
 const OF_HUB = { about: 'the hub', readers: 'administrators' } as const;
 
 /** The content of each table in words, for the ledger. */
@@ -23,7 +23,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   accounts: { about: 'a person', readers: 'the account and administrators', holds: 'user name, display name, role, hash of the password' },
   preferences: { ...OF_ACCOUNT, holds: 'time zone, density, text size, keys' },
   sessions: { ...OF_ACCOUNT, holds: 'hash of the cookie, when the session was seen last and from which IP address' },
-  api_tokens: { ...OF_ACCOUNT, holds: 'hash of the token, its name and scope, when it was seen last' },
+  api_tokens: { about: 'a person', readers: 'the account and administrators', holds: 'hash of the token, when it was seen last, its scope and name; administrators see the name in the audit log' },
   sign_in_networks: { ...OF_ACCOUNT, holds: 'networks from which the account has signed in' },
   password_links: { about: 'a person', readers: 'nobody', holds: 'hash of a link that sets a new password' },
   invitations: { about: 'a person', readers: 'administrators', holds: 'hash of an invitation, its purpose and its author' },
@@ -31,8 +31,8 @@ export const STORED_DATA: Record<TableName, Stored> = {
   notifications: { ...OF_ACCOUNT, holds: 'notes to the account about its sources' },
   sources: { ...OF_SOURCE, holds: 'title, visibility and state of a source' },
   source_offers: { about: 'a person', readers: 'sender and receiver', holds: 'offers of a source to another member' },
-  feeds: { ...OF_SOURCE, holds: 'address of a feed, and its password, encrypted; only the owner sees that there is a password' },
-  webhooks: { ...OF_OWNER, holds: 'secrets of a webhook, encrypted' },
+  feeds: { ...OF_OWNER, holds: 'address of a feed, and its password, which nobody can read; readers see the feed’s site and description' },
+  webhooks: { ...OF_OWNER, holds: 'secrets of a webhook, which nobody can read, and when the last event came' },
   source_usage: { ...OF_OWNER, holds: 'bytes of a source’s posts' },
   source_icons: { ...OF_SOURCE, holds: 'which icon a source has' },
   icons: { about: 'a source', readers: 'everybody', holds: 'icons of sources' },
@@ -45,7 +45,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   attachments: { ...OF_SOURCE, holds: 'names, types and addresses of files' },
   uploads: { ...OF_SOURCE, holds: 'hash, type and size of uploaded files' },
   cached_files: { about: 'a source', readers: 'nobody', holds: 'hash, type and size of publishers’ files, when a file was used last' },
-  content_usage: { ...OF_ACCOUNT, holds: 'bytes of posts in the account’s sources' },
+  content_usage: { about: 'a person', readers: 'the account and administrators', holds: 'bytes of posts in the account’s sources' },
   upload_usage: { ...OF_ACCOUNT, holds: 'bytes of the account’s files' },
   follows: { ...OF_ACCOUNT, holds: 'which sources a reader follows, and how far the reader has read each' },
   folders: { ...OF_ACCOUNT, holds: 'names of a reader’s folders' },
