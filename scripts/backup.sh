@@ -132,9 +132,12 @@ send_to() {
     [ ! -s "$data/run/backup.line" ] || sent=yes
     rm -f -- "$data/run/backup.line"
   fi
-  # A killed step could not record its result.
-  [ "$status" -ne 137 ] ||
-    echo 'the copy was killed before it was complete' | sh "$root/scripts/hubctl" offsite-note "$1" failed
+  if [ "$status" -eq 137 ]; then # a killed step could not record its result
+    set -- "$1" "${2##*/}"
+    echo 'the copy was killed before it was complete' |
+      sh "$root/scripts/hubctl" offsite-note "$1" failed --killed ${2:+--unsent "$2"}
+    return 1
+  fi
   [ "$status" -eq 0 ]
 }
 

@@ -1223,6 +1223,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'the oldest that is unsent stays named though it is gone here, until a run sends all that there is',
   },
   {
+    promise: 'a killed copy makes nobody forget what was unsent before',
+    file: 'src/commands/offsite-note.ts',
+    from: 'killed ? lastUnsent(config, known) : text(owed)',
+    to: 'text(owed)',
+    test: 'test/scripts/off-site-missed.slow.test.ts',
+    name: 'the oldest that is unsent stays named though it is gone here, until a run sends all that there is',
+  },
+  {
     promise: 'a backup that was killed is told at once, one that runs is not',
     file: 'src/features/backups/backup-status.ts',
     from: 'isLocked(backupLock(dataDir)) || ',

@@ -187,7 +187,7 @@ test('every rule has a case, a severity, a time to wait, a summary that does not
   assert.deepEqual(RULES.map(({ name }) => name).filter((name) => !(name in CASES)), ['ContentHubNotScraped']);
   for (const { name, severity, wait, summary, runbook } of RULES) {
     assert.match(severity, /^(?:critical|warning|info)$/, name);
-    assert.match(wait, /^\d+[mhd]$/, name);
+    assert.match(wait, /^\d+[smhd]$/, name);
     assert.match(summary, /^[A-Z][^{]*\.$/, name);
     assert.ok(anchors.includes(/^scripts\/README\.md#([\w-]+)$/.exec(runbook)?.[1] ?? ''), runbook);
   }

@@ -91,6 +91,7 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
   'result=verified … dir=…', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
+  'hubctl invite',
   '--to v1.2.3', 'tailscale serve --bg 8080', // there is no Tailscale where tests run
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",

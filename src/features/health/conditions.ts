@@ -226,7 +226,7 @@ export const CONDITIONS: readonly Condition[] = [
       const problem = `BACKUP_DIR ${hub.config.backupDir} ${what}: is its disk mounted?`;
       return { problem, detail: newestVerified && 'the last one', at: newestVerified?.createdAt ?? null };
     },
-    alert: { over: 'The folder of the backups is there again' },
+    alert: { over: 'BACKUP_DIR holds backups again' },
     degrades: 'backup-dir',
   },
   {
@@ -356,14 +356,16 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'clock-ahead', subject: 'Clock', level: 'warn', state: 'was ahead', href: null,
     title: 'Something lies in the future: the clock was ahead when it was made',
-    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records of the audit log ' +
-      'keep their times; this ends when they have passed.',
+    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records and jobs keep ' +
+      'their times; the finding ends when these times have passed.',
     look({ hub, backups }) {
       const { ahead } = backups();
-      const records = auditRecords(hub).newestAt() ?? 0;
+      const isAhead = (at: number | null): at is number => at !== null && at > hub.clock() + AHEAD;
+      const [record, job] = [auditRecords(hub).newestAt(), jobs(hub).lastDoneAt()];
       const found = [
         ahead.length > 0 && `${plural(ahead.length, 'backup')} (the last is ${ahead.at(-1)})`,
-        records > hub.clock() + AHEAD && `records of the audit log (until ${utcTime(records)})`,
+        isAhead(record) && `records of the audit log (until ${utcTime(record)})`,
+        isAhead(job) && `jobs that were done (until ${utcTime(job)})`,
       ].filter(Boolean);
       if (found.length === 0) return null;
       return { problem: `These lie in the future, because the clock was ahead: ${found.join('; ')}.` };

@@ -145,6 +145,9 @@ export function createJobReadings(db: Db, clock: Clock) {
   const firstFailed = db.prepare<[string], { at: number }>('job that failed first', `
     SELECT finished_at AS at FROM jobs INDEXED BY jobs_failed_at
      WHERE state = 'failed' AND finished_at > 0 AND kind <> ? ORDER BY finished_at LIMIT 1`);
+  const lastDone = db.prepare<[], { at: number }>('job that was done last', `
+    SELECT finished_at AS at FROM jobs INDEXED BY jobs_finished
+     WHERE state IN ('done', 'discarded') ORDER BY finished_at DESC LIMIT 1`);
   const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
        AND (state = 'running' OR run_at <= ?)`);
@@ -167,6 +170,8 @@ export function createJobReadings(db: Db, clock: Clock) {
     failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
     /** When the first failed job of a kind other than `except` failed, unix ms; null if no such job is failed. */
     failedSince: (except: string): number | null => firstFailed.get(except)?.at ?? null,
+    /** When the last job was done or discarded, unix ms; null if no job was. */
+    lastDoneAt: (): number | null => lastDone.get()?.at ?? null,
     /** Whether a job with this kind and dedupe key is running or due. */
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
     /** Whether a job with this kind and dedupe key is waiting or running. */

@@ -10,6 +10,7 @@ import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts'
 import { findings } from '../../../src/features/health/findings.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
 import { backupLock, takeFileLock } from '../../../src/features/hub/data-locks.ts';
+import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
@@ -215,19 +216,22 @@ test('a backup that was killed is told by the next look; one that runs, or has e
   assert.equal((await told(hub, ada)).page.here?.level, 'good');
 });
 
-test('backups and records of the audit log that lie in the future are a finding, until they do not any more', async (t) => {
+test('backups, records of the audit log and jobs that lie in the future are a finding, until they do not any more', async (t) => {
   const hub = await startHub(t);
   const clockOf = () => findings(hub.handle).find(({ subject }) => subject === 'Clock');
   assert.equal(clockOf(), undefined);
   hub.passTime(3 * DAY);
   const stray = (await run(hub, 'verified', null)).name;
   await hub.newcomer('ben');
+  const queue = workerQueue(hub.handle);
+  queue.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
+  for (const job of queue.claim('sync-source', 1)) queue.complete(job);
   hub.passTime(-2 * DAY);
 
   const found = clockOf();
   assert.deepEqual([found?.level, found?.state], ['warn', 'was ahead']);
   assert.equal(found?.problem, `These lie in the future, because the clock was ahead: 1 backup (the last is ${stray}); ` +
-    'records of the audit log (until 2030-01-18 12:01 UTC).');
+    'records of the audit log (until 2030-01-18 12:01 UTC); jobs that were done (until 2030-01-18 12:01 UTC).');
   rmSync(join(hub.dataDir, 'backups', stray), { recursive: true });
   assert.match(clockOf()?.problem ?? '', /ahead: records of the audit log/);
   hub.passTime(2 * DAY);
