@@ -97,7 +97,7 @@ const NO_COMMANDS = [
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
   'chunk_size = 64Mi', 'no hub is in DATA_DIR yet', 'the database lacks migration …', 'restart to apply:',
-  'hubctl status', 'hubctl invite', 'upgrade.sh --from', '--ssh-key FILE', '--gpg-key KEY', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
+  'hubctl status', 'upgrade.sh --from', '--ssh-key FILE', '--gpg-key KEY', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
 ];
 
 function ours(theirs: string): string {
