@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { killableUpgrade, type Killable } from '../support/killed-upgrade.ts';
 import { keyring } from '../support/keyring.ts';
 import { requireTool } from '../support/tools.ts';
+import { upgradableHub } from '../support/upgradable-hub.ts';
 
 /** A hub of version 1 that can reach no server, and the archive of version 2, beside its hashes. */
 function hubAndArchive(t: TestContext, isFit = true) {
@@ -110,4 +111,21 @@ test('with UPGRADE_VERIFY=signed only an archive is taken whose hashes a named k
   const { status, stderr } = await hub.run(`--from '${signed}'`);
   assert.deepEqual([status, hub.versions()], [0, '2 2 2'], stderr);
   stop();
+});
+
+test('a real hub under npm start, without git history and without a server, is upgraded from an archive and keeps all posts', async (t) => {
+  for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
+  const hub = await upgradableHub(t);
+  await hub.write('before');
+  rmSync(hub.place('hub/.git'), { recursive: true });
+  hub.releaseWith();
+  rmSync(hub.env['REMOTE'] ?? '', { recursive: true });
+  const made = await hub.run('git tag v99.1.0 && sh ./scripts/release.sh v99.1.0 "$SAFE"', 'author');
+  assert.equal(made.status, 0, made.stderr);
+
+  const { status, stdout, stderr } = await hub.upgrade('--from "$SAFE"/content-hub-99.1.0.tar.gz');
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /^UPGRADED from [\d.]+ \(\w+\) to 99\.1\.0 \(\w+\);/m);
+  assert.deepEqual([await hub.posts(), await hub.schema(), hub.leftovers()], [['before'], 1, []]);
+  assert.equal(hub.git('status --short'), '', 'nothing of the project is unknown to its history');
 });

@@ -94,12 +94,32 @@ const DATA_TABLE = tableOf('table|holds|about|who can read it in the hub|how muc
     return [`\`${name}\``, holds, about, readers, keptFor(name as TableName), part === null ? 'no' : `\`${part}\``, LEAVING[leaving]];
   }));
 
+function textOf(path: string): string {
+  return readFileSync(join(PROJECT_ROOT, path), 'utf8');
+}
+
+const LOCK = JSON.parse(textOf('package-lock.json')) as {
+  packages: Record<string, { version: string; dev?: boolean; engines?: { node: string } }>;
+};
+const PACKAGES = Object.entries(LOCK.packages).filter(([path, { dev }]) => path !== '' && !dev)
+  .map(([path, { version }]) => [`\`${path.replace('node_modules/', '')}\``, version, 'npm’s registry', 'SHA-512 in `package-lock.json`']);
+const [, SQLITE = ''] = /SQLITE_VERSION +"([\d.]+)"/.exec(textOf('node_modules/better-sqlite3/deps/sqlite3/sqlite3.h')) ?? [];
+const [, NODE_VERSION = ''] = textOf('scripts/node.lock').split(' ');
+
+/** What others have made and a hub runs. */
+const TRUST_TABLE = tableOf('what|version|from|checked by', [
+  ...PACKAGES,
+  ['SQLite', SQLITE, 'within `better-sqlite3`, as a binary and as source', 'the hash of the package'],
+  ['Node, if set-up brings Node', NODE_VERSION, 'npm’s registry', 'SHA-512 in `scripts/node.lock`'],
+  ['Node of the machine', LOCK.packages['']?.engines?.node.replace('>=', '') + ' or newer', 'the machine', 'the machine'],
+]);
+
 /** The programs of the machine. */
 const SCRIPT_TABLE = tableOf('made by|programs|what for', Object.entries(SCRIPT_PROGRAMS).map(([maker, { programs, for: use }]) =>
   [maker, programs.map((name) => `\`${name}\``).join(', '), use]));
 
 /** The tables of the ledger, in their order. */
-export const LEDGER_TABLES: Table[] = [CONNECTION_TABLE, PROGRAM_TABLE, SQL_TABLE, DATA_TABLE, MARK_TABLE, SCRIPT_TABLE];
+export const LEDGER_TABLES: Table[] = [CONNECTION_TABLE, PROGRAM_TABLE, SQL_TABLE, DATA_TABLE, MARK_TABLE, TRUST_TABLE, SCRIPT_TABLE];
 
 /** The rows that stand in the ledger below that head. */
 export function rowsInLedger({ head }: Table, ledger = readFileSync(LEDGER, 'utf8')): string {
