@@ -21,7 +21,7 @@ const USER_AGENT = 'a User-Agent header with the hub’s version and `BASE_URL`'
 
 /**
  * Every connection that a process or script opens. Nothing at run time reads this list: `src/LEDGER.md` is made from
- * the list, and `test/app/connections.slow.test.ts` compares the list with what a hub in an own network really opens.
+ * the list, and `test/app/connections.slow.test.ts` compares the list with the connections of a whole hub.
  */
 export const CONNECTIONS = {
   names: {
@@ -111,5 +111,3 @@ export const CONNECTIONS = {
     unconfigured: 'when run', files: ['scripts/new-version.sh'],
   },
 } as const satisfies Record<string, Connection>;
-
-export type ConnectionName = keyof typeof CONNECTIONS;

@@ -9,7 +9,7 @@ const WRITING = 'write\\w*|append\\w*|rename\\w*|rm|rmSync|unlink\\w*|truncate\\
   'symlink\\w*|createWriteStream|open|openSync|mkdtemp\\w*|chmod\\w*|chown\\w*|utimes\\w*|fsync\\w*';
 
 /** What a file may do, and the code that does it. */
-export const RIGHTS = {
+const RIGHTS = {
   'opens a socket': [
     new RegExp(`\\bfetch\\(|\\b(?:http|https|net|tls|dgram)\\.(?:${OPENING})\\b`),
     new RegExp(`import \\{[^}]*\\b(?:${OPENING})\\b[^}]*\\} from 'node:(?:https?|http2|net|tls|dgram)'`),
