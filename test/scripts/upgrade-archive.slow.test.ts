@@ -113,6 +113,32 @@ test('with UPGRADE_VERIFY=signed only an archive is taken whose hashes a named k
   stop();
 });
 
+test('an upgrade from an archive killed before each of its changes leaves the old or the new version, each on its own data', async (t) => {
+  if (!requireTool(t, 'git')) return;
+  const { hub, archive } = hubAndArchive(t);
+  const begin = (): void => {
+    hub.begin();
+    rmSync(hub.at('world/hub/.git'), { recursive: true });
+  };
+  begin();
+  const whole = await hub.run(`--from '${archive}'`);
+  assert.equal(whole.status, 0, whole.stderr);
+  const ends = new Set<string>();
+  const last = hub.changes();
+  for (let n = 1; n <= last; n++) {
+    begin();
+    assert.equal((await hub.run(`--from '${archive}'`, n)).status, null, `killed before change ${n}`);
+    let recovered = await hub.run('--recover');
+    while (recovered.status === 75) recovered = await hub.run('--recover'); // what the killed run had started ends first
+    assert.equal(recovered.status, 0, `${n}: ${recovered.stderr}`);
+    assert.match(hub.versions(), /^(1 1 1|2 2 2)$/, `${n}: ${recovered.stderr}`);
+    assert.equal(hub.running().slice(0, 2), hub.versions().slice(0, 3).replace(' ', ''), `${n}: that version runs`);
+    assert.deepEqual([hub.leftovers(), hub.git('world/hub', 'status', '--short')], [[], ''], `${n}`);
+    ends.add(hub.versions());
+  }
+  assert.deepEqual([...ends].sort(), ['1 1 1', '2 2 2'], `${last} changes`);
+});
+
 test('a real hub under npm start, without git history and without a server, is upgraded from an archive and keeps all posts', async (t) => {
   for (const tool of ['git', 'npm']) if (!requireTool(t, tool)) return;
   const hub = await upgradableHub(t);
