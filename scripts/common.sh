@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2034,SC2154
 # Sourced first by the scripts that people, cron and systemd run. Sets $root, the project's folder.
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
@@ -86,6 +86,16 @@ SEALED=backup.tar.gz.age
 hide_secrets() {
   sed -e 's/[Aa][Gg][Ee]-[SsPp][EeLl][CcUu][A-Za-z0-9-]*/(hidden)/g' -e 's|://[^/@[:space:]]*@|://(hidden)@|g' \
     -e 's|\(://[^?[:space:]]*\)?[^"[:space:]]*|\1?(hidden)|g'
+}
+
+# Sets $place, the beginning of the copies' paths at the off-site destination $destination. Needs $folder, $remote and
+# $repository. Fails if the destination is not set.
+find_place() {
+  case $destination in
+    dir) [ -n "$folder" ] && place=$folder/ ;;
+    rclone) [ -n "$remote" ] && case $remote in *: | */) place=$remote ;; *) place=$remote/ ;; esac ;;
+    restic) [ -n "$repository" ] && place=$(without_password "$repository")/ ;;
+  esac
 }
 
 without_password() {

@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by restore.sh. Fetches a backup that the hub's account cannot read into a private folder in DATA_DIR/tmp. The
-# hub's account writes the folder. The backup is not checked here: hubctl verifies the backup.
+# Sourced by restore.sh and drill.sh. Fetches a backup into a private folder in DATA_DIR/tmp; restore.sh only fetches a
+# backup that the hub's account cannot read. The hub's account writes the folder. The backup is not checked here: hubctl
+# verifies the backup.
 
 . "$root/scripts/open-sealed.sh"
 
@@ -154,9 +155,11 @@ require_room() {
     "$((free / 1024)) MiB is free"
 }
 
-# Makes $opened, a folder of the hub's account for the backup, and $scratch, a folder of the caller for messages.
+# Makes $opened, a folder of the hub's account for the backup, unless $opened is set, and $scratch, a folder of the
+# caller for messages.
 make_fetch_folder() {
   make_caller_folder
+  [ -z "$opened" ] || return 0
   as_owner mkdir -p -m 0700 -- "$data/tmp"
   opened=$(as_owner mktemp -d -- "$data/tmp/restore.XXXXXXXXXX") || give_up "cannot create a folder in $data/tmp"
 }

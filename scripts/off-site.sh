@@ -78,15 +78,6 @@ read_answer() {
   case $#-$about in [12]- | 2-[0-9a-f]*) ;; *) wanted=nothing ;; esac
 }
 
-# Sets $place, the beginning of the copies' paths at $destination. Fails if the destination is not set.
-find_place() {
-  case $destination in
-    dir) [ -n "$folder" ] && place=$folder/ ;;
-    rclone) [ -n "$remote" ] && case $remote in *: | */) place=$remote ;; *) place=$remote/ ;; esac ;;
-    restic) [ -n "$repository" ] && place=$(without_password "$repository")/ ;;
-  esac
-}
-
 destination_problem() {
   case $destination in
     dir) { [ -z "$recipient" ] || seal_problem; } && folder_problem ;;
@@ -216,8 +207,10 @@ begin_sending() {
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
   [ -w "$data/run" ] || { trouble "$data/run is not writable: is it read-only?" || exit 1; }
   exec 9>"$data/run/off-site.lock"
-  held=0
-  flock -n 9 || held=$?
+  held=0 patience=0
+  # A drill holds the lock while it fetches a copy: wait for the drill.
+  flock -n "$data/run/drill.lock" true 2>/dev/null || patience=$limit
+  flock -w "$patience" 9 || held=$?
   [ "$held" -ne 1 ] || { trouble 'BUSY: another off-site copy is running' || exit 75; }
   [ "$held" -eq 0 ] || { trouble "flock (util-linux) is missing or cannot lock $data/run/off-site.lock" || exit 1; }
   rm -rf -- "$data"/tmp/off-site.* "$data/tmp/restic"

@@ -179,6 +179,7 @@ export const SCHEMAS: Record<string, Schema> = {
     offsite: array(object(
       { name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) }, { checkAgeSeconds: orNull(integer) })),
     recoveryKit: orNull(object({ ageSeconds: integer })),
+    lastProvenRestore: array(object({ destination: choice(DESTINATIONS), ageSeconds: integer })),
     degraded: array({ type: 'string', enum: ['disk', 'backup-dir'] }),
   }),
   Alive: object({ ok: flag }),

@@ -57,6 +57,11 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./status.ts')).doctorCommand,
   },
   {
+    name: 'drill', usage: 'drill due | room <bytes> | note <destination> proven|compared|failed',
+    summary: 'Internal steps of scripts/drill.sh and scripts/nightly-backup.sh; run ./scripts/drill.sh instead.',
+    load: async () => (await import('./drill.ts')).drillCommand,
+  },
+  {
     name: 'heartbeat', usage: 'heartbeat',
     summary: 'Call HEARTBEAT_URL, as the nightly backup does if nothing has failed, and print the result.',
     load: async () => (await import('./heartbeat.ts')).heartbeatCommand,

@@ -36,6 +36,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/\/safe\/place/g, '"$SAFE"'],
   [/--identity KEY <backup_dir>/g, '--identity "$SAFE"/hub-backup.key "$FAR"/20260131-031500'],
   [/<backup> --identity KEY/g, '"$FAR"/20260131-031500/backup.tar.gz.age --identity "$SAFE"/hub-backup.key'],
+  [/--identity KEY$/g, '--identity "$SAFE"/hub-backup.key'],
   [/(fetch |name=)20260131-031500/g, '$1"$(cd "$HUB" && scripts/restic-backups.sh list | sed -n "$ s/ .*//p")"'],
   [/<backup(_dir)?>/g, 'data/backups/20260131-031500'],
   [/20260131-031500/g, '"$(ls "$HUB"/data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)"'],
@@ -177,6 +178,10 @@ const STEPS: Record<string, Step[]> = {
       }
     },
   ],
+  'To prove that a copy can be restored': [
+    async (walk, text) => assert.equal((await done(walk, text)).stdout.match(/^COMPARED: /gm)?.length, 2),
+    async (walk, text) => assert.match((await done(walk, text)).stdout, /^PROVEN: /m),
+  ],
   'Large hubs': [
     async (walk, text) => {
       await done(walk, text);
@@ -185,6 +190,7 @@ const STEPS: Record<string, Step[]> = {
       assert.deepEqual([status, /exclude each other/.test(stderr)], [2, true]);
       await done(walk, 'sed -i "s/^BACKUP_AGE_RECIPIENT/#&/" .env; cp /etc/content-hub/restic-password /safe/place');
       await done(walk, './scripts/off-site.sh send data/backups/20260131-031500 restic');
+      await done(walk, './scripts/drill.sh restic');
     },
     async (walk, text) => {
       const backup = walk.place(`hub/data/backups/${backupsOf(walk).at(-1)}`);

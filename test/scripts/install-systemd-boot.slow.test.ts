@@ -1,6 +1,6 @@
 // Protects the systemd units on a booted system: confined, restarted, and still during a restore.
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createHeartbeats } from '../../src/platform/jobs/scheduler.ts';
@@ -89,6 +89,20 @@ test('under systemd nothing starts during a restore, and a mistake in the config
 
   rmSync(join(hub.project, '.env'));
   assert.equal((await hub.sh('systemctl start content-hub-web content-hub-worker')).status, 0);
+});
+
+test('under systemd the sandboxed night sends a copy, and its drill proves that the copy can be restored', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  await hub.sh(`install -d -o daemon /srv/far && echo BACKUP_OFFSITE_DIR=/srv/far >'${AT}/.env' && ` +
+    `'${AT}/scripts/install-systemd.sh' --user daemon`);
+
+  const { status, stderr } = await hub.sh('systemctl start content-hub-backup.service');
+
+  const log = readFileSync(join(hub.project, 'data/backups/nightly.log'), 'utf8');
+  assert.equal(status, 0, stderr + log);
+  assert.match(log, /^REHEARSED: .*\nPROVEN: \/srv\/far\/[\d-]+ was fetched, verified and restored\.$/m);
+  assert.deepEqual(readdirSync(join(hub.project, 'data/tmp')), []);
 });
 
 test('under systemd the sandboxed backup runs, and can write nowhere else', async (t) => {

@@ -58,8 +58,8 @@ const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
 /** The commands of hubctl that need an existing hub. They make no missing DATA_DIR: its name may be mistyped. */
 const OF_A_HUB = [
-  'account', 'alerts', 'config', 'doctor', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention',
-  'status',
+  'account', 'alerts', 'config', 'doctor', 'drill', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit',
+  'retention', 'status',
 ];
 
 /** Whether that program may make a missing DATA_DIR. */

@@ -4,6 +4,7 @@ import {
   type BackupPlaces, type KeptRuns, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type RunResult,
   statusPath, verdictsPath,
 } from './backup-status.ts';
+import { type DrillRun, drillsPath, type KeptDrills, readKeptDrills } from './drill-status.ts';
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
@@ -27,6 +28,18 @@ export async function noteOffsite(
   const before = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`).last;
   const stays = owed !== null && !run.ok && before?.place === place && owed < (run.unsent ?? '9');
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: stays ? owed : run.unsent, place }, pid);
+}
+
+/** Records the result of a drill with the newest copy at a destination. */
+export async function noteDrill(
+  config: Config, name: Destination, drill: Omit<DrillRun, 'place'>, pid: number,
+): Promise<void> {
+  const place = destinationKey(config, name);
+  if (place === null) return;
+  const last = { ...drill, place };
+  const lastProven = drill.outcome === 'proven' ? last : readKeptDrills(config.dataDir, name).lastProven;
+  const kept: KeptDrills = { last, lastProven };
+  await replaceOwn(drillsPath(config.dataDir, name), toJsonLine(kept), pid);
 }
 
 /** Records the result of a local backup, and drops the records of removed backups. */

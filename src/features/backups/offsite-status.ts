@@ -17,6 +17,7 @@ export type Copies = (typeof COPIES)[Destination];
 
 export type OffsiteStatus = {
   name: Destination;
+  place: string; // its `destinationKey`
   last: OffsiteRun | null;
   lastGood: OffsiteRun | null; // the last run that sent every backup that the destination lacked
   hasFailed: boolean; // whether the last run failed
@@ -37,7 +38,7 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
     if (place === null) return [];
     const [last = null, lastGood = null] = [kept.last, kept.lastGood].map((run) => run?.place === place ? run : null);
     const sent = lastGood && { createdAt: lastGood.at };
-    return [{ name, last, lastGood, hasFailed: last?.ok === false, isStale: isStale(sent, clock()) }];
+    return [{ name, place, last, lastGood, hasFailed: last?.ok === false, isStale: isStale(sent, clock()) }];
   });
 }
 

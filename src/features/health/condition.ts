@@ -5,7 +5,8 @@ import type { CountsReading } from '../../platform/metrics/counters.ts';
 import type { Severity } from '../alerts/alert-store.ts';
 import { isAlertOpen } from '../alerts/raise-alerts.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
-import { readOffsite, type Copies, type OffsiteStatus } from '../backups/offsite-status.ts';
+import { readDrills, type DrillStatus } from '../backups/drill-status.ts';
+import { readOffsite, type Copies, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { findSpace } from '../backups/storage-space.ts';
 import { recentErrors } from '../history/record-history.ts';
 import { HYSTERESIS } from '../hub/disk-reserve.ts';
@@ -14,8 +15,16 @@ import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 /** The names of the tiles of the administrators' overview. */
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
   'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Verification' | Copies | 'Copies elsewhere' |
-  'Older backups in restic' | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' | 'Clock' |
-  'Certificate' | 'Version';
+  'Older backups in restic' | Restores | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' |
+  'Clock' | 'Certificate' | 'Version';
+
+/** The last proven restore from each destination, as pages and alerts name it. */
+export const RESTORES = {
+  dir: 'Last proven restore (another disk)', rclone: 'Last proven restore (rclone)',
+  restic: 'Last proven restore (restic)',
+} as const satisfies Record<Destination, string>;
+
+export type Restores = (typeof RESTORES)[Destination];
 
 /** `warn`: the hub works, but somebody should look. `bad`: people cannot use it, or data is at risk. */
 type TroubleLevel = 'warn' | 'bad';
@@ -82,6 +91,7 @@ export type HubReading = {
   worker(): WorkerState & { seenAt: number | null };
   backups(): BackupStatus;
   offsite(): OffsiteStatus[];
+  drills(): DrillStatus[];
   space(): ReturnType<typeof findSpace>;
   errors(): { count: number; since: number | null };
 };
@@ -93,6 +103,7 @@ export function startReading(hub: Hub, pending: readonly Migration[] = []): HubR
     worker: () => ({ ...readWorker(hub), seenAt: heartbeats(hub).lastSeen('worker') }),
     backups: lazily(() => readBackupStatus(hub)),
     offsite: lazily(() => readOffsite(hub)),
+    drills: lazily(() => readDrills(hub)),
     space: lazily(() => findSpace(hub, kept().value('uploads_bytes'), isAlertOpen(hub, 'space-low') ? HYSTERESIS : 1)),
     errors: lazily(() => recentErrors(hub, BURST_TIME)),
   };

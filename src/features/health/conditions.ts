@@ -18,7 +18,7 @@ import { contentUsage } from '../sources/content-usage-store.ts';
 import { failingSources } from '../sources/source-store.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { countIn, type Condition, type Trouble } from './condition.ts';
+import { countIn, RESTORES, type Condition, type Trouble } from './condition.ts';
 
 /** A job that waits longer than this is overdue. */
 export const LONGEST_WAIT = HOUR;
@@ -295,6 +295,28 @@ export const CONDITIONS: readonly Condition[] = [
       return { ...newestCopy(name, lastGood), since, headline, isQuiet: !backups().wereEverMade };
     }),
     alert: { over: 'There are recent off-site copies again' },
+  },
+  {
+    name: 'drill-failed', subject: 'Copies elsewhere', level: 'warn', state: 'the last drill failed',
+    href: NIGHTS_HREF, title: 'The last drill with an off-site copy failed',
+    whatToDo: 'Correct what the reason names, then run ./scripts/drill.sh.',
+    look: ({ drills }) => drills().filter(({ last }) => last?.outcome === 'failed').map(({ name, last }) => {
+      const what = `The last drill with an off-site copy (${name}) failed`;
+      const [at, detail, problem] = [last?.at ?? null, last?.name ?? null, because(what, last)];
+      return { subject: RESTORES[name], since: at, at, detail, headline: `${what}.`, problem };
+    }),
+    alert: { over: 'The last drill with each off-site copy succeeded' },
+  },
+  {
+    name: 'restore-unproven', subject: 'Copies elsewhere', level: 'warn', state: 'too long ago', href: NIGHTS_HREF,
+    title: 'No recent drill has proven that an off-site copy can be restored',
+    whatToDo: 'Run ./scripts/drill.sh. Then read in backups/nightly.log why the nightly run made no drill.',
+    look: ({ drills }) => drills().filter(({ isOverdue }) => isOverdue).map(({ name, intervalDays, lastProven }) => {
+      const headline = `No drill of the last ${Math.floor(1.5 * intervalDays)} days has proven that an off-site copy ` +
+        `(${name}) can be restored.`;
+      return { subject: RESTORES[name], since: lastProven?.at ?? null, headline };
+    }),
+    alert: { over: 'Drills have proven again that off-site copies can be restored', severity: 'warning' },
   },
   {
     name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', state: 'not removed',

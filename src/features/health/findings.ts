@@ -2,7 +2,7 @@ import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { isMissingObject } from '../../platform/db/open-database.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { byteSize, duration, measuredTime, plural } from '../../platform/in-words.ts';
+import { byteSize, duration, measuredTime, plural, utcTime } from '../../platform/in-words.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { COPIES, type Copies, type Destination } from '../backups/offsite-status.ts';
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
@@ -12,7 +12,9 @@ import { seenCertificate } from '../history/certificate-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
 import { SOURCE_STATES } from '../sources/source-store.ts';
-import { countIn, startReading, troublesOf, type HubReading, type Subject } from './condition.ts';
+import {
+  countIn, RESTORES, startReading, troublesOf, type HubReading, type Restores, type Subject,
+} from './condition.ts';
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { assertInPlace, schemaVersionReader } from './read-health.ts';
 
@@ -101,6 +103,7 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
     level: 'off', state: 'not set up', whatToDo: 'Set BACKUP_OFFSITE_DIR, BACKUP_RCLONE_REMOTE or ' +
       'BACKUP_RESTIC_REPOSITORY: a fire here destroys the hub and its backups.',
   }),
+  ...restoresTiles(),
   'Older backups in restic': () => null,
   'Sign of life'({ hub }) {
     const last = lastSignOfLife(hub.config.dataDir);
@@ -165,7 +168,7 @@ export function unknownYet(subject: string, pending: readonly Migration[]): (err
 
 /** The trouble of the first condition that holds for the subject. */
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
-  const isCopies = (Object.values(COPIES) as Subject[]).includes(subject);
+  const isCopies = ([...Object.values(COPIES), ...Object.values(RESTORES)] as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
   for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {
     const found = troublesOf(condition, reading).find((trouble) => trouble.subject === subject);
@@ -185,6 +188,23 @@ function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
     return { state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, detail, href: NIGHTS_HREF };
   };
   return { [COPIES.dir]: tile('dir'), [COPIES.rclone]: tile('rclone'), [COPIES.restic]: tile('restic') };
+}
+
+/** A tile for each configured destination: when a drill last proved that its newest copy can be restored. */
+function restoresTiles(): Record<Restores, (reading: HubReading) => Tile | null> {
+  const tile = (name: Destination) => ({ drills }: HubReading): Tile | null => {
+    const status = drills().find((one) => one.name === name);
+    if (!status) return null;
+    const { last, lastProven, isSealed } = status;
+    const compared = last?.outcome === 'compared' ? `${last.name} is as it was sent, seen ${utcTime(last.at)}` : null;
+    if (lastProven) {
+      const proven = `${lastProven.name}, took ${Math.ceil(lastProven.seconds)} s`;
+      return { state: 'proven', at: lastProven.at, detail: proven, href: NIGHTS_HREF };
+    }
+    const key = isSealed ? ' --identity KEY, where KEY is the file with the secret key' : '';
+    return { level: 'off', state: 'none yet', detail: compared, whatToDo: `Run ./scripts/drill.sh ${name}${key}.` };
+  };
+  return { [RESTORES.dir]: tile('dir'), [RESTORES.rclone]: tile('rclone'), [RESTORES.restic]: tile('restic') };
 }
 
 function sourcesTile(kept: CountsReading): Tile {

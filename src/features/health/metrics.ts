@@ -1,4 +1,4 @@
-import { SECOND, wholeSeconds } from '../../platform/clock.ts';
+import { DAY, SECOND, wholeSeconds } from '../../platform/clock.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { JOB_STATES } from '../../platform/jobs/job-records.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
@@ -8,6 +8,7 @@ import { PROCESS_METRICS, type ProcessReading } from '../../platform/metrics/pro
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { type DrillStatus, readDrills } from '../backups/drill-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import {
@@ -111,6 +112,13 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     value: ({ offsite }) => seconds(offsite.find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
   },
 
+  drill('service_backup_last_proven_restore_timestamp_seconds',
+    'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
+    ({ lastProven }) => seconds(lastProven?.at ?? null)),
+  drill('service_backup_drill_interval_seconds',
+    'Time between drills that run by themselves and prove a restore, 0 if no drill does.',
+    ({ isSealed, intervalDays }) => isSealed ? 0 : seconds(intervalDays * DAY)),
+
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
   gauge('service_database_wal_bytes', 'Size of the write-ahead log of the database.',
     ({ storage }) => storage.walBytes),
@@ -135,6 +143,17 @@ function offsite(name: string, help: string, value: (status: OffsiteStatus) => n
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
     value({ offsite }, destination) {
       const status = offsite.find(({ name }) => name === destination);
+      return status ? value(status) : 0;
+    },
+  };
+}
+
+/** A gauge with a value for each off-site destination; 0 if it is not configured. */
+function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<ServiceReading> {
+  return {
+    type: 'gauge', name, help, labels: { destination: DESTINATIONS },
+    value({ drills }, destination) {
+      const status = drills.find(({ name }) => name === destination);
       return status ? value(status) : 0;
     },
   };
@@ -173,6 +192,7 @@ type ServiceReading = {
   storage: StorageSizes;
   backups: BackupStatus;
   offsite: OffsiteStatus[];
+  drills: DrillStatus[];
 };
 
 type MetricsReading = ServiceReading & {
@@ -203,5 +223,6 @@ export function readService(hub: Hub): ServiceReading {
     storage: readStorageSizes(config.databasePath),
     backups: readBackupStatus(hub),
     offsite: readOffsite(hub),
+    drills: readDrills(hub),
   };
 }

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { wholeSeconds } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import { readBackupStatus, recoveryKitPrintedAt } from '../backups/backup-status.ts';
+import { readDrills } from '../backups/drill-status.ts';
 import { readOffsite, type Destination } from '../backups/offsite-status.ts';
 import { counts, oldestDueSeconds, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
@@ -24,6 +25,8 @@ type Health = {
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
   /** How long ago the recovery kit was last printed; null for never. */
   recoveryKit: { ageSeconds: number } | null;
+  /** How long ago a drill last proved that the newest copy at a destination can be restored; empty without any. */
+  lastProvenRestore: { destination: Destination; ageSeconds: number }[];
   /** Conditions that keep the hub from doing all of its work. */
   degraded: NonNullable<Condition['degrades']>[];
 };
@@ -69,7 +72,9 @@ export function readHealth(hub: Hub): Health {
 }
 
 /** Reads the state of backups from files, because a restored database is as old as its backup. */
-function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit'> {
+function readBackups(
+  hub: Hub,
+): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit' | 'lastProvenRestore'> {
   const { config, clock } = hub;
   const { newest, newestVerified } = readBackupStatus(hub);
   const printedAt = recoveryKitPrintedAt(config.dataDir);
@@ -83,5 +88,7 @@ function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup'
       return { name, ok: !hasFailed && !isStale, ageSeconds, ...(name === 'restic' && { checkAgeSeconds }) };
     }),
     recoveryKit: printedAt === null ? null : { ageSeconds: wholeSeconds(clock() - printedAt) },
+    lastProvenRestore: readDrills(hub).flatMap(({ name: destination, lastProven }) =>
+      (lastProven ? [{ destination, ageSeconds: wholeSeconds(clock() - lastProven.at) }] : [])),
   };
 }

@@ -219,6 +219,12 @@ export const SETTINGS = {
     meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
       'path of a file that lists them',
   },
+  drillEveryDays: {
+    name: 'DRILL_EVERY_DAYS', parse: integer(0, 9_999), default: null,
+    seeHandbook: 'to-prove-that-a-copy-can-be-restored',
+    meaning: 'days between the drills that the nightly run makes with the newest off-site copies (0 to 9999); 0 ' +
+      'makes no drills; if not set, 30 for backups of up to 1 GiB and 0 for larger ones',
+  },
 } satisfies SettingList;
 
 export type Settings = SettingValues<typeof SETTINGS>;

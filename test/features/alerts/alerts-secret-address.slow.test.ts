@@ -38,6 +38,8 @@ const FAULTS: Record<string, Fault> = {
   'backup-offsite-stale': echo(503),
   'backup-verify-failed': echo(429),
   'certificate-ending': echo(410),
+  'drill-failed': echo(501),
+  'restore-unproven': echo(504),
   'clock-ahead': echo(408),
   'heartbeat-failed': echo(505),
   'scanner-silent': echo(507),

@@ -34,6 +34,8 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['backup_offsite_last_bytes', 'destination', ['dir', 'rclone', 'restic']],
     ['backup_offsite_last_duration_seconds', 'destination', ['dir', 'rclone', 'restic']],
     ['backup_offsite_oldest_unsent_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
+    ['backup_last_proven_restore_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
+    ['backup_drill_interval_seconds', 'destination', ['dir', 'rclone', 'restic']],
     ['error_events_total', 'process', ['web', 'worker']],
     ['limits_refused_total', 'limit', Object.keys(LIMITS)],
   ];

@@ -126,6 +126,7 @@ test('an empty environment gives the documented defaults', () => {
     backupResticRepository: null,
     backupResticPasswordFile: null,
     backupResticKeep: 'daily=7 weekly=4 monthly=12',
+    drillEveryDays: null,
     version: '1.2.3',
     secretFiles: [],
   });
@@ -280,6 +281,7 @@ const INVALID: Record<string, string[]> = {
   RESTORE_STOP_SECONDS: ['', '-1', '1.5', '1m', '86401'],
   UPGRADE_VERIFY: ['', 'Signed', 'yes', '1', 'off'],
   UPGRADE_SIGNERS: ['', ' ', 'ada', KEY.slice(1), KEY.slice(24), `${KEY},${KEY}`, `${KEY}\n${KEY}`, `0x${KEY}`, `/${KEY}`],
+  DRILL_EVERY_DAYS: ['', '-1', '1.5', '7d', 'monthly', '10000'],
   BACKUP_TIMEOUT_SECONDS: ['', '0', '-5', '1h', '604801'],
   BACKUP_RETENTION_DAYS: ['', '0', '-1', 'abc', '7d', '08', '1e3', '10000', '12345678901234567890', ' 7', '7.5'],
   BACKUP_OFFSITE_DIR: ['', 'backups', './x', '~/x', '/mnt/a\nb', `${ROOT}/data/backups`, `${ROOT}/data`, `${ROOT}/x/../data/x`],
