@@ -96,7 +96,8 @@ export const CONNECTIONS = {
   },
   snapshots: {
     programs: '`off-site.sh` (`backup.sh` calls it), `drill.sh`, `restic-backups.sh`, `restore.sh`: restic',
-    trigger: 'a backup is sent, listed, checked or fetched, also in a drill', to: '`BACKUP_RESTIC_REPOSITORY`', owner: "the operator's",
+    trigger: 'a backup is sent, listed, checked or fetched, also in a drill',
+    to: '`BACKUP_RESTIC_REPOSITORY`', owner: "the operator's",
     data: 'the backup, encrypted by restic', off: 'by not setting `BACKUP_RESTIC_REPOSITORY`', unconfigured: 'never',
     files: ['scripts/restic-backups.sh', 'scripts/off-site-restic.sh'],
   },
