@@ -53,15 +53,21 @@ fetch_sealed() {
 may_owner_read() {
   [ -n "$switch" ] || return 0
   # shellcheck disable=SC2016 # for the other shell
-  as_owner sh -c 'cd -- "$1" && for file in . SHA256SUMS hub.db uploads.tar.gz; do
+  as_owner sh -c 'cd -- "$1" && for file in . SHA256SUMS hub.db uploads.tar.gz uploads; do
     [ ! -e "$file" ] || [ -r "$file" ] || exit 1; done' sh "$1" 2>/dev/null
 }
 
 # Copies a folder that only root can read. tar follows no link here.
 fetch_folder() {
-  if [ "$(LC_ALL=C ls -A -- "$1")" != "$THREE_FILES" ] || [ -n "$(find "$1" -mindepth 1 ! -type f)" ]; then
-    give_up "$1 is not a backup: it must hold the plain files hub.db, uploads.tar.gz and SHA256SUMS, and nothing else"
-  fi
+  members=$(LC_ALL=C ls -A -- "$1") odd=$(find "$1" -mindepth 1 ! -type f)
+  [ "$members" != "$INTERIM_FILES" ] || odd=$(find "$1" -mindepth 1 ! -type f ! -type d)
+  case $odd-$members in
+    "-$THREE_FILES" | "-$INTERIM_FILES") ;;
+    *)
+      give_up "$1 is not a backup: it must hold the plain files hub.db, uploads.tar.gz and SHA256SUMS, or in place of" \
+        'the archive a folder uploads, and nothing else'
+      ;;
+  esac
   require_room "$(du -sb -- "$1" | cut -f 1)"
   make_fetch_folder
   backup=$opened/${1##*/}
@@ -71,7 +77,8 @@ fetch_folder() {
 
 copy_folder() {
   {
-    { tar -C "$1" -cf - -- SHA256SUMS hub.db uploads.tar.gz && echo from >&3; } |
+    # shellcheck disable=SC2086 # names without spaces
+    { tar -C "$1" -cf - -- $members && echo from >&3; } |
       { as_owner tar -xf - -C "$backup" --no-same-owner --no-same-permissions && echo to >&3; }
   } 3>"$scratch/succeeded" || :
   [ "$(grep -c . "$scratch/succeeded")" -eq 2 ]

@@ -9,13 +9,14 @@ import { readingOf } from './restic-hub.ts';
 
 const LONGEST_PROBLEM = 500; // characters
 
-/** Records the result of sending backups to an off-site destination. Reads the problem from standard input. */
+/** Records the result of sending backups to an off-site destination, with a problem read from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
-    unsent: { type: 'string' }, owed: { type: 'string' }, killed: { type: 'boolean' } },
+    unsent: { type: 'string' }, owed: { type: 'string' }, killed: { type: 'boolean' }, interim: { type: 'boolean' } },
   operands: 2,
 
-  async run([destination, result], { name, bytes, seconds, unsent, owed, killed }, { config }): Promise<ExitCode> {
+  async run([destination, result], values, { config }): Promise<ExitCode> {
+    const { name, bytes, seconds, unsent, owed, killed, interim } = values;
     const known = DESTINATIONS.find((one) => one === destination);
     const ok = result === 'ok';
     if (known === undefined || (!ok && result !== 'failed')) {
@@ -28,7 +29,7 @@ export const offsiteNoteCommand: Command = {
       owed: killed ? lastUnsent(config, known) : text(owed),
       ...(known === 'restic' && whatWasRead(config)),
       problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
-    }, process.pid);
+    }, process.pid, interim === true);
     return 0;
   },
 };

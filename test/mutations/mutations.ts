@@ -109,7 +109,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'KEPT_UNNAMED = DAY',
     to: 'KEPT_UNNAMED = HOUR',
     test: 'test/features/attachments/sweep-uploads.test.ts',
-    name: 'a file stays for 24 hours after it was found unnamed, also across a restart',
+    name: 'an uploaded file stays for 24 hours after no row was found to name it, also across a restart',
   },
   {
     promise: 'no file is removed while a backup is made',
@@ -1135,6 +1135,38 @@ export const MUTATIONS: Mutation[] = [
     name: 'a backup that lacks what the hub has lost is told as such, and a damaged one as long as it is there',
   },
   {
+    promise: 'an upload that changed since the interim backup before is copied anew',
+    file: 'src/features/backups/make-interim.ts',
+    from: 'if (error instanceof UnsoundBackup) return make(true);',
+    to: '',
+    test: 'test/features/backups/make-interim.test.ts',
+    name: 'a file that is damaged in the previous interim backup is copied anew, one that the hub has lost is kept',
+  },
+  {
+    promise: 'soon after a nightly backup no interim backup is made',
+    file: 'src/features/backups/make-interim.ts',
+    from: 'createdAt > now - NIGHT_COUNTS)) return null;',
+    to: 'createdAt > now)) return null;',
+    test: 'test/features/backups/make-interim.test.ts',
+    name: 'no interim backup is made within 50 minutes after a nightly one, which removes none; an hour later one is due',
+  },
+  {
+    promise: 'a nightly backup keeps interim ones from being late',
+    file: 'src/features/backups/interim-status.ts',
+    from: 'listBackups(backupDir).findLast(isGood)?.createdAt ?? 0',
+    to: '0',
+    test: 'test/features/backups/interim-shown.test.ts',
+    name: 'interim backups are late after three times their hours without any backup; a nightly one counts as well',
+  },
+  {
+    promise: 'between the nights a good copy does not hide what the night found wrong with the repository',
+    file: 'src/features/backups/note-run.ts',
+    from: 'place }, pid, stays);',
+    to: 'place }, pid);',
+    test: 'test/scripts/interim-restic.slow.test.ts',
+    name: 'between the nights nothing is read back or removed; the damage that a night found is told until it is repaired',
+  },
+  {
     promise: 'a BACKUP_DIR that is not there is not made',
     file: 'src/features/backups/make-backup.ts',
     from: "if (backupDir === join(dataDir, 'backups')) await",
@@ -1217,7 +1249,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the oldest unsent backup stays named until a run has sent everything',
     file: 'src/features/backups/note-run.ts',
-    from: 'unsent: stays ? owed : run.unsent',
+    from: 'unsent: isOwed ? owed : run.unsent',
     to: 'unsent: run.unsent',
     test: 'test/scripts/off-site-missed.slow.test.ts',
     name: 'the oldest that is unsent stays named though it is gone here, until a run sends all that there is',
@@ -1718,7 +1750,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     to: 'INTEGER PRIMARY KEY',
     test: 'test/features/backups/ids.test.ts',
-    name: 'the newest source, post and attachment are deleted, and the next ones have new ids',
+    name: 'after the newest source, post and attachment were deleted, later sources, posts and attachments get new ids',
   },
   {
     promise: 'ids of posts are not given again',
@@ -1726,7 +1758,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY AUTOINCREMENT',
     to: 'CREATE TABLE posts (\n  id           INTEGER PRIMARY KEY',
     test: 'test/features/backups/ids.test.ts',
-    name: 'the newest source, post and attachment are deleted, and the next ones have new ids',
+    name: 'after the newest source, post and attachment were deleted, later sources, posts and attachments get new ids',
   },
   {
     promise: 'ids that were given after the backup are not given again after its restore',
@@ -1750,7 +1782,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'carryIds(db, migration, given);',
     to: '',
     test: 'test/platform/db/migrate.test.ts',
-    name: 'a rebuilt table never gives an id again',
+    name: 'a table that a migration has rebuilt never gives an id a second time',
   },
   {
     promise: 'a deleted post does not come back under another id',
@@ -2020,7 +2052,7 @@ export const MUTATIONS: Mutation[] = [
     from: "if (account.role !== 'admin') {",
     to: 'if (account.id < 0) {',
     test: 'test/features/manage-sources/offers.test.ts',
-    name: 'sources offered to a member who did not ask use up none of her limits, however many are offered',
+    name: 'sources that are offered to a member who did not ask use up none of the member’s limits, however many sources are offered',
   },
   {
     promise: 'an offer ends by itself',
@@ -2107,7 +2139,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a thousand refused bodies a few are read at a time',
     file: 'src/platform/http/discard-rest.ts',
-    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added it\n",
+    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added this listener\n",
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
@@ -2820,7 +2852,7 @@ export const MUTATIONS: Mutation[] = [
     from: '[ "$hash" = "$integrity" ] ||',
     to: '[ -n "$hash" ] ||',
     test: 'test/scripts/set-up.slow.test.ts',
-    name: 'a Node with another hash is refused before it is unpacked, and nothing is left behind',
+    name: 'set-up refuses a Node package with another hash before unpacking it, and leaves no files behind',
   },
   {
     promise: 'no package runs a script when it is installed',
@@ -2940,7 +2972,7 @@ export const MUTATIONS: Mutation[] = [
     from: "'/proc/self/limits', '/proc/self/mountinfo'",
     to: "'/proc/self/limits', '/proc/self/fd', '/proc/self/mountinfo'",
     test: 'test/app/processes/ways-out.test.ts',
-    name: 'no path that a process was granted, no descriptor and no link below them leads to other files',
+    name: 'no granted path, no open descriptor and no link below them leads a process to other files',
   },
   {
     promise: 'no process was granted the links in the project',
@@ -2948,7 +2980,7 @@ export const MUTATIONS: Mutation[] = [
     from: "folders: ['src', ",
     to: "folders: ['.', 'src', ",
     test: 'test/app/processes/ways-out.test.ts',
-    name: 'no path that a process was granted, no descriptor and no link below them leads to other files',
+    name: 'no granted path, no open descriptor and no link below them leads a process to other files',
   },
   {
     promise: 'a backup beside the data can be read',
@@ -3088,7 +3120,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (change !== null) void end(change);',
     to: '',
     test: 'test/features/hub/second-hub.slow.test.ts',
-    name: 'web stops with the reason when another program changes the schema',
+    name: 'web stops and logs the reason when another program changes the schema',
   },
   {
     promise: 'health tells of a database that was removed',
@@ -3272,7 +3304,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'return (ofOne.get(who) ?? 0) >= OF_ONE;',
     to: 'return (ofOne.get(who) ?? 0) >= OF_ALL;',
     test: 'test/platform/http/untaken-answers.test.ts',
-    name: 'waiting requests, also writes, begin one after another, each when the client has read the answer before',
+    name: 'waiting requests of a client, also writes, begin one after another, each when the client has read the previous answer',
   },
   {
     promise: 'answers that nobody reads have a budget in all',
@@ -3776,7 +3808,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what may hold secrets is kept by no browser',
     file: 'src/features/manage-sources/source-routes.ts',
-    from: `    'cache-control': 'no-store', // addresses of feeds may hold secrets\n`,
+    from: `    'cache-control': 'no-store', // the addresses of feeds may contain secrets\n`,
     to: '',
     test: 'test/app/kept-by-browsers.test.ts',
     name: 'everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept',
@@ -3869,7 +3901,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'const place = newer ?? destinationKey(config, name);',
     to: 'const place = destinationKey(config, name) ?? newer ?? null;',
     test: 'test/features/backups/offsite-shown.test.ts',
-    name: 'a copy run to a destination that was set after the hub’s start is judged by its record until the next start',
+    name: 'an off-site run to a destination that was set after the hub’s start is judged by its record until the next start',
   },
   {
     promise: 'no restart is asked for on account of a setting that the environment gives',

@@ -111,6 +111,10 @@ const CASES = {
     fires: { [FAILED('backup')]: '1x30' }, quiet: { [FAILED('backup')]: '0x30' }, labels: { run: 'backup' },
     says: 'The last backup of X was not made, or lacks data.',
   },
+  ContentHubInterimFailed: {
+    fires: { service_backup_interim_last_run_failed: '1x30' }, quiet: { [FAILED('backup')]: '0x30', service_backup_interim_last_run_failed: '0x30' },
+    says: 'The last interim backup of X was not made, or lacks something.',
+  },
   ContentHubBackupDamaged: {
     fires: { [FAILED('verify')]: '1x30' }, quiet: { [FAILED('verify')]: '0x30' }, labels: { run: 'verify' },
     says: 'A backup of X failed its verification and still exists.',

@@ -117,7 +117,7 @@ const FAULTS: Record<string, Fault> = {
     condition: 'backup-failed',
     async inject(hub) {
       const child = spawn('sh', [join(PROJECT_ROOT, 'scripts/hubctl'), 'backup'], { env: hub.env, detached: true });
-      await waitUntil('it has begun', () => existsSync(begunPath(hub.data.path)));
+      await waitUntil('it has begun', () => existsSync(begunPath(hub.data.path, 'backup')));
       process.kill(-(child.pid ?? 0), 'SIGKILL');
       await new Promise((resolve) => child.once('close', resolve));
     },
@@ -263,7 +263,7 @@ const ELSEWHERE: Record<string, string> = {
   'settings-changed': 'history/changed-settings', 'web-silent': 'admin/findings', 'queue-late': 'admin/findings',
   'jobs-failed': 'admin/findings', 'content-quota': 'sources/content-quota', 'webhook-silent': 'admin/findings',
   'scanner-silent': 'admin/scanner-told', 'error-burst': 'alerts/alerts-watch', 'alert-undelivered': 'admin/findings',
-  'alert-format-unclear': 'alerts/alerts-auto-format', 'backup-none': 'admin/admin',
+  'alert-format-unclear': 'alerts/alerts-auto-format', 'backup-none': 'admin/admin', 'backup-interim-failed': 'backups/interim-shown',
   'backup-stale': 'backups/backup-shown', 'backup-offsite-stale': 'backups/offsite-shown', 'restic-undecided': 'backups/offsite-hub',
   'certificate-ending': 'history/certificate', 'certificate-for-other-name': 'history/certificate',
 };

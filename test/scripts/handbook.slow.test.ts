@@ -50,6 +50,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/^scp -pr (.*) new-machine:$/gm, 'mkdir -p "$HUB"/../new/home && cp -pr $1 "$HUB"/../new/home/'],
   [/~\/("\$\(ls [^)]*\)"|\.env)/g, '../$1'],
   [/--hours N/g, '--hours 2'],
+  [/--every HOURS/g, '--every 2'],
   [/--state STATE/g, '--state failed'],
   [/retry <id>/g, 'retry 9001'],
   [/discard <id>/g, 'discard 9002'],
@@ -67,6 +68,11 @@ const OURS: [theirs: RegExp, ours: string][] = [
 const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'npm test': ['scripts/scripts.test.ts', `'scripts/run.sh'), 'test'`],
   'CONFIRM_RESTORE=YES ./scripts/restore.sh --restic <name>': ['scripts/restore-typed.slow.test.ts', "['--restic', name]"],
+  './scripts/verify-backup.sh data/backups/interim/2026-01-31T141500Z':
+    ['scripts/interim-backup.slow.test.ts', `run('verify-backup.sh', folder)`],
+  'CONFIRM_RESTORE=YES ./scripts/restore.sh data/backups/interim/2026-01-31T141500Z':
+    ['scripts/interim-backup.slow.test.ts', 'runRestore(hub.dataDir, 0, [folder]'],
+  './scripts/interim-backup.sh': ['scripts/interim-backup.slow.test.ts', `run('interim-backup.sh')`],
   './scripts/hubctl offsite adopt': ['scripts/off-site-restic-hubs.slow.test.ts', `['offsite', 'adopt', ...args]`],
   './scripts/hubctl offsite adopt --no': ['scripts/off-site-restic-hubs.slow.test.ts', `adopt(hub, staging, '--no')`],
   'restic check --read-data': ['scripts/off-site-restic-damage.slow.test.ts', 'restic check --read-data'],
@@ -91,7 +97,7 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
 
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
-  'result=verified … dir=…', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
+  'result=verified … dir=…', '--every 24', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
   'hubctl invite',
   '--to v1.2.3', 'tailscale serve --bg 8080', // there is no Tailscale where tests run
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
@@ -144,6 +150,14 @@ const STEPS: Record<string, Step[]> = {
       assert.match(readFileSync(walk.place('crontab'), 'utf8'), /^15 3 \* \* \* .*nightly-backup\.sh'$/m);
     },
     async (walk, text) => assert.match((await done(walk, text)).stdout, /^REHEARSED: /m),
+  ],
+  'An hour instead of a night': [
+    async (walk, text) => {
+      await done(walk, text);
+      assert.match(readFileSync(walk.place('crontab'), 'utf8'), /^15 0,1,2,4,.*interim-backup\.sh' --every 1$/m);
+      const timer = readFileSync(join(walk.place('image'), 'etc/systemd/system/content-hub-interim.timer'), 'utf8');
+      assert.match(timer, /^OnCalendar=.* 0,1,2,4,/m);
+    },
   ],
   'Off-site copies': [
     async (walk, text) => {

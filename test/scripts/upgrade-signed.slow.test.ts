@@ -11,7 +11,7 @@ import { requireTool } from '../support/tools.ts';
 
 const SET_UP = readFileSync(join(PROJECT_ROOT, 'scripts/set-up.sh'), 'utf8');
 
-test('with UPGRADE_VERIFY=signed only a tag that a named key has signed is taken, and nothing else runs or changes', async (t) => {
+test('with UPGRADE_VERIFY=signed an upgrade takes only a tag that a named key has signed; any other version neither runs nor changes anything', async (t) => {
   for (const tool of ['git', 'gpg', 'gpg-agent']) if (!requireTool(t, tool)) return;
   const hub = killableUpgrade(t, true);
   const { gpg, makeKey, stop } = keyring(hub);

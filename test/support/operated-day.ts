@@ -87,6 +87,7 @@ await run('./scripts/hubctl doctor >/dev/null || :');
 await run('./scripts/nightly-backup.sh 2>/dev/null', unanswered);
 await run('./scripts/restore.sh --list', unanswered);
 await run('./scripts/drill.sh', true);
+await run('./scripts/interim-backup.sh >/dev/null 2>&1 || :');
 await run('./scripts/hubctl recovery-kit >"$SAFE/kit.txt"');
 await run('./scripts/install-systemd.sh --user nobody --root "$IMAGE"');
 await run('./scripts/install-backup-cron.sh');

@@ -8,22 +8,36 @@ import { byteSize } from '../../platform/in-words.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { diskUsage, reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
-import { BackupError, backupName, timeOfBackup } from './backup-name.ts';
+import { BackupError, backupName, interimName, timeOfBackup, timeOfInterim } from './backup-name.ts';
 
-/** The only files of a backup. */
+/** The only files of a nightly backup. An interim one has the folder of uploads in place of the archive. */
 export const DATABASE = 'hub.db';
 export const ARCHIVE = 'uploads.tar.gz';
 export const SUMS = 'SHA256SUMS';
 
 /** Folders that killed runs left: unfinished and half-removed backups. */
-const LEFTOVER = /^\.tmp-\d{8}-\d{6}-\d+$|^\.del-\d{8}-\d{6}$/;
+const LEFTOVER = /^\.(?:tmp-(?<unfinished>.+)-\d+|del-(?<removed>.+))$/;
 
 const NAMES_TO_TRY = 60;
 
 export type BackupFolder = ReturnType<typeof backupFolder>;
 
+type Naming = { format(at: number): string; timeOf(name: string): number | undefined };
+
+const NIGHTLY: Naming = { format: backupName, timeOf: timeOfBackup };
+const INTERIM: Naming = { format: interimName, timeOf: timeOfInterim };
+
+/** The folder of interim backups in BACKUP_DIR. */
+export function interimFolder(backupDir: string): BackupFolder {
+  return backupFolder(join(backupDir, 'interim'), INTERIM);
+}
+
 /** The content of BACKUP_DIR: finished backups have their final names; all other names begin with a dot. */
-export function backupFolder(root: string) {
+export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY) {
+  const isLeftover = (name: string): boolean => {
+    const { unfinished, removed } = LEFTOVER.exec(name)?.groups ?? {};
+    return timeOf(unfinished ?? removed ?? '') !== undefined;
+  };
   const withdrawnPath = (name: string): string => join(root, `.del-${name}`);
   const matching = async (isWanted: (name: string) => boolean): Promise<string[]> => {
     const entries = await readdir(root, { withFileTypes: true });
@@ -33,24 +47,24 @@ export function backupFolder(root: string) {
   return {
     root,
     pathOf: (name: string): string => join(root, name),
-    partialPath: (name: string, pid: number): string => join(root, `.tmp-${name}-${pid}`),
+    partialPath: (at: number, pid: number): string => join(root, `.tmp-${format(at)}-${pid}`),
     /** Names of the finished backups, oldest first. Ignores symbolic links. */
-    list: (): Promise<string[]> => matching((name) => timeOfBackup(name) !== undefined),
+    list: (): Promise<string[]> => matching((name) => timeOf(name) !== undefined),
     /** Removes folders that killed runs left. The caller holds the lock. */
     async removeLeftovers(): Promise<void> {
-      const leftovers = await matching((name) => LEFTOVER.test(name));
+      const leftovers = await matching(isLeftover);
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
     },
     /** Renames a complete backup to its final name, `at` or the first free second after it. Replaces no backup. */
     async publish(partial: string, at: number): Promise<string> {
       for (let attempt = 0; attempt < NAMES_TO_TRY; attempt++) {
-        const name = backupName(at + attempt * 1_000);
+        const name = format(at + attempt * 1_000);
         if (await lstat(join(root, name)).then(() => true, () => false)) continue;
         await rename(partial, join(root, name));
         await syncPath(root);
         return name;
       }
-      throw new BackupError(`no free backup name: there is already a backup for every second since ${backupName(at)}`);
+      throw new BackupError(`no free backup name: there is already a backup for every second since ${format(at)}`);
     },
     /** Renames a backup before its removal, so that a half-removed folder never looks like a backup. */
     async withdraw(name: string): Promise<void> {
@@ -107,6 +121,16 @@ export async function applyRetention(
   } catch (error) {
     result.problems.push(`old backups could not be listed: ${messageOf(error)}`);
   }
+  return result;
+}
+
+/** Keeps this run's backup and the newest others, `kept` in all. Reports failures in the same way. */
+export async function keepNewest(
+  folder: BackupFolder, { made, kept }: { made: string; kept: number }, takeLock: () => FileLock | undefined,
+): Promise<RetentionResult> {
+  const result: RetentionResult = { removed: [], problems: [] };
+  const others = (await folder.list()).filter((name) => name !== made);
+  for (const name of others.slice(0, 1 - kept)) await removeOne(folder, name, takeLock, result);
   return result;
 }
 

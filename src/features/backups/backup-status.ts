@@ -35,11 +35,11 @@ export type OffsiteRun = Omit<RunResult, 'verdict'> & {
   isDamaged?: boolean; // a restic repository was found damaged and has not been repaired
 };
 
-export type Kind = 'backup' | 'verification' | `offsite-${string}`;
+export type Kind = 'backup' | 'interim' | 'verification' | `offsite-${string}`;
 
 export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 
-type Dated = { name: string; createdAt: number };
+export type Dated = { name: string; createdAt: number };
 
 /** The last result of making or verifying one backup. */
 type Judged = { at: number; verdict: Verdict; problem: string | null };
@@ -79,12 +79,12 @@ export const AHEAD = 5 * MINUTE;
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
   const { dataDir, backupDir } = config;
   const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
-  const last = readKilled(dataDir, backup.last) ?? backup.last;
+  const last = readKilled(dataDir, 'backup', backup.last) ?? backup.last;
   const good = [backup.lastGood, verification.lastGood].filter((run): run is RunResult => run !== null);
   const there = listBackups(backupDir);
   const verdicts = { ...olderVerdicts(good, verification.last), ...readVerdicts(dataDir) };
   const latest = clock() + AHEAD;
-  const recorded = datedBackups(Object.keys(verdicts));
+  const recorded = dated(Object.keys(verdicts), timeOfBackup);
   const lost = lossOf(config, there, recorded);
   const here = (lost === null ? there : recorded).filter(({ createdAt }) => createdAt <= latest);
   const isVerified = ({ name }: Dated): boolean => verdicts[name]?.verdict === 'verified';
@@ -156,18 +156,23 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
-/** Backups in the folder, oldest first, without symbolic links; empty if the folder cannot be read. */
+/** Nightly backups in the folder, oldest first; empty if the folder cannot be read. */
 export function listBackups(backupDir: string): Dated[] {
+  return datedFolders(backupDir, timeOfBackup);
+}
+
+/** Folders whose names are times, oldest first, without symbolic links; none if they cannot be listed. */
+export function datedFolders(folder: string, timeOf: (name: string) => number | undefined): Dated[] {
   try {
-    const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return datedBackups(folders.map(({ name }) => name));
+    const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return dated(folders.map(({ name }) => name), timeOf);
   } catch {
     return [];
   }
 }
 
-function datedBackups(names: string[]): Dated[] {
-  return names.map((name) => ({ name, createdAt: timeOfBackup(name) }))
+function dated(names: string[], timeOf: (name: string) => number | undefined): Dated[] {
+  return names.map((name) => ({ name, createdAt: timeOf(name) }))
     .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
 }
 
@@ -186,14 +191,16 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** Of a backup that is being made: since when (unix ms). `makeBackup` removes it while it still holds its lock. */
-export function begunPath(dataDir: string): string {
-  return join(dataDir, 'run', 'backup-begun.json');
+/** Of a backup that is being made: since when (unix ms). `whileLocked` removes it while it still holds its lock. */
+export function begunPath(dataDir: string, kind: 'backup' | 'interim'): string {
+  return join(dataDir, 'run', `${kind}-begun.json`);
 }
 
 /** A failed run, if the last backup neither ended nor goes on; null if `last` is newer. */
-function readKilled(dataDir: string, last: RunResult | null): RunResult | null {
-  const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir))?.at;
+export function readKilled(
+  dataDir: string, kind: 'backup' | 'interim', last: RunResult | null,
+): RunResult | null {
+  const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir, kind))?.at;
   const at = begunAt();
   if (typeof at !== 'number' || (last && last.at > at)) return null;
   // It may have ended between the two looks.

@@ -10,7 +10,7 @@ import { BackupError } from './backup-name.ts';
 
 export type Counts = { accounts: number; admins: number; sources: number; posts: number } & UploadCounts;
 
-type Hashes = { database: string; archive: string }; // SHA-256, hex
+type Hashes = { database: string; archive: string | null }; // SHA-256, hex; an interim backup has no archive
 
 /** An upload that could not be saved: its file was missing or had changed. */
 export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
@@ -44,11 +44,15 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
     ...COUNTS.map((key) => `# ${key} ${counts[key]}`),
     ...absent.map(({ sha256, why }) => `# absent ${sha256} ${why}`),
   ];
-  const lines = [`${hashes.database}  ${DATABASE}`, `${hashes.archive}  ${ARCHIVE}`];
+  const lines = [`${hashes.database}  ${DATABASE}`];
+  if (hashes.archive !== null) lines.push(`${hashes.archive}  ${ARCHIVE}`);
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/** Throws BackupError unless SHA256SUMS has one hash for each of the two files, and all facts or no fact. */
+/**
+ * Throws BackupError unless SHA256SUMS has one hash for each file, and all facts or no fact. The archive may have no
+ * hash.
+ */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');
@@ -68,9 +72,9 @@ function parseHashes(lines: string[]): Hashes {
     if (hashes.has(name)) throw new BackupError(`SHA256SUMS names ${name} twice`);
     hashes.set(name, hash);
   }
-  const [database, archive] = [hashes.get(DATABASE), hashes.get(ARCHIVE)];
-  if (!database || !archive) throw new BackupError(`SHA256SUMS has no hash of ${database ? ARCHIVE : DATABASE}`);
-  return { database, archive };
+  const database = hashes.get(DATABASE);
+  if (!database) throw new BackupError(`SHA256SUMS has no hash of ${DATABASE}`);
+  return { database, archive: hashes.get(ARCHIVE) ?? null };
 }
 
 function parseFacts(comments: string[], lines: string[]): Facts {

@@ -12,9 +12,9 @@ import { BackupError } from './backup-name.ts';
 import { type Counts, openPlainFile } from './manifest.ts';
 
 /** Facts that were read from a backup's database. */
-type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
+export type SavedRows = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
 
-export type DatabaseFacts = Snapshot & {
+export type DatabaseFacts = SavedRows & {
   /** The backup's schema, compared with this program's. The program cannot run on `newer` and `foreign` schemas. */
   schema: 'same' | 'older' | 'newer' | 'foreign';
   /** Defects of the content that the hub's own database had too. */
@@ -48,7 +48,7 @@ export function requireHubSchema(db: Db): number {
 }
 
 /** Reads facts from a backup's database without checking the database. */
-export async function readSnapshot(path: string): Promise<Snapshot> {
+export async function readSnapshot(path: string): Promise<SavedRows> {
   return withSnapshot(path, readRows);
 }
 
@@ -57,7 +57,7 @@ export function readSeed(path: string): Promise<string | undefined> {
   return withSnapshot(path, (db) => readHubSeed({ db }));
 }
 
-function readRows(db: Db): Snapshot {
+function readRows(db: Db): SavedRows {
   const hub = { db };
   const counts = { ...countAccounts(hub), sources: countSources(hub), posts: countPosts(hub), ...countUploads(hub) };
   return { schemaVersion: requireHubSchema(db), counts, uploads: listUploads(hub) };

@@ -15,14 +15,15 @@ import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';
-import { ARCHIVE, DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
+import { DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
 import { hashFile, type Manifest, readManifest } from './manifest.ts';
 import { stageOffsiteHub } from './offsite-hub.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { type Places, requireMovable } from './swap-data.ts';
-import { checkArchive, type CheckOptions } from './upload-archive.ts';
-import { counting, fileSize, verifyBackup, type Verification } from './verify-backup.ts';
+import type { CheckOptions } from './upload-archive.ts';
+import { checkUploads, foldersOf } from './upload-folder.ts';
+import { counting, verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
  * A folder of filler files beside the staged data. A step that ends or undoes the restore first removes these files, so
@@ -62,7 +63,7 @@ export async function stageRestore(options: StageOptions): Promise<Staged> {
 }
 
 async function stage(
-  options: StageOptions, { name, absent, counts }: Verification, { hashes }: Manifest,
+  options: StageOptions, { name, absent, counts, archiveBytes }: Verification, { hashes }: Manifest,
 ): Promise<Omit<Staged, 'verification'>> {
   const { dataDir, backup, staged, keptFree = 0, onStep, onProgress } = options;
   const { size } = await stat(join(backup, DATABASE));
@@ -75,8 +76,8 @@ async function stage(
   const missing = new Set(absent.map(({ sha256 }) => sha256));
   const there = rows.length - missing.size;
   onStep(`unpacking ${plural(there, 'attachment')}`);
-  const unpacked = counting(await fileSize(backup, ARCHIVE), onProgress);
-  await unpackUploads(join(backup, ARCHIVE), staged, { rows, absent: missing, onBytes: unpacked });
+  const unpacked = counting(archiveBytes ?? 0, onProgress);
+  await unpackUploads(backup, staged, { rows, absent: missing, onBytes: unpacked });
 
   onStep('checking the unpacked files');
   const compared = counting(counts?.uploadBytes ?? 0, onProgress);
@@ -106,11 +107,11 @@ async function copyChecked(from: string, to: string, sha256: string): Promise<Up
 }
 
 async function unpackUploads(
-  archive: string, staged: string, options: Pick<CheckOptions, 'rows' | 'absent' | 'onBytes'>,
+  backup: string, staged: string, options: Pick<CheckOptions, 'rows' | 'absent' | 'onBytes'>,
 ): Promise<void> {
   await mkdir(join(staged, 'uploads'), { mode: 0o700 });
   for (const folder of foldersOf(options.rows)) await mkdir(join(staged, folder), { mode: 0o700 });
-  await checkArchive(archive, { ...options, destination: (name) => writingTo(join(staged, name)) });
+  await checkUploads(backup, { ...options, destination: (name) => writingTo(join(staged, name)) });
 }
 
 function writingTo(path: string): MemberSink {
@@ -151,10 +152,6 @@ async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
   }
   for (const folder of [...foldersOf(rows), 'uploads', RESERVE, '.']) await syncPath(join(staged, folder));
   await syncPath(dirname(staged));
-}
-
-function foldersOf(rows: UploadRow[]): string[] {
-  return [...new Set(rows.map(({ sha256 }) => dirname(uploadPath(sha256))))];
 }
 
 /** Numbers of ended sessions and of discarded jobs that may have run since the backup. */

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { diskUsage, fileBytes } from '../hub/disk-space.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { LEAST_FREE, reserveIn, spaceNeeded } from './backup-folder.ts';
+import { listInterim } from './interim-status.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 
 export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };
@@ -48,7 +49,8 @@ function bytesOfBackups({ config: { dataDir, backupDir } }: Hub): number {
   try {
     if (statSync(backupDir).dev !== statSync(dataDir).dev) return 0;
     const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return folders.map(({ name }) => join(backupDir, name))
+    const interim = listInterim(backupDir).map(({ name }) => join(backupDir, 'interim', name)); // uploads are links
+    return [...folders.map(({ name }) => join(backupDir, name)), ...interim]
       .flatMap((folder) => readdirSync(folder).map((file) => fileBytes(join(folder, file))))
       .reduce((sum, bytes) => sum + bytes, 0);
   } catch {

@@ -158,7 +158,8 @@ async function* withSignal(chunks: AsyncIterable<Buffer>, signal: AbortSignal | 
   }
 }
 
-function createWalk({ rows, absent, destination = () => undefined }: CheckOptions) {
+/** Compares the members of an archive, or the files of a folder, with the rows. */
+export function createWalk({ rows, absent, destination = () => undefined }: CheckOptions) {
   const expected = new Map<string, UploadRow>();
   for (const row of rows) {
     if (!absent.has(row.sha256)) expected.set(uploadPath(row.sha256), row);

@@ -6,6 +6,7 @@ import type { Severity } from '../alerts/alert-store.ts';
 import { isAlertOpen } from '../alerts/raise-alerts.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
 import { readDrills, type DrillStatus } from '../backups/drill-status.ts';
+import { readInterim, type InterimStatus } from '../backups/interim-status.ts';
 import { readOffsite, type Copies, type Destination, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { findSpace } from '../backups/storage-space.ts';
 import { recentErrors } from '../history/record-history.ts';
@@ -14,9 +15,9 @@ import { counts, heartbeats, type Hub } from '../hub/hub.ts';
 
 /** The names of the tiles of the administrators' overview. */
 export type Subject = 'Schema' | 'Settings' | 'Web' | 'Worker' | 'Queue' | 'Sources' | 'Content quota' | 'Webhooks' |
-  'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Verification' | Copies | 'Copies elsewhere' |
-  'Older backups in restic' | Restores | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' | 'Files' |
-  'Clock' | 'Certificate' | 'Version';
+  'Virus scanner' | 'Errors' | 'Alerts' | 'Backup here' | 'Interim backups' | 'Verification' | Copies |
+  'Copies elsewhere' | 'Older backups in restic' | Restores | 'Sign of life' | 'Recovery kit' | 'Disk' | 'Database' |
+  'Files' | 'Clock' | 'Certificate' | 'Version';
 
 /** The last proven restore from each destination, as pages and alerts name it. */
 export const RESTORES = {
@@ -90,6 +91,7 @@ export type HubReading = {
   kept(): CountsReading;
   worker(): WorkerState & { seenAt: number | null };
   backups(): BackupStatus;
+  interim(): InterimStatus;
   offsite(): OffsiteStatus[];
   drills(): DrillStatus[];
   space(): ReturnType<typeof findSpace>;
@@ -102,6 +104,7 @@ export function startReading(hub: Hub, pending: readonly Migration[] = []): HubR
     hub, pending, kept,
     worker: () => ({ ...readWorker(hub), seenAt: heartbeats(hub).lastSeen('worker') }),
     backups: lazily(() => readBackupStatus(hub)),
+    interim: lazily(() => readInterim(hub)),
     offsite: lazily(() => readOffsite(hub)),
     drills: lazily(() => readDrills(hub)),
     space: lazily(() => findSpace(hub, kept().value('uploads_bytes'), isAlertOpen(hub, 'space-low') ? HYSTERESIS : 1)),

@@ -266,6 +266,24 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'There is a recent verified backup again' },
   },
   {
+    name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', state: 'failed', href: NIGHTS_HREF,
+    title: 'Interim backups fail or are late',
+    whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. If no interim backups are ' +
+      'wanted any more, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
+    look({ interim }) {
+      const { last, everyHours, isLate, newestAt } = interim();
+      if (last?.ok === false) {
+        const headline = last.verdict === 'degraded' ?
+          'The last interim backup lacks something that the hub has lost.' : 'The last interim backup failed.';
+        return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
+      }
+      if (!isLate || everyHours === null) return null;
+      const headline = `Interim backups are late: an interim backup is due every ${plural(everyHours, 'hour')}.`;
+      return { state: 'late', at: newestAt, since: newestAt, headline };
+    },
+    alert: { over: 'Interim backups are made again', severity: 'warning' },
+  },
+  {
     name: 'backup-verify-failed', subject: 'Verification', level: 'bad', state: 'failed', href: NIGHTS_HREF,
     title: 'A backup is damaged',
     whatToDo: 'Check the disk of the backup. Make a new backup (./scripts/backup.sh), then remove the damaged backup.',

@@ -91,6 +91,12 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
     const state = newestVerified ? 'verified' : 'none';
     return { state, at: newestVerified?.createdAt ?? null, detail, href: NIGHTS_HREF };
   },
+  'Interim backups'({ interim }) {
+    const { last, everyHours, kept, newestAt } = interim();
+    if (!last) return null;
+    const every = everyHours === null ? 'by hand' : `every ${plural(everyHours, 'hour')}`;
+    return { state: every, at: newestAt, detail: `${plural(kept, 'backup')} here`, href: NIGHTS_HREF };
+  },
   Verification({ backups }) {
     const { byVerification, lastVerifiedAt } = backups();
     const count = byVerification.length;

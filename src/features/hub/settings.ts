@@ -84,7 +84,7 @@ export const SETTINGS = {
   },
   virusScanRequired: {
     name: 'VIRUS_SCAN_REQUIRED', parse: zeroOrOne, default: '0',
-    meaning: '1 refuses uploads while the virus scanner gives no verdict; 0 accepts them and scans them later',
+    meaning: 'if 1, the hub refuses files without a verdict of the virus scanner; if 0, it stores them and scans later',
   },
   virusScanTimeoutSeconds: {
     name: 'VIRUS_SCAN_TIMEOUT_SECONDS', parse: integer(1, 600), default: '30',
@@ -210,7 +210,7 @@ export const SETTINGS = {
     meaning: 'absolute path of the file that holds the password of the restic repository',
   },
   backupResticKeep: {
-    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12', usedBy: 'scripts',
+    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'hourly=24 daily=7 weekly=4 monthly=12', usedBy: 'scripts',
     meaning: 'how many backups the restic repository keeps for each period: `last`, `hourly`, `daily`, `weekly`, ' +
       '`monthly`, `yearly`',
   },

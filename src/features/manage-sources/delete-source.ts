@@ -10,10 +10,15 @@ import { manageableSource, manySources, sources } from '../sources/source-store.
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { offersPath, tellFollowers } from './tell-followers.ts';
 
-/** Maximum number of posts counted for the progress bar, so that counting never delays other jobs. */
+/**
+ * Maximum number of posts that are counted for the progress bar of a removal, so that counting never delays other jobs.
+ */
 const MOST_COUNTED = 100_000;
 
-/** Rows of each table that the deleting request itself removes; most sources have fewer rows. */
+/**
+ * Maximum number of rows of each table that the request to delete a source removes itself; most sources have fewer
+ * rows.
+ */
 const BATCH = 100;
 
 /**
@@ -33,13 +38,13 @@ export function deleteSource(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s.
- * Idempotent: a repeated job removes the rows that are left.
+ * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s. If
+ * the job is repeated, it removes the rows that are left.
  */
 export const removeSource: JobKind<{ sourceId: number }> = {
   name: 'remove-source',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 1_000, // a very large source outlasts one lease; each attempt removes the rows that are left
+  attempts: 1_000, // a very large source takes longer than one lease; each attempt removes the rows that are left
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -55,12 +60,12 @@ export const removeSource: JobKind<{ sourceId: number }> = {
       jobs(hub).noteProgress(job.id, Math.min(done, total ?? done), total);
       return limit;
     };
-    await throttled(hub)('remove source, some steps', some, () => signal.aborted);
+    await throttled(hub)('remove a source in some steps', some, () => signal.aborted);
     signal.throwIfAborted();
   },
 };
 
-/** Sources of an account that are being removed, with their progress. */
+/** Returns the sources of an account that are being removed, with the progress of each removal. */
 export function removalsOf(hub: Hub, ownerId: number): Removal[] {
   return manySources(hub).beingRemoved(ownerId).map(({ id, title }) => (
     { title, progress: jobs(hub).progressOf(removeSource.name, removeSource.key({ sourceId: id })) }));
@@ -73,7 +78,7 @@ export type Removal = { title: string; progress: JobProgress | undefined };
  * the number of removed posts and whether the source is gone.
  */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
-  return hub.db.write('remove source, a step', () => {
+  return hub.db.write('remove a source, one step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);
     const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
       [`/sources/${sourceId}`, offersPath(sourceId)].every((path) =>

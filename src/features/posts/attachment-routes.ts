@@ -25,7 +25,10 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
 }
 
-/** The file of an address such as /attachments/7-0123456789abcdef/owl.png; undefined if its random part is wrong. */
+/**
+ * Returns the attachment with an address such as /attachments/7-0123456789abcdef/owl.png; undefined if the random part
+ * of the address is wrong.
+ */
 function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined {
   const [, id = '', urlKey = ''] = /^(\d+)-([0-9a-f]+)$/.exec(params['key'] ?? '') ?? [];
   const found = attachments(hub).find(pathId({ id }));
@@ -34,7 +37,10 @@ function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined 
 
 type RemoteFile = { url: string; post: PostAccess; about: Pick<ServedFile, 'filename' | 'isPublic'> };
 
-/** Serves the hub's copy of a remote file. Fetches the file again if the copy is evicted just before it is opened. */
+/**
+ * Serves the hub's copy of a remote file. Fetches the remote file again if the copy is evicted just before it is
+ * opened.
+ */
 async function serveRemote(
   hub: Hub, { url, post, about }: RemoteFile, req: HubRequest,
 ): Promise<Reply> {

@@ -17,7 +17,10 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
-/** Maximum bytes of contents in a feed. Posts that do not fit appear with their summary and a link. */
+/**
+ * Maximum bytes of posts' contents in a feed of the hub. Posts whose contents do not fit into a feed appear with their
+ * summary and a link.
+ */
 const FEED_BYTES = 1024 * 1024;
 
 export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -28,7 +31,7 @@ export async function showJsonFeed(hub: Hub, req: HubRequest): Promise<Reply> {
   return text(await joinInTurns(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-/** Joins the pieces of a feed to one text. Other requests run after each long piece. */
+/** Joins the pieces of a feed to one text. Lets other requests run after each long piece of the feed. */
 async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   let made = '';
   for (const piece of pieces) {
@@ -38,7 +41,7 @@ async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   return made;
 }
 
-/** The feed of the source in the address or, without a source, of all public posts. */
+/** Returns the hub's feed of the source that the request's address names or, without a source, of all public posts. */
 function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
   const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);
@@ -64,8 +67,8 @@ function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
 }
 
 /**
- * An output feed. `url`: the address of the feed. `homeUrl`: the address of the page with the same posts. Posts that do
- * not fit come without content and files.
+ * An output feed. `url`: the address of the feed. `homeUrl`: the address of the page with the feed's posts. Posts whose
+ * contents do not fit into the feed come without content and files.
  */
 export type OutputFeed = {
   id: string;
@@ -75,7 +78,10 @@ export type OutputFeed = {
   posts: WholePost[];
 };
 
-/** Atom 1.0 (RFC 4287), in pieces. `updated` of an empty feed is the Unix epoch, because Atom requires the element. */
+/**
+ * Writes a feed in Atom 1.0 (RFC 4287), in pieces. `updated` of an empty feed is the Unix epoch, because Atom requires
+ * the element.
+ */
 export function* atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): Generator<string> {
   const updated = isoTime(Math.max(0, ...posts.map((post) => post.updatedAt)));
   yield `<?xml version="1.0" encoding="utf-8"?>
@@ -123,7 +129,7 @@ function atomEnclosure(hub: LinkHub, file: Attachment): string {
   return `    <link rel="enclosure" href="${xml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
 }
 
-/** Writes JSON Feed 1.1 in pieces. */
+/** Writes a feed in JSON Feed 1.1, in pieces. */
 export function* jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed): Generator<string> {
   const about = { version: 'https://jsonfeed.org/version/1.1', title, home_page_url: homeUrl, feed_url: url };
   yield `${JSON.stringify(about).slice(0, -1)},"items":[`;
@@ -158,7 +164,7 @@ function jsonAttachment(hub: LinkHub, file: Attachment) {
   };
 }
 
-/** Escaped text, without the control characters that XML 1.0 forbids. */
+/** Returns the text escaped for XML, without the control characters that XML 1.0 forbids. */
 function xml(text: string): string {
   return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }
@@ -171,8 +177,9 @@ function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'fi
 }
 
 /**
- * An id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of seed and name. The id holds no
- * address, so a change of BASE_URL makes no post new. The random seed of each hub and source keeps ids unique.
+ * Returns an id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of seed and name. The id of a
+ * post does not contain the hub's address, so feed readers see no new posts after a change of BASE_URL. The random seed
+ * of each hub and source keeps ids unique.
  */
 function urnOf(seed: string, name: string): string {
   const bytes = createHash('sha256').update(`${seed}\n${name}`).digest().subarray(0, 16);

@@ -15,35 +15,44 @@ export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean 
   return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
 }
 
-/** The data that decides who may see the post. Status 404 if the viewer may not see the post. */
+/** Returns the data that decides who may see the post. Throws status 404 if the viewer may not see the post. */
 export function requireVisible(hub: StoreHub, id: number, viewer: Viewer | null): PostAccess {
   const post = posts(hub).accessOf(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
 }
 
-/** The post with its content. Status 404 if the viewer may not see the post. */
+/** Returns the post with its content. Throws status 404 if the viewer may not see the post. */
 export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): WholePost {
   const post = posts(hub).find(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
 }
 
-/** The file and its post. Status 404 if there is no file or the viewer may not see the post. */
+/**
+ * Returns an attachment and its post. Throws status 404 if there is no such attachment or the viewer may not see the
+ * post.
+ */
 export function visibleFile(hub: StoreHub, attachment: Attachment | undefined, viewer: Viewer | null) {
   const post = attachment && posts(hub).accessOf(attachment.postId);
   if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
   return { attachment, post };
 }
 
-/** A post that the viewer may delete. Status 403 if the viewer may only read the post, 404 if it is hidden. */
+/**
+ * Returns a post that the viewer may delete. Throws status 403 if the viewer may only read the post, 404 if the viewer
+ * may not see the post.
+ */
 export function deletablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of the source can delete its posts.');
   return post;
 }
 
-/** A source for which the viewer may write posts. Status 404: hidden; 403: of another owner; 409: not native. */
+/**
+ * Returns a source for which the viewer may write posts. Throws status 404 if the source is hidden from the viewer, 403
+ * if the source has another owner, 409 if the source is not native.
+ */
 export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of the source can write posts for it.');
@@ -51,7 +60,10 @@ export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   return source;
 }
 
-/** A post of a native source that the viewer may change. Throws 404, 403 or 409 like `writableSource`. */
+/**
+ * Returns a post of a native source that the viewer may change. Throws status 404, 403 or 409 in the cases in which
+ * `writableSource` throws.
+ */
 export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   writableSource(hub, post.sourceId, viewer);

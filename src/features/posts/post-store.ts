@@ -7,23 +7,26 @@ import { searchIndex, type Indexable } from './search-index-store.ts';
 /** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
 export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 
-/** A post parsed from a feed or an event, not yet checked. Times in unix ms. */
+/** A post parsed from a feed or an event, not yet checked. All times are in unix ms. */
 export type IncomingPost = {
-  /** The publisher's id of the post, or an id derived from the post. Never empty, unique within the source. */
+  /**
+   * The publisher's id of the post, or an id derived from the post. This id is never empty, and unique within the
+   * source.
+   */
   guid: string;
-  /** Plain text on one line; empty without a title. */
+  /** The post's title as plain text on one line; empty if the post has no title. */
   title: string;
   url: string | null;
   author: string | null;
-  /** A BCP 47 tag; null if unknown. */
+  /** The post's language as a BCP 47 tag; null if unknown. */
   language: string | null;
   /** Not sanitised. */
   contentHtml: string;
-  /** Base address for relative links in `contentHtml`. */
+  /** The base address for relative links in `contentHtml`. */
   baseUrl: string;
-  /** Not sanitised; null unless the publisher gives both a summary and a content. */
+  /** The publisher's summary, not sanitised; null unless the publisher gives both a summary and a content. */
   summary: string | null;
-  /** The publishing time, or the time of the last change if the publisher gives no other time. */
+  /** The post's publishing time, or the time of its last change if the publisher gives no publishing time. */
   publishedAt: number | null;
   updatedAt: number | null;
   attachments: IncomingFile[];
@@ -39,17 +42,23 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   attachments: RemoteFile[];
 };
 
-/** Members that a publisher sets, each with its column. SQL to store and to read posts is made from these lists. */
+/**
+ * The members of a post that its publisher sets, each with its column. The SQL that stores and reads posts is made from
+ * these lists.
+ */
 const LISTED_COLUMNS = {
   title: 'title', url: 'url', author: 'author', language: 'language', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
-/** Columns read only with a whole post. To reach a column behind `content_html`, SQLite reads all of its pages. */
+/**
+ * The columns of a post that are read only with the whole post. To reach a column after `content_html`, SQLite reads
+ * all pages of the content.
+ */
 const WHOLE_COLUMNS = { contentHtml: 'content_html' } satisfies Partial<Record<keyof PreparedPost, string>>;
 
 type WholeColumns = Pick<PreparedPost, keyof typeof WHOLE_COLUMNS>;
 
-/** A post in a list, with its source's title and visibility. Times in unix ms. */
+/** A post in a list, with its source's title and visibility. All times are in unix ms. */
 export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   id: number;
   firstGuid: string;
@@ -65,13 +74,13 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   contentBytes: number;
 };
 
-/** A paging position in a list, newest first: the page begins after this post. */
+/** A paging position in a list of posts, newest first: a page begins after the post at this position. */
 export type Position = { publishedAt: number; id: number };
 
 /** A post with its content and attachments. */
 export type WholePost = Post & WholeColumns & { attachments: Attachment[] };
 
-/** Content of a post that an answer does not hold as a whole. */
+/** Stands for the content of a post in answers that leave the content out. */
 const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
 /** The facts that decide who may see a post and its files. */
@@ -89,7 +98,10 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/** Table names for reading lists, which join these tables. Only this folder writes to the tables. */
+/**
+ * The names of the tables of posts, for reading lists, which join these tables. Only the folder `posts` writes to these
+ * tables.
+ */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
@@ -99,10 +111,13 @@ const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${colum
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
-/** The source decides who may see a post. Copies of its visibility and owner in `posts` may be out of date. */
+/**
+ * The source decides who may see a post. The copies of the source's visibility and owner in the table `posts` may be
+ * out of date.
+ */
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
-// SQLite knows the length of a content without reading the content.
+// SQLite stores the length of a content, so the content need not be read.
 export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
   p.guid, COALESCE(p.first_guid, p.guid) AS firstGuid, ${listed.join(', ')},
   p.published_at AS publishedAt, p.updated_at AS updatedAt, p.search_key AS searchKey,
@@ -111,17 +126,17 @@ export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind,
 /** SQL that selects posts for lists, without posts of sources that are being removed. */
 const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
 
-/** SQL: whether the post's copies of its source's visibility and owner are still true. */
+/** SQL that tells whether a post's copies of its source's visibility and owner are up to date. */
 const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
 
 export const AFTER = '(p.published_at, p.id) < (?, ?)';
 export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
-/** Columns that the search index needs of a post. */
+/** The columns of a post that the search index needs. */
 export const STORED = `id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic,
   owner_id AS ownerId`;
 
-/** SQL that stores a post, unless its source is being removed, or the post has a tombstone or is unchanged. */
+/** SQL that stores a post, unless the post's source is being removed, or the post has a tombstone or is unchanged. */
 const UPSERT = `
   INSERT INTO posts (source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
                      content_hash, published_at, updated_at, created_at)
@@ -142,7 +157,7 @@ export function newestFirst(a: Position, b: Position): number {
   return b.publishedAt - a.publishedAt || b.id - a.id;
 }
 
-/** Posts. Lists use keyset paging by (published_at, id); an index serves each page. */
+/** Posts. Lists of posts use keyset paging by (published_at, id), for which an index exists. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files] = [searchIndex(hub), attachments(hub)];
@@ -167,45 +182,51 @@ export const posts = store((hub) => {
   }
 
   return {
-    /** The posts; posts for which `isWhole` holds, by default all, get their contents and attachments. */
+    /** Adds the contents and attachments to the posts for which `isWhole` is true, by default to all posts. */
     whole,
 
-    /** A whole post. The caller checks that the viewer may see the post. */
+    /** A whole post. Returns a post with its content. The caller checks that the viewer may see the post. */
     find(id: number): WholePost | undefined {
       const post = reading.one.get(id);
       return post && whole([post])[0];
     },
 
-    /** The posts with these ids, in the order of the ids; missing posts are left out. */
+    /** Returns the posts with these ids, in the order of the ids; leaves out ids without a post. */
     listed(ids: number[]): Post[] {
       const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
-    /** The id of the newest arrival; 0 without posts. */
+    /** Returns the id of the post that arrived last; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the source's post after which `n` more posts arrived; 0 if the source has at most `n` posts. */
+    /**
+     * Returns the id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts.
+     */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
-    /** Whether the post exists, visible to the viewer or not. */
+    /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
-    /** Public posts and the viewer's own posts. With `sourceId`, all posts of a source that the caller has checked. */
+    /**
+     * Returns public posts and the viewer's own posts. With `sourceId`, returns all posts of this source; the caller
+     * checks that the viewer may see the source.
+     */
     newest,
-    /** Bytes of all files of a source's posts. */
+    /** Returns the sum of the bytes of all files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
     /** Whether the source has a post with the publisher's id `guid`. */
     has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
-    /** Whether a post need not be stored, because it is unchanged or has a tombstone. */
+    /** Whether the hub can skip a post, because the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
 
     /**
-     * Stores one post, in the caller's transaction. A date in the future counts as now. Undefined if the post is not
-     * stored: it is unchanged, has a tombstone, or its source is being removed.
+     * Stores one post, in the caller's transaction. A publishing time in the future is replaced by the current time.
+     * Returns undefined if the post is not stored because it is unchanged, has a tombstone, or its source is being
+     * removed.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
       const now = clock();
@@ -219,7 +240,7 @@ export const posts = store((hub) => {
     },
 
     contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
-    /** The first characters of a post's content; the last tag may be incomplete. */
+    /** Returns the first characters of a post's content; the last tag may be incomplete. */
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
@@ -237,9 +258,9 @@ function prepareReading(db: Db) {
     among: db.prepare<[string], Post>('posts by id',
       `${SELECT_POSTS} WHERE p.id IN (SELECT value FROM json_each(?))`),
     last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
-    nthLast: db.prepare<[number, number], { id: number }>('nth post from the last of source',
+    nthLast: db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
       'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
-    id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
+    id: db.prepare<[number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
     whole: db.prepare<[number], WholeColumns>('content of post', `SELECT ${WHOLE} FROM posts WHERE id = ?`),
     beginning: db.prepare<[number, number], { contentHtml: string }>('beginning of post',
       'SELECT substr(content_html, 1, ?) AS contentHtml FROM posts WHERE id = ?'),
@@ -251,7 +272,7 @@ function prepareReading(db: Db) {
       `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     ofSource: db.prepare<[number, number, number, number], Post>('posts of source',
       `${SELECT_POSTS} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
-    // Starts from the owner's files, which are fewer than the posts of a large source.
+    // The query starts from the owner's files, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
        WHERE p.source_id = ?`),

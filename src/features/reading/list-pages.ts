@@ -18,17 +18,17 @@ import { countsForPage, countText } from './reading-counts.ts';
 import { wholePage, type View } from './reading-list.ts';
 import { readMarks } from './reading-store.ts';
 
-/** Posts on a page of a list: more than two screens, and 12 kB compressed. */
+/** Number of posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
 
-/** Page of the list that the address names; `above` is shown before the posts. */
+/** The page of the list that the request's address names; `above` is shown before the posts. */
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
   const list = await readList(hub, req);
   const [title, section] = [listTitle(list), sectionOf(list.view)];
   return page({ title, bar: listBar(list), main: html`${above}${listMain(list)}`, shape: 'list', section });
 }
 
-/** A source's posts for the source's page; members get a reading list with its own bar and title. */
+/** The HTML of a source's posts for the source's page; members get a reading list with its own bar and title. */
 export async function postsOnSourcePage(
   hub: Hub, req: HubRequest, sourceId: number, empty: string,
 ): Promise<{ title?: string; bar?: Html; posts: Html }> {
@@ -65,7 +65,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   };
 }
 
-/** The name of a list. Status 404 for an unknown folder or a hidden source. */
+/** Returns the name of a list. Throws status 404 for an unknown folder or a hidden source. */
 export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   if (folder !== undefined) {
     if (!follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
@@ -75,7 +75,10 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
   return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
 }
 
-/** Number of unread posts of a list, or of starred posts in the starred list, as text; empty for none. */
+/**
+ * Returns the number of unread posts of a list, or of starred posts in the starred list, as text; empty without such
+ * posts.
+ */
 export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   const { unread, starred, folders } = countsForPage(hub, viewer);
   if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);

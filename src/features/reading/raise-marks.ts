@@ -3,7 +3,10 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** If a source has this many read exceptions per unread post, raising its mark and excepting the unread is cheaper. */
+/**
+ * If a source has this many read exceptions per unread post, raising the high-water mark and storing exceptions for the
+ * unread posts takes fewer rows.
+ */
 const READ_PER_UNREAD = 16;
 
 /** The last follow that this process handled in its round over all follows. */
@@ -17,7 +20,10 @@ export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void
   await throttled(hub)('raise marks of follows', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/** Handles some follows. Returns the number of handled follows and exceptions; fewer than `limit` ends the round. */
+/**
+ * Handles some follows. Returns the number of handled follows and exceptions; a number below `limit` ends the round
+ * over all follows.
+ */
 function raiseSome(hub: Hub, limit: number): number {
   const at = place(hub);
   for (let done = 0; done < limit; ) {
@@ -33,7 +39,10 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/** Handles one follow, unless its account can undo a marking as read. Returns the number of removed exceptions. */
+/**
+ * Raises the high-water mark of one follow, unless its account can still undo a marking as read. Returns the number of
+ * removed exceptions.
+ */
 function raise(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
 ): number {

@@ -5,21 +5,24 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 
-/** Notes for the owner about refused events, by status. For other statuses the owner reads the sender's answer. */
+/**
+ * Notes for a webhook's owner about refused events, by status of the refusal. For other statuses the owner reads the
+ * answer in the sender's log.
+ */
 const REASONS: Record<number, string> = {
   401: 'The signature was not valid: another secret, a wrong clock, or a body that was changed on the way.',
   429: 'The webhook got more events than its rate limit allows.',
 };
 
-/** Statuses for a webhook that does not exist or is paused; these refusals are not noted. */
+/** Statuses of refusals because a webhook does not exist or is paused; the hub does not note these refusals. */
 const UNKNOWN = [404, 410];
 
 type Refusal = { sourceId: number; note: string; times: number };
 
-const MAX_KINDS = 1_000; // kinds of refusals in memory
+const MAX_KINDS = 1_000; // maximum number of kinds of refusals in memory
 const MAX_NOTE = 300; // characters
 
-/** Maximum webhooks whose runs one transaction writes. */
+/** Maximum number of webhooks whose counted events one transaction writes. */
 const AT_ONCE = 50;
 
 /** Refused events by source and reason, in memory: anybody can send such events, so they must not cause writes. */
@@ -45,8 +48,8 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
 }
 
 /**
- * Writes the events counted since the last call; keeps them in memory while the hub may record nothing. Refusals of one
- * day and reason become one row.
+ * Writes the events that were counted since the last call; keeps the counts in memory while the disk has no room. All
+ * refusals of a day with the same reason become one row.
  */
 export async function noteDeliveries(hub: Hub): Promise<void> {
   if (!mayRecord(hub)) return;

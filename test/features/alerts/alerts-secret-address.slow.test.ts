@@ -33,6 +33,7 @@ const FAULTS: Record<string, Fault> = {
   'backup-dir-missing': echo(400),
   'backup-failed': (_request, response) => void response.destroy(),
   'backup-degraded': echo(502),
+  'backup-interim-failed': echo(509),
   'backup-stale': echo(401),
   'backup-offsite-failed': echo(403),
   'backup-offsite-stale': echo(503),

@@ -199,7 +199,7 @@ test('a backup that was killed is told by the next look; one that runs, or has e
   const ada = await hub.person('ada');
   await run(hub, 'verified', null);
   hub.passTime(HOUR);
-  writeFileSync(begunPath(hub.dataDir), JSON.stringify({ at: hub.now() }));
+  writeFileSync(begunPath(hub.dataDir, 'backup'), JSON.stringify({ at: hub.now() }));
   const lock = takeFileLock(backupLock(hub.dataDir));
   assert.ok(lock);
   assert.equal((await told(hub, ada)).page.here?.level, 'good', 'it runs');

@@ -228,7 +228,7 @@ test('a run of a backup, and one that was killed, are among the nights with the 
     { name: null, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null }, process.pid);
   hub.passTime(5 * SECOND);
   beatOfWorker(hub.handle);
-  writeFileSync(begunPath(hub.dataDir), JSON.stringify({ at: hub.now() }));
+  writeFileSync(begunPath(hub.dataDir, 'backup'), JSON.stringify({ at: hub.now() }));
   hub.passTime(5 * SECOND);
   beatOfWorker(hub.handle);
   assert.deepEqual(backupRuns(hub.handle).since(0).map(({ result }) => result), ['good', 'failed']);

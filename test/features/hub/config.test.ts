@@ -125,7 +125,7 @@ test('an empty environment gives the documented defaults', () => {
     backupRcloneRemote: null,
     backupResticRepository: null,
     backupResticPasswordFile: null,
-    backupResticKeep: 'daily=7 weekly=4 monthly=12',
+    backupResticKeep: 'hourly=24 daily=7 weekly=4 monthly=12',
     drillEveryDays: null,
     version: '1.2.3',
     secretFiles: [],
@@ -215,7 +215,7 @@ test('a restic repository may be a folder or behind a backend, and says how many
   assert.equal(config.backupResticRepository, '/mnt/far disk/hub');
   assert.equal(config.backupResticPasswordFile, '/etc/the password');
   assert.equal(config.backupResticKeep, 'last=3 yearly=9999');
-  assert.equal(read({}).backupResticKeep, 'daily=7 weekly=4 monthly=12');
+  assert.equal(read({}).backupResticKeep, 'hourly=24 daily=7 weekly=4 monthly=12');
   for (const repository of ['rclone:my box:hub', 'sftp:me@host:/hub', 's3:https://host/bucket', 'rest:https://u:p@host/']) {
     const env = { BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: '/p' };
     assert.equal(read(env).backupResticRepository, repository);

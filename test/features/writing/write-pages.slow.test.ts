@@ -79,7 +79,7 @@ test('a person makes a source for their own posts, writes a post with files, cha
   await follow(browser, 'a[href="/posts/1/delete"]');
   await follow(browser, 'button.danger');
   assert.equal(await path(browser), '/sources/1?said=post-deleted');
-  assert.match(await browser.text('main'), /There are no posts here yet/);
+  assert.match(await browser.text('main'), /This source has no posts yet/);
   assert.equal((await hub.anybody.get(image)).status, 404);
 });
 
