@@ -1665,8 +1665,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nothing is moved while a process has the database open',
     file: 'src/features/backups/restore-steps.ts',
-    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // Only now",
-    to: '// Only now',
+    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // The ids are",
+    to: '// The ids are',
     test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 60: while a process has the database open nothing is moved, and afterwards it can be done',
   },
@@ -3445,7 +3445,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an attempt at a password that was not looked at is not counted',
     file: 'src/features/accounts/passwords.ts',
-    from: '    giveBack(); // the password was right or was not checked\n',
+    from: '    giveBack(); // the given password was right, or no password was checked\n',
     to: '',
     test: 'test/features/accounts/sign-in-limits.test.ts',
     name: 'one account that has its password checked all the time keeps nobody out, and whoever is told to wait has not guessed',

@@ -85,7 +85,7 @@ async function holdLock(t: TestContext, path: string): Promise<() => Promise<voi
 /** Ways to harm the newest copy on its disk, and what a drill then says. */
 const HARM: [what: string, destination: Destination, isSealed: boolean, harm: (hub: DrilledHub) => void, says: RegExp][] = [
   ['a flipped bit in a folder', 'dir', false, (hub) => flipBit(newestFile(hub, 'hub.db')), /hub\.db does not match SHA256SUMS/],
-  ['a flipped bit on a remote', 'rclone', false, (hub) => flipBit(newestFile(hub, 'uploads.tar.gz')), /uploads\.tar\.gz (is damaged|does not match)/],
+  ['a flipped bit on a remote', 'rclone', false, (hub) => flipBit(newestFile(hub, 'uploads.tar.gz')), /uploads\.tar\.gz(: the archive is damaged| does not match)/],
   ['a flipped bit in an encrypted copy', 'dir', true, (hub) => flipBit(newestFile(hub, 'backup.tar.gz.age')), /differs from what was sent$/],
   ['an encrypted copy that is gone', 'rclone', true, (hub) => rmSync(newestFile(hub, 'backup.tar.gz.age')), /could not be fetched: /],
   ['a copy that is gone', 'dir', false, (hub) => rmSync(dirname(newestFile(hub, 'hub.db')), { recursive: true }), /is missing: is the disk mounted\?$/],

@@ -54,7 +54,7 @@ const unsent = (destination: string, subject: string, why: RegExp) => ({
   alerts: ['backup-offsite-failed error'], tile: `WARN ${subject}: failing`,
   says: new RegExp(`${subject} are failing: .*${why.source}.* The destination lacks \\d+-\\d+( and later backups)?\\.`),
   tells: new RegExp(`${subject} are failing: `), // is cut off after 300 characters
-  advice: /Correct what the reason names, and run \.\/scripts\/off-site\.sh check/,
+  advice: /Correct the fault that the reason names, and run \.\/scripts\/off-site\.sh check/,
 });
 
 const FAULTS: Record<string, Fault> = {
@@ -123,7 +123,7 @@ const FAULTS: Record<string, Fault> = {
     },
     undo: backUp,
     metrics: ['last_run_failed backup'], alerts: ['backup-failed error'],
-    tile: 'BAD Backup here: the last failed', says: /The last backup failed: it was killed before it was complete\./,
+    tile: 'BAD Backup here: the last failed', says: /The last backup failed: the backup was killed before it was complete\./,
     advice: /then run \.\/scripts\/backup\.sh/,
   },
   'a backup that lacks a file of the hub': {
@@ -190,7 +190,7 @@ const FAULTS: Record<string, Fault> = {
     },
     undo: (hub) => (rmSync(newest(hub), { recursive: true }), removeRows(hub, 'audit_records')),
     alerts: ['clock-ahead warning'], tile: 'WARN Clock: was ahead',
-    says: /These lie in the future, because the clock was ahead: 1 backup \(the last is .*\); records of the audit log/,
+    says: /The clock was ahead, so the following lie in the future: 1 backup \(the last is .*\); records of the audit log/,
     advice: /Look at the machine’s clock/,
   },
   'a disk that is full': {
@@ -214,7 +214,7 @@ const FAULTS: Record<string, Fault> = {
     undo: (hub) => hub.answer(200, '/a', '/b', '/c'),
     health: ['3 failed'], metrics: ['sync_jobs failed'], alerts: ['sync-failed error'],
     tile: 'WARN Sources: 3 failing', says: /3 of 3 feeds are failing\./, tells: /\/sources\/\d+\)/,
-    advice: /See whether the hub reaches them/,
+    advice: /See whether the hub reaches the failing sources/,
   },
   'a version with a migration more, beside the hub that runs': {
     condition: 'migrations-pending', isOnlyInStatus: true,
@@ -264,6 +264,7 @@ const ELSEWHERE: Record<string, string> = {
   'jobs-failed': 'admin/findings', 'content-quota': 'sources/content-quota', 'webhook-silent': 'admin/findings',
   'scanner-silent': 'admin/scanner-told', 'error-burst': 'alerts/alerts-watch', 'alert-undelivered': 'admin/findings',
   'alert-format-unclear': 'alerts/alerts-auto-format', 'backup-none': 'admin/admin', 'backup-interim-failed': 'backups/interim-shown',
+  'drill-failed': 'backups/drill-shown', 'restore-unproven': 'backups/drill-shown',
   'backup-stale': 'backups/backup-shown', 'backup-offsite-stale': 'backups/offsite-shown', 'restic-undecided': 'backups/offsite-hub',
   'certificate-ending': 'history/certificate', 'certificate-for-other-name': 'history/certificate',
 };

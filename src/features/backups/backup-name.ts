@@ -1,6 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 
-/** Why a backup cannot be made or trusted; the message is for the operator. */
+/** The error for a backup that cannot be made or trusted; the operator reads the error's message. */
 export class BackupError extends Error {}
 
 /** A backup that was just made failed its verification. */

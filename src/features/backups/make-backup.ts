@@ -32,7 +32,7 @@ export type BackupOptions = {
   databasePath: string;
   migrations: Migration[];
   version: string;
-  retentionDays: number | null; // null: no backup is ever removed
+  retentionDays: number | null; // null: old backups are never removed
   diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
@@ -52,8 +52,8 @@ export type UploadStore = {
 };
 
 /**
- * Makes, verifies and publishes a backup of a running hub, then removes old backups. Rejects with BackupBusy,
- * BackupError or the signal's reason, and then leaves nothing new in BACKUP_DIR.
+ * Makes a backup of a running hub, verifies the backup, gives it its final name, and removes old backups. Rejects with
+ * BackupBusy, BackupError or the reason of the aborted signal. After a rejection, BACKUP_DIR contains nothing new.
  */
 export function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   return whileLocked(options, 'backup', async () => {
@@ -83,7 +83,7 @@ export async function whileLocked<T>(
   }
 }
 
-/** A BACKUP_DIR outside DATA_DIR must exist: without its disk, backups would fill the hub's disk. */
+/** A BACKUP_DIR outside DATA_DIR must already exist: if its disk is missing, backups would fill the hub's disk. */
 async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   if (backupDir === join(dataDir, 'backups')) await mkdir(backupDir, { recursive: true, mode: 0o700 });
   else if (!existsSync(backupDir)) {
@@ -91,7 +91,7 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Refuses a backup during a restore, which releases the lock between its steps and may still undo them. */
+/** Refuses a backup during a restore, which releases the backup lock between its steps and may undo its steps. */
 const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
 
 /** Makes a backup in that folder, with the store for the moment of its snapshot, under the lock of the caller. */
@@ -108,7 +108,7 @@ export async function makeAndPublish(
     return { name, path, verification: { ...verification, name, folder: path } };
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
-    options.signal.throwIfAborted(); // rejects with the signal's reason, not a stream's error
+    options.signal.throwIfAborted(); // rejects with the reason of the aborted signal, not with the error of a stream
     throw error;
   }
 }
@@ -178,8 +178,8 @@ function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, cr
 }
 
 /**
- * Makes a backup's archive and SHA256SUMS in a new folder, from the database, uploads and SHA256SUMS that were sent
- * off-site. Throws BackupError if anything differs from SHA256SUMS.
+ * Makes a backup's archive and SHA256SUMS in a new folder, from the database, the uploads and the SHA256SUMS that were
+ * fetched from a restic repository. Throws BackupError if a file differs from its hash in SHA256SUMS.
  */
 export async function packFetched(from: string, into: string): Promise<void> {
   const { facts, hashes } = await readManifest(from);
@@ -203,8 +203,9 @@ async function syncAll(folder: string): Promise<void> {
 }
 
 /**
- * Copies the hub's database consistently into a new folder, while other processes write. Throws BackupError if database
- * and attachments would use the disk's reserve, or the database cannot be read.
+ * Copies the database of the hub consistently into a new folder, while other processes write to the database. Throws
+ * BackupError if the database cannot be read, or if the copies of database and attachments would use up the disk's
+ * reserve.
  */
 async function copyDatabase(options: BackupOptions, { partial: folder, store }: Making): Promise<void> {
   const db = explained(() => openDatabase(options.databasePath, { readonly: true }));
@@ -222,7 +223,7 @@ async function copyDatabase(options: BackupOptions, { partial: folder, store }: 
     db.close();
   }
   await chmod(join(folder, DATABASE), 0o600);
-  await nextTurn(); // lets Node handle signals that came during synchronous work
+  await nextTurn(); // lets Node handle signals that arrived during synchronous work
 }
 
 const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
@@ -231,7 +232,7 @@ const WHY: [code: RegExp, reason: string][] = [
   [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
 ];
 
-/** Runs `work`. Turns an error of SQLite into a BackupError that first says the reason in words. */
+/** Runs `work`. Turns an error from SQLite into a BackupError whose message first gives the reason in words. */
 function explained<T>(work: () => T): T {
   try {
     return work();

@@ -59,7 +59,7 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   const there = new Set([...listBackups(backupDir), ...listInterim(backupDir)].map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the disk may be away
+  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the backups' disk may be unmounted
   await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
@@ -70,12 +70,12 @@ export async function noteReading(
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-/** Stores the last sign of life in its file; null: no sign of life is expected any more. */
+/** Stores the last sign of life in its file; null if no sign of life is expected any more. */
 export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
   await replaceOwn(path, toJsonLine(last), pid);
 }
 
-/** Several processes may write at the same time, so each uses a temporary name of its own. */
+/** Several processes may write the file at the same time, so each process uses its own temporary name. */
 function replaceOwn(path: string, content: string, pid: number): Promise<void> {
   return replaceFile(path, content, `${path}.${pid}.partial`);
 }

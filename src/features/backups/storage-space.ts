@@ -8,15 +8,16 @@ import { counts, type Hub } from '../hub/hub.ts';
 
 export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };
 
-/** The sizes of the database's files, and the bytes that its file system has left for the hub. */
+/** The sizes of the database files, and the bytes that the hub may still write to their file system. */
 export function readStorageSizes(databasePath: string): StorageSizes {
   const { free } = diskUsage(dirname(databasePath));
   return { databaseBytes: fileBytes(databasePath), walBytes: fileBytes(`${databasePath}-wal`), freeBytes: free };
 }
 
 /**
- * Whether little is left: less than a gigabyte beside the database, or less than the next backup may need where it will
- * lie. `times` as much of either has to be left. `isBackupDisk`: only the other disk, that of BACKUP_DIR, is too full.
+ * Whether little space is left: less than a gigabyte beside the database, or less than the next backup may need on the
+ * disk of the backups. `times`: both limits are multiplied by this number. `isBackupDisk`: only the disk of BACKUP_DIR,
+ * which is another disk, has too little space.
  */
 export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1) {
   const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
@@ -30,7 +31,7 @@ export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1)
   return { isLow, least: Math.min(freeBytes, forBackups), needed, isBackupDisk: isLow && !isDataLow && isOther };
 }
 
-/** The users of space on DATA_DIR's disk, in words, the largest first. */
+/** What uses the space on the disk of DATA_DIR, in words, the largest use first. */
 export function spaceTaken(hub: Hub): string {
   const { used, emptyPages } = hub.disk.space();
   const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
@@ -44,7 +45,7 @@ export function spaceTaken(hub: Hub): string {
     .map(([what, bytes]) => `${what} ${byteSize(bytes)}`).join(', ');
 }
 
-/** Bytes of all backups; 0 if BACKUP_DIR lies on another disk or cannot be listed. */
+/** The bytes of all backups; 0 if BACKUP_DIR is on another disk or cannot be listed. */
 function bytesOfBackups({ config: { dataDir, backupDir } }: Hub): number {
   try {
     if (statSync(backupDir).dev !== statSync(dataDir).dev) return 0;

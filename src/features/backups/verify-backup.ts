@@ -38,7 +38,7 @@ type VerifyOptions = {
   clock: Clock;
   signal?: AbortSignal;
   onStep?: (what: string) => void;
-  onProgress?: ((done: number, total: number) => void) | undefined; // bytes that were read in the current step
+  onProgress?: ((done: number, total: number) => void) | undefined; // how many bytes were read in the current step
 };
 
 const FILES = [SUMS, DATABASE, ARCHIVE];
@@ -107,9 +107,9 @@ async function readWhole(folder: string): Promise<Manifest> {
 }
 
 const SEE_LIST = ' (restore.sh --list shows all backups)';
-const SEALED = 'backup.tar.gz.age'; // an encrypted copy, which only the scripts open
+const SEALED = 'backup.tar.gz.age'; // a backup with this file is an encrypted copy, which only the scripts can open
 
-/** Adds up bytes and reports the sum as progress. */
+/** Adds up the bytes that were read, and reports the sum as progress. */
 export function counting(total: number, onProgress: VerifyOptions['onProgress']) {
   let done = 0;
   return (bytes: number): void => onProgress?.(done += bytes, total);
@@ -163,7 +163,7 @@ function noteDatabase(facts: DatabaseFacts, found: Partial<Verification>): void 
   if (note) found.notes = [...(found.notes ?? []), note];
 }
 
-/** Compares a database with its recorded facts: a sound but emptied database must not pass for a backup. */
+/** Compares a database with the facts in the backup: an intact but emptied database must not pass for a backup. */
 function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorded: Manifest['facts']): void {
   if (!recorded) {
     if (counts.admins === 0) throw new BackupError('hub.db has no administrator');
@@ -185,7 +185,7 @@ function compareHash(name: string, actual: string | null, recorded: string | nul
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** The message of any failure. A system error's message names the file itself. */
+/** A message for the error that ended a verification. The message of a system error names the file itself. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);
@@ -195,7 +195,7 @@ function explain(error: unknown): string {
 
 export type OpenBackup = Manifest & { folder: string };
 
-/** Opens a backup for reading after checking its files and the database's hash. Throws BackupError. */
+/** Checks the files of a backup and the hash of its database, then opens the backup. Throws BackupError. */
 export async function openBackup(path: string): Promise<OpenBackup> {
   const folder = resolve(path);
   const manifest = await readWhole(folder);
@@ -204,7 +204,7 @@ export async function openBackup(path: string): Promise<OpenBackup> {
   return { ...manifest, folder };
 }
 
-/** Returns what `read` returns for the backup's database. */
+/** Calls `read` with the database of the backup, and returns the result of `read`. */
 export function readSaved<T>({ folder }: OpenBackup, read: (db: Db) => T): Promise<T> {
   return withSnapshot(join(folder, DATABASE), read);
 }

@@ -20,7 +20,7 @@ import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
 
-/** Metrics of the hub, without metrics of the process and of HTTP. */
+/** The metrics of the hub, without the metrics of the process and of HTTP. */
 export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   {
     type: 'info',
@@ -136,17 +136,17 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     ({ storage }) => storage.freeBytes),
 ];
 
-/** Every metric. A new metric needs a line here and code that counts it. */
+/** Every metric. A new metric needs a line in this list, and code that counts it. */
 export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
 
-/** The families of a scrape. */
+/** The metric families of one scrape. */
 export const metricFamilies = familiesFrom(METRICS);
 
 function gauge(name: string, help: string, value: (reading: ServiceReading) => number): Metric<ServiceReading> {
   return { type: 'gauge', name, help, value };
 }
 
-/** A gauge with a value for each off-site destination; 0 if the destination is not configured. */
+/** A gauge metric with a value for each off-site destination; the value is 0 if the destination is not configured. */
 function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
@@ -177,7 +177,10 @@ function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undef
 
 type KnownLabels = Record<string, readonly string[]>;
 
-/** A number of the table `counts`: its key is the name without `service_`, and label values joined by commas. */
+/**
+ * A metric whose number is in the table `counts`. The key of the row is the metric's name without `service_`, and its
+ * label values joined by commas.
+ */
 function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<ServiceReading> {
@@ -190,7 +193,10 @@ function seconds(at: number | null): number {
   return (at ?? 0) / SECOND;
 }
 
-/** One scrape's reading of the database and some files. Ages are whole seconds, 0 for none. */
+/**
+ * The values that one scrape reads from the database and from some files. Ages are in whole seconds; an age is 0 if
+ * nothing exists whose age could be measured.
+ */
 type ServiceReading = {
   build: { version: string; node: string; sqlite: string };
   counts: CountsReading;
@@ -212,14 +218,14 @@ type MetricsReading = ServiceReading & {
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/** Reads everything for a scrape. Counts in memory are written to the database first. */
+/** Reads all values for a scrape. Before reading, writes counts that are still in memory to the database. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];
   return { ...readService(hub), http, waits, process: processMetrics(hub).read() };
 }
 
-/** Reads kept counts and single rows by index, so that a scrape costs the same however much data there is. */
+/** Reads only kept counts, and single rows by an index, so that a scrape costs the same for any amount of data. */
 export function readService(hub: Hub): ServiceReading {
   const { clock, config } = hub;
   const behindSince = syncState(hub).mostBehindSince() ?? clock();

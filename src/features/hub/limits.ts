@@ -1,8 +1,8 @@
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 
 /**
- * Every limit that a client can hit, by its label in `service_limits_refused_total`, with the status of a refusal.
- * After status 413, 422 or 507 waiting does not help. A test compares the handbook's table with this list.
+ * Every limit that a request can meet: its label in `service_limits_refused_total` and the status of its refusal. After
+ * status 413, 422 or 507 waiting does not help. A test compares the handbook's table of limits with this list.
  */
 export const LIMITS = {
   'sign-in': [

@@ -76,7 +76,7 @@ test('an interim backup that was killed is told as failed, and is no failed nigh
   await run(hub, 'verified');
   hub.passTime(HOUR);
   writeFileSync(begunPath(hub.dataDir, 'interim'), JSON.stringify({ at: hub.now() }));
-  assert.match(alert(hub), /^The last interim backup failed: it was killed before it was complete\. Since /);
+  assert.match(alert(hub), /^The last interim backup failed: the backup was killed before it was complete\. Since /);
   assert.equal(readBackupStatus(hub.handle).lastBackupFailed, false);
   hub.passTime(HOUR);
   await run(hub, 'verified');

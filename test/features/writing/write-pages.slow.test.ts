@@ -141,7 +141,7 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
   await browser.type('[name=url]', 'https://x.test/a?b=1&c');
   const cases: [files: string[], message: RegExp][] = [
     [['page.html'], /Files of this type are not accepted\. The name must end in one of: \.png/],
-    [['good.txt', 'text.png'], /The name says that the file is a PNG image, but its content is something else/],
+    [['good.txt', 'text.png'], /The name says that the file is a PNG image, but the file’s content is something else/],
     [['broken.png'], /damaged|not whole|breaks off|ends/],
     [['empty.txt'], /The file is empty/],
     [['large.txt'], /at most (20000 bytes|20 KiB|19\.5 KiB)/],
