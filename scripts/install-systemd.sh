@@ -113,7 +113,7 @@ started=$(printf '%s\n' "$units" | grep -vxE 'content-hub-(backup|interim|health
 # shellcheck disable=SC2086 # unit names, with nothing to expand
 control enable $started
 if [ -z "$image" ]; then
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # unit names again
   control restart $started || die 'not all units have started: see journalctl -u "content-hub-*"'
 fi
 echo "installed for $user: $(printf '%s' "$units" | tr '\n' ' ')"

@@ -4017,4 +4017,46 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/features/backups/backup-make.test.ts',
     name: 'case 15: a backup leaves the reserve of the disk that DATA_DIR lies on, and another disk has none',
   },
+
+  // An auditor is told everything, and an archive is what its authors made.
+  {
+    promise: 'an auditor is told of every connection: publishers learn nothing about readers',
+    file: 'src/features/attachments/remote-cache.ts',
+    from: "const headers = { accept: 'image/avif",
+    to: "const headers = { 'accept-language': 'de', accept: 'image/avif",
+    test: 'test/app/connections.slow.test.ts',
+    name: 'with everything configured, the machine connects to whom the table names, for each row and to nobody else',
+  },
+  {
+    promise: 'an auditor is told of every connection: a hub with nothing configured sends nothing',
+    file: 'src/features/history/watch-certificate.ts',
+    from: "  if (url.protocol !== 'https:') return;\n",
+    to: "  if (url.protocol !== 'https:') url.hostname = 'home.example';\n",
+    test: 'test/app/connections.slow.test.ts',
+    name: 'with nothing configured and no sources of others, nothing leaves the machine in a day',
+  },
+  {
+    promise: 'an archive of a version has the same bytes, whatever the settings of git',
+    file: 'scripts/release.sh',
+    from: '-c tar.umask=0022 ',
+    to: '',
+    test: 'test/scripts/release.slow.test.ts',
+    name: 'two clones with other settings, times and umasks make the same archive of a tag, byte for byte',
+  },
+  {
+    promise: 'an archive is refused if its hash is not the hash that its authors gave',
+    file: 'scripts/archive-version.sh',
+    from: '  grep -qxF -- "${hash%% *}  $(basename -- "$archive")" "$from/SHA256SUMS" ||',
+    to: '  true ||',
+    test: 'test/scripts/upgrade-archive.slow.test.ts',
+    name: 'a clone refuses an archive that is missing, changed, older or none, and changes nothing',
+  },
+  {
+    promise: 'an archive is refused if no named key has signed its hashes',
+    file: 'scripts/archive-version.sh',
+    from: "  require_signer 'SHA256SUMS' \"$said\"\n",
+    to: '',
+    test: 'test/scripts/upgrade-archive.slow.test.ts',
+    name: 'with UPGRADE_VERIFY=signed only an archive is taken whose hashes a named key has signed',
+  },
 ];

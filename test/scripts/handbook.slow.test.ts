@@ -88,6 +88,10 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
   './.runtime/upgrade/new/scripts/upgrade.sh --recover': ['scripts/upgrade-kill.slow.test.ts', `hub.run('--recover')`],
   'systemctl restart content-hub-web content-hub-worker':
     ['scripts/install-systemd-boot.slow.test.ts', 'systemctl restart content-hub-worker'],
+  './scripts/upgrade.sh --from ARCHIVE': ['scripts/upgrade-archive.slow.test.ts', "run(`--from '${archive}'`)"],
+  './scripts/release.sh TAG FOLDER': ['scripts/release.slow.test.ts', './scripts/release.sh'],
+  './scripts/release.sh v1.2.3 <folder>': ['scripts/release.slow.test.ts', './scripts/release.sh'],
+  'npm run --silent sbom': ['scripts/sbom.test.ts', 'scripts/sbom.ts'],
   'systemctl list-timers': ['scripts/handbook.slow.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
@@ -100,7 +104,7 @@ const NO_COMMANDS = [
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
   'chunk_size = 64Mi', 'no hub is in DATA_DIR yet', 'the database lacks migration …', 'restart to apply:',
-  'hubctl status', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
+  'hubctl status', 'upgrade.sh --from', '--ssh-key FILE', '--gpg-key KEY', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
 ];
 
 function ours(theirs: string): string {
@@ -320,6 +324,8 @@ const STEPS: Record<string, Step[]> = {
       await walk.run("sed -i '/^UPGRADE_/d' .env", 'hub');
     },
   ],
+  // release.slow.test.ts runs the first two blocks, set-up-offline.slow.test.ts and upgrade-archive.slow.test.ts the others.
+  'An archive of a version': Array.from({ length: 4 }, () => async () => {}),
   'Moving to another machine': [
     async (walk, text) => done(walk, text),
     async (walk, text) => {
