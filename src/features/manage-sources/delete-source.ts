@@ -16,10 +16,7 @@ const MOST_COUNTED = 100_000;
 /** Maximum number of rows per table that a request to delete a source removes; most sources have fewer rows. */
 const BATCH = 100;
 
-/**
- * Deletes a source with its posts and attachments, and notifies its followers. The source is hidden at once; a job
- * removes the rows of a large source in steps.
- */
+/** Deletes a source and notifies its followers. The source is hidden at once; a job removes a large source's rows. */
 export function deleteSource(hub: Hub, id: number, by: By): void {
   hub.db.write('delete source', () => {
     const source = manageableSource(hub, id, by.viewer);

@@ -137,10 +137,7 @@ type Activity = { arrivesAt: number; accepted: number; isFull: boolean };
 /** Thrown for an event that was accepted before, so that nothing changes. */
 class KnownEvent extends Error {}
 
-/**
- * Accepts an event; resolves once the event is committed. Events that arrive together share a transaction. If the event
- * was not written, rejects with KnownEvent, or HttpError 410, 429 or 507.
- */
+/** Commits an event, together with concurrent events. Rejects with KnownEvent, or HttpError 410, 429 or 507. */
 const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
 
 const acceptOrUndo = once((hub: Hub) =>
