@@ -29,10 +29,7 @@ const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SEC
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
-/**
- * `webhook`: the address and secret for the webhook's sender, shown only once; null if the source is not a webhook.
- * `isNew`: false if the hub already had the feed as a source.
- */
+/** `webhook`: a webhook's address and secret, shown only once, or null. `isNew`: whether the hub added a source. */
 type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
 
 const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
@@ -40,9 +37,8 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
 
 /**
  * Adds a source to the hub and to the viewer's reading list; if the hub has the feed as a public source, only follows
- * that source. Fetches a feed before storing it, so that pages show its posts at once. Throws status 409 if the viewer
- * already has the feed, 422 if the feed is unreadable, 429 beyond the rate limit, 507 if the viewer's content quota is
- * used up.
+ * that source. Fetches a feed before storing it. Throws status 409 if the viewer already has the feed, 422 if the feed
+ * is unreadable, 429 beyond the rate limit, 507 if the viewer's content quota is used up.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const wanted = readNewSource(values);
@@ -76,10 +72,7 @@ async function openWanted(
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
-/**
- * Fetches a feed by calling `look`, within the account's rate limit and the limit of concurrent fetches. Throws status
- * 422 for an unreadable feed.
- */
+/** Fetches a feed by calling `look`, within the account's limits. Throws status 422 for an unreadable feed. */
 async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);
@@ -87,10 +80,7 @@ async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<S
   return seen;
 }
 
-/**
- * Stores a source, in the caller's transaction. `opened`: the fetched feed of the source; null for webhooks and native
- * sources.
- */
+/** Stores a source, in the caller's transaction. `opened`: the fetched feed; null for webhooks and native sources. */
 function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, by: By): AddedSource {
   const { kind, visibility, password, folder } = wanted;
   const ownerId = by.viewer.id;
@@ -112,10 +102,7 @@ function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, 
   return { source: created, webhook, isNew: true };
 }
 
-/**
- * Follows another account's public source of the feed. Returns undefined if there is no such source, or if the viewer
- * owns a source of the feed.
- */
+/** Follows a public source of the feed; undefined if no such source exists, or the viewer owns a source of the feed. */
 function followKnown(
   hub: Hub, url: string, folder: string | undefined, viewer: Viewer,
 ): AddedSource | undefined {
@@ -132,10 +119,7 @@ function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
 }
 
-/**
- * Turns an error of fetching or parsing a feed into a 422 error for the person who adds the feed. Throws errors of the
- * hub itself again.
- */
+/** Turns an error of fetching or parsing a feed into a 422 error; throws an error of the hub itself unchanged. */
 function refuseUnreadable(error: unknown): never {
   const isOurs = error instanceof TypeError || error instanceof RangeError;
   if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
@@ -174,9 +158,7 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
-/**
- * Returns the user name and password of a feed; null if both fields are empty, undefined if both fields are missing.
- */
+/** Returns a feed's user name and password; null if both fields are empty, undefined if both fields are missing. */
 export function readPassword(input: Input): FeedPassword | null | undefined {
   const given = ['username', 'password'].map((name) => input.value(name));
   if (given.every((value) => value === undefined || value === '')) return input.has('username') ? null : undefined;
@@ -244,10 +226,7 @@ export type FoundFeed = {
   known: { id: number; isOwn: boolean } | undefined;
 };
 
-/**
- * Fetches a feed for a preview, without storing the feed. Throws status 422 for an unreadable feed, 429 beyond the rate
- * limit.
- */
+/** Fetches a feed without storing it. Throws status 422 for an unreadable feed, 429 beyond the rate limit. */
 export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
   const { url, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;

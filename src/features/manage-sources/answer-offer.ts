@@ -13,10 +13,7 @@ import { changeOwner } from './give-source.ts';
 import { offers, type Offer } from './offer-store.ts';
 import { forgetOffered } from './tell-followers.ts';
 
-/**
- * Returns an open offer; throws status 410 if the offer has ended, 404 if the offer never existed or the viewer may not
- * answer it.
- */
+/** Returns an open offer; throws status 410 for an ended offer, 404 if the viewer may not answer the offer. */
 function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): Offer {
   const offer = offers(hub).find(id);
   if (offer && mayAnswer(offer)) return offer;
@@ -83,10 +80,7 @@ export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
   });
 }
 
-/**
- * Ends up to `limit` offers that nobody answered in time, in the caller's transaction; returns the number of ended
- * offers.
- */
+/** Ends up to `limit` expired offers, in the caller's transaction; returns the number of ended offers. */
 export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {

@@ -36,10 +36,7 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
-/**
- * Reads which fields of a source a request changes; an undefined member leaves its field unchanged. Throws status 422
- * with all errors in the request.
- */
+/** Reads the changes of a source from a request. Throws status 422 with all errors in the request. */
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
@@ -91,10 +88,7 @@ function resume(hub: Hub, source: Source): void {
   if (source.kind === 'feed') syncSoon(hub, source);
 }
 
-/**
- * Makes a feed due for synchronisation now. Throws status 409 if the source is paused or not a feed, 429 beyond the
- * rate limit.
- */
+/** Makes a feed due now. Throws status 409 if the source is paused or not a feed, 429 beyond the rate limit. */
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');

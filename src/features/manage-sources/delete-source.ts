@@ -10,21 +10,13 @@ import { manageableSource, manySources, sources } from '../sources/source-store.
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { offersPath, tellFollowers } from './tell-followers.ts';
 
-/**
- * Maximum number of posts that are counted for the progress bar of a removal, so that counting never delays other jobs.
- */
+/** Maximum number of posts counted for a removal's progress bar, so that counting never delays other jobs. */
 const MOST_COUNTED = 100_000;
 
-/**
- * Maximum number of rows of each table that the request to delete a source removes itself; most sources have fewer
- * rows.
- */
+/** Maximum number of rows per table that a request to delete a source removes; most sources have fewer rows. */
 const BATCH = 100;
 
-/**
- * Deletes a source with its posts and attachments, and notifies its followers. The source is hidden at once; a job
- * removes the rows of a large source in steps.
- */
+/** Deletes a source and notifies its followers. The source is hidden at once; a job removes a large source's rows. */
 export function deleteSource(hub: Hub, id: number, by: By): void {
   hub.db.write('delete source', () => {
     const source = manageableSource(hub, id, by.viewer);
@@ -37,10 +29,7 @@ export function deleteSource(hub: Hub, id: number, by: By): void {
   });
 }
 
-/**
- * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s. If
- * the job is repeated, it removes the rows that are left.
- */
+/** Removes a deleted source's rows in steps, because removing 100,000 posts at once would block the hub for 13 s. */
 export const removeSource: JobKind<{ sourceId: number }> = {
   name: 'remove-source',
   key: ({ sourceId }) => String(sourceId),
@@ -73,10 +62,7 @@ export function removalsOf(hub: Hub, ownerId: number): Removal[] {
 
 export type Removal = { title: string; progress: JobProgress | undefined };
 
-/**
- * Removes up to `limit` rows per table of a deleted source, and the source itself when no rows are left. Returns
- * the number of removed posts and whether the source is gone.
- */
+/** Removes up to `limit` rows per table of a deleted source; removes the source when no rows are left. */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
   return hub.db.write('remove a source, one step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);

@@ -20,10 +20,7 @@ const OPEN_MAX = 10;
 /** A source after a transfer: it has a new owner or, if `offer` is set, keeps its owner until a member accepts. */
 export type Transferred = { source: Source; offer: Offer | null };
 
-/**
- * `toFollower`: whether the hub chose the receiver of an offer among the source's followers; the sender must not learn
- * the receiver's name.
- */
+/** `toFollower`: whether the hub chose a follower as receiver; the sender must not learn the follower's name. */
 type Receiver = { account: Account; toFollower: boolean };
 
 /**
@@ -69,10 +66,7 @@ async function giveSource(
   return { source: await changeOwner(hub, { sourceId: id, ownerId: account.id, by }, check), offer: null };
 }
 
-/**
- * Returns the source, in the caller's transaction. Throws an error if the viewer may not give the source to the chosen
- * account now.
- */
+/** Returns a source, in the caller's transaction; throws if the viewer may not give the source to `chosen` now. */
 function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
   if (chosen.id === source.ownerId) throw refused(409, 'This account already owns the source.');
@@ -108,10 +102,7 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
 
 type OwnerChange = { sourceId: number; ownerId: number; by: By; offer?: Offer };
 
-/**
- * Changes a source's owner and notifies both owners. `check` is called in the transaction, and throws an error to
- * prevent the change.
- */
+/** Changes a source's owner and notifies both owners. `check`, in the transaction, throws to prevent the change. */
 export function changeOwner(
   hub: Hub, { sourceId, ownerId, by, offer }: OwnerChange, check: (source: Source) => void,
 ): Promise<Source> {
@@ -120,8 +111,7 @@ export function changeOwner(
     if (!source) throw notFound('source');
     check(source);
     sources(hub).setOwner(sourceId, ownerId);
-    // The audit log stores ids instead of names, because the previous and the new owner may delete their accounts
-    // later.
+    // The audit log stores ids, because the previous and the new owner may delete their accounts later.
     const detail = { from: source.ownerId, to: ownerId, ...(offer && { offer: offer.id }) };
     audit(hub, 'source.transferred', by, { kind: 'source', id: sourceId, name: source.title }, detail);
     forgetOffered(hub, sourceId);

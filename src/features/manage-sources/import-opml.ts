@@ -18,10 +18,7 @@ export const OPML_LIMIT = 4 * 1024 * 1024;
 /** Maximum feeds in one OPML document; a larger document is refused whole, so that no feed is silently left out. */
 export const MAX_OUTLINES = 5_000;
 
-/**
- * The numbers of feeds of an import, by outcome. `leftOut`: the number of feeds beyond the account's maximum number of
- * sources.
- */
+/** The numbers of an import's feeds by outcome. `leftOut`: feeds beyond the account's maximum number of sources. */
 type ImportResult = {
   added: number;
   alreadyFollowed: number;
@@ -81,10 +78,7 @@ export async function beginImport(hub: Hub, document: string, visibility: Visibi
   return importId;
 }
 
-/**
- * Adds the feeds of an import in small steps. If the job is repeated, it continues with the first line that has no
- * outcome.
- */
+/** Adds the feeds of an import in small steps. A repeated job continues with the first line without an outcome. */
 export const importFeeds: JobKind<{ importId: number }> = {
   name: 'import-feeds',
   key: ({ importId }) => String(importId),
@@ -133,10 +127,7 @@ function runningImports(hub: Hub, accountId: number): number[] {
   return imports(hub).listOf(accountId, 0, 100).flatMap(({ id }) => isImporting(hub, id) ? id : []);
 }
 
-/**
- * Reads the feeds of an OPML document; marks unusable addresses as refused. Throws status 422 if the document lists no
- * feeds.
- */
+/** Reads the feeds of an OPML document; throws status 422 if the document lists no feeds. */
 async function readLines(hub: Hub, document: string): Promise<NewLine[]> {
   const outlines = await parseOpml(document);
   if (!outlines) throw new HttpError(422, 'This is not an OPML document.');
@@ -165,10 +156,7 @@ function idOfOwnFeed(url: string): number | undefined {
 
 type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
 
-/**
- * Adds or follows the feed of each given line of an import, in the caller's transaction; `note` is called with the
- * outcome of each line.
- */
+/** Adds or follows the feed of each line, in the caller's transaction; calls `note` with the outcome of each line. */
 function settleLines<Line extends AnyLine>(
   hub: Hub, lines: Line[], importing: Importing, note: (line: Line, settled: Settled) => void,
 ): void {
@@ -196,10 +184,7 @@ function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility 
   return { outcome: 'added', sourceId };
 }
 
-/**
- * Follows the source of this hub that a line of an import names. Treats a source that the viewer may not see as a
- * missing source.
- */
+/** Follows the hub's source that a line names; treats a source that the viewer may not see as a missing source. */
 function followHere(hub: Hub, id: number, viewer: Follower, folder: string | null): Settled {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) return { outcome: 'refused', reason: 'is this hub itself' };

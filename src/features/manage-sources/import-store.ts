@@ -3,9 +3,8 @@ import { TABLES } from '../hub/tables.ts';
 import type { Visibility } from '../sources/source-store.ts';
 
 /**
- * The outcome of an imported line. `added`: a new source. `had`: the account already had the feed. `followed`: the
- * account now follows the hub's source of the feed. `left-out`: the account has the maximum number of sources.
- * `refused`: the address cannot be used, for a stored reason.
+ * Outcomes of an imported line. `had`: the account already had the feed. `followed`: the account now follows the hub's
+ * source of the feed. `left-out`: the account has the maximum number of sources. `refused`: the address cannot be used.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
 export type ImportOutcome = (typeof OUTCOMES)[number];
@@ -81,10 +80,7 @@ export const imports = store(({ db, clock }) => {
     added: (id: number): number[] => selectAdded.all(id).map(({ sourceId }) => sourceId),
     finish: (id: number): void => void finish.run(clock(), id),
 
-    /**
-     * Removes up to `limit` lines of an account's imports, then imports without lines. Returns the number of removed
-     * lines.
-     */
+    /** Removes up to `limit` lines of an account's imports, then empty imports; returns the number of removed lines. */
     removeOf(accountId: number, limit: number): number {
       const removed = removeOf.run(accountId, limit).changes;
       removeEmpty.run(accountId);

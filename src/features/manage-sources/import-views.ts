@@ -44,10 +44,7 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 
 type ShownLine = ImportLine & { source: Source | undefined };
 
-/**
- * `hasStopped`: whether the import's job used up its attempts before the last line. `untried`: the number of new
- * sources that still wait for their first fetch.
- */
+/** `hasStopped`: whether the job used up its attempts. `untried`: number of new sources that were never fetched. */
 type Progress = {
   hasStopped: boolean;
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;

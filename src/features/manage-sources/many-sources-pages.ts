@@ -89,10 +89,7 @@ const ACTS: Record<string, BulkAct> = {
   },
 };
 
-/**
- * Form: applies an act to several sources; skips sources that the viewer may not change, and does not count these
- * sources.
- */
+/** Form: applies an act to several sources; skips sources that the viewer may not change, without counting them. */
 export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply> {
   const fields = await readFields(req);
   const name = fields.get('act');
@@ -159,10 +156,7 @@ function askToDelete(hub: Hub, ids: number[], viewer: Viewer, back: string) {
   return confirmDeleteSeveral(chosen, back);
 }
 
-/**
- * Returns the address of the list of sources to which the form returns; never returns the address of any other page (no
- * open redirect).
- */
+/** Returns the address of the list of sources to which a form returns; never another page (no open redirect). */
 function backTo(back: string): string {
   try {
     return back.split('?', 1)[0] === '/sources' ? sourcesPath(wantedAt(back)) : '/sources';

@@ -68,10 +68,7 @@ ${pages(shown)}`;
   return { title: 'Sources', main, bar, section: 'sources' };
 }
 
-/**
- * The HTML that says how much of the content quota is used; shown above the viewer's own sources or, if the quota is
- * used up, above every list of sources.
- */
+/** The HTML about the used content quota, above the viewer's sources or, if the quota is used up, above all sources. */
 function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
   const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
   if (isFull) {

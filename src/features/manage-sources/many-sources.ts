@@ -26,15 +26,10 @@ export type ManagedPage = {
 /** Maximum number of public sources read for the filter `others`. */
 const LOOKED_THROUGH = 1_000;
 
-/**
- * Number of the viewer's own sources that are read even if SOURCES_MAX is lower, because administrators may own more
- * sources.
- */
+/** Number of a viewer's own sources to read even if SOURCES_MAX is lower: administrators may own more sources. */
 const OWNED_MOST = 10_000;
 
-/**
- * Returns one page of the sources that a member has or could follow. Reads all these sources, a few thousand at most.
- */
+/** Returns a page of the sources that a member has or could follow; reads all these sources, a few thousand at most. */
 export function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: number): ManagedPage {
   const all = ownAndFollowed(hub, viewer);
   const counts = { ...countShown(all, viewer), others: 0 };
@@ -84,10 +79,7 @@ function isShown({ state, ownerId }: Row, { show }: Wanted, viewer: Viewer): boo
   return show === 'all' || state === show;
 }
 
-/**
- * Whether a source matches folder and search. Only a source's managers can search by its feed address, because the
- * address may contain a secret.
- */
+/** Whether a source matches folder and search. Only managers search by feed address, which may contain a secret. */
 function fits({ title, siteUrl, feedUrl, mayManage, folder }: Row, { q, folder: wanted }: Wanted): boolean {
   if (wanted !== '' && folder !== wanted) return false;
   const text = `${title} ${siteUrl ?? ''} ${mayManage ? feedUrl ?? '' : ''}`;

@@ -11,10 +11,7 @@ import { offersPage } from './offer-views.ts';
 
 const PER_PAGE = 50;
 
-/**
- * Page: open offers of sources. `problem`: the reason why the offer `id` was not accepted; the page then begins with
- * this offer.
- */
+/** Page: open offers of sources. `problem`: the reason why the viewer could not accept the offer `id`, shown first. */
 export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?: HttpError, id = 0): Reply {
   const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
     offers(hub).openOf(viewer.id, problem ? id - 1 : after?.id ?? 0, limit), PER_PAGE);
@@ -25,9 +22,7 @@ export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?:
   return page(offersPage({ received, sent, next, visible, refused, times: timesOf(hub, viewer) }), problem?.status);
 }
 
-/**
- * Form: accepts an offer of a source. If the viewer cannot accept the source, shows the offers again with the reason.
- */
+/** Form: accepts an offer of a source; if the hub refuses, shows the offers again with the reason. */
 export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   try {

@@ -7,16 +7,10 @@ import { joinSource } from '../sources/source-store.ts';
 export const OFFER_LIFETIME = 14 * DAY;
 /** Number of received offers at which counting an account's offers stops. */
 const OFFERS_COUNTED = 100;
-/**
- * Time for which the hub keeps a declined or expired offer, so that the hub offers the source to another follower next
- * time.
- */
+/** Time for which the hub keeps an ended offer, so that the hub next offers the source to another follower. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
 
-/**
- * An offer of a source: `senderId`, the source's owner or an administrator, has offered the source to `receiverId`. All
- * times are in unix ms.
- */
+/** An offer of a source by `senderId`, its owner or an administrator, to `receiverId`. All times are in unix ms. */
 export type Offer = {
   id: number; sourceId: number; title: string;
   senderId: number; sender: string; // display name of the sender
@@ -103,9 +97,7 @@ export const offers = store(({ db, clock }) => {
     end: (id: number): void => void end.run(clock(), id),
     remove: (id: number): void => void remove.run(id),
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
-    /**
-     * Removes up to `limit` offers that ended more than ENDED_OFFERS_KEPT ago; returns the number of removed offers.
-     */
+    /** Removes up to `limit` ended offers after ENDED_OFFERS_KEPT; returns the number of removed offers. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
   };

@@ -4,10 +4,7 @@ import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Offer } from './offer-store.ts';
 
-/**
- * `visible`: ids of the sources that the viewer may open. `refused`: the offer that could not be accepted, and the
- * reason.
- */
+/** `visible`: ids of the sources that the viewer may open. `refused`: the offer that was not accepted, and why. */
 type ShownOffers = {
   received: Offer[]; sent: Offer[]; next: string | null; visible: Set<number>; times: Times;
   refused?: { id: number; problem: HttpError } | undefined;

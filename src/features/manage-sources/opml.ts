@@ -14,9 +14,7 @@ import { sources, type Source } from '../sources/source-store.ts';
 /** A feed in an OPML document; `folder` is "A / B" for nested folders. */
 export type Outline = { url: string; title: string | null; folder: string | null };
 
-/**
- * Returns the feeds of an OPML document; undefined if the document is not OPML or exceeds the limits of the XML parser.
- */
+/** Returns the feeds of an OPML document; undefined if the document is not OPML or exceeds the XML parser's limits. */
 export async function parseOpml(document: string): Promise<Outline[] | undefined> {
   try {
     const from = Math.max(0, document.indexOf('<'));
@@ -29,10 +27,7 @@ export async function parseOpml(document: string): Promise<Outline[] | undefined
   }
 }
 
-/**
- * Collects the feeds of an OPML document with pauses for other requests, because parsing its attributes takes as long
- * as parsing its elements.
- */
+/** Collects the feeds of an OPML document with pauses for other requests, because parsing attributes takes long. */
 async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   const outlines: Outline[] = [];
   let pausedAt = body.start;
@@ -95,9 +90,8 @@ function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string 
 const BATCH = 1_000;
 
 /**
- * Returns the feeds of an account as a stream of OPML 2.0, because each address may have 4,096 characters. For a
- * followed source of another owner, the export contains the address of this hub's feed, because the original address
- * may contain a secret.
+ * Streams an account's feeds as OPML 2.0, because each address may have 4,096 characters. For another owner's source,
+ * the export contains the hub's feed address, because the original address may contain a secret.
  */
 export function exportOpml(hub: Hub, accountId: number): Readable {
   const followed = new Map([...inBatches<Follow>((last) => follows(hub).listOf(accountId, last?.sourceId ?? 0, BATCH))]

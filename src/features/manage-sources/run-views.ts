@@ -5,16 +5,11 @@ import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
 import { DAYS, RUNS, type SourceRun, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
 
-/**
- * One day of a source's 30-day chart. `good`: the number of new posts of a feed, or of accepted events of a webhook.
- */
+/** A day of a source's 30-day chart. `good`: number of a feed's new posts, or of a webhook's accepted events. */
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
-/**
- * Makes the days of sources' 30-day charts; the last day is today. `found`: the stored days of each source by source
- * id, without days that had no synchronisation or event.
- */
+/** Makes the 30-day charts of sources; the last day is today. `found`: the stored days by source id. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
   const dates = Array.from({ length: DAYS }, (_, index) => ({
@@ -72,10 +67,7 @@ function svg(said: string, drawn: Html): Html {
 
 type Bar = { look: string; path: string };
 
-/**
- * The bars of a source's 30-day chart. A day with only failures has a broken bar; a day with a few failures has a mark
- * on top of its bar.
- */
+/** The bars of a source's chart: a day with only failures has a broken bar, a day with a few failures has a mark. */
 function barsOf({ days }: Strip): Bar[][] {
   const most = Math.max(1, ...days.map(({ good }) => good));
   return days.map(({ look, good, failed }, index) => {
@@ -95,9 +87,7 @@ function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string
   return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
 }
 
-/**
- * Returns a summary of a chart such as "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day."
- */
+/** Summarises a chart: "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
 function sumOf({ kind, days }: Strip): string {
   const on = (look: StripDay['look']): string | false => {
     const count = days.filter((day) => day.look === look).length;

@@ -90,10 +90,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
-/**
- * Form: changes a source's title, visibility and password. Asks for confirmation first if followers would lose access
- * to the source.
- */
+/** Form: changes a source's settings. Asks for confirmation first if followers would lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
   const { title, visibility, username, password, sure } = values;
@@ -117,10 +114,7 @@ function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omi
   return page(settings(hub, source, req, { ...sent, problem }), problem.status);
 }
 
-/**
- * Form: follows a source, or changes the follow's folder or notifications. A missing field leaves its setting
- * unchanged.
- */
+/** Form: follows a source, or changes the settings of a follow. A missing field leaves its setting unchanged. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder } = values;

@@ -101,10 +101,7 @@ function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<numb
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
 }
 
-/**
- * `isOwner`: whether the viewer owns the source or is an administrator. `isFollowed`: whether the viewer follows the
- * source; null for visitors.
- */
+/** Whether the viewer may manage a source (`isOwner`) and follows the source (`isFollowed`; null for visitors). */
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
 /** A source as the API shows it. The API also shows the source's owner the state of the synchronisation or webhook. */

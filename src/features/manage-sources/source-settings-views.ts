@@ -140,10 +140,7 @@ ${followers > 0 && handOverForm(source)}`;
   return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
 }
 
-/**
- * Page: confirm that a source with followers becomes private. `values`: the fields of the form that the confirmation
- * sends again.
- */
+/** Page: confirm that a source with followers becomes private. `values`: the form fields that the page sends again. */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
@@ -161,10 +158,7 @@ ${handOverForm(source)}`;
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/**
- * Page: the form that transfers a source. `offer`: the notice of the source's open offer, if the source has an open
- * offer.
- */
+/** Page: the form that transfers a source. `offer`: the notice of the source's open offer, if there is an offer. */
 export function transferPage(source: Source, offer: Html | null, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">

@@ -36,20 +36,14 @@ function webhookState(webhook: Webhook | undefined, times: Times): [Level, Html]
   return ['good', html`Listening, last event ${last}`];
 }
 
-/**
- * Returns the reason of a source's state as a sentence: with a capital letter, unless the reason begins with a host
- * name, and with a full stop.
- */
+/** Returns a reason as a sentence: with a full stop and, unless a host name comes first, a capital letter. */
 export function asSentence(reason: string): string {
   const first = /^[a-z]+ /.test(reason) ? reason.charAt(0).toUpperCase() : reason.charAt(0);
   const sentence = first + reason.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/**
- * Returns the reason of a source's state as a text after a colon: with a small letter, unless the reason begins with a
- * host name, and without a full stop.
- */
+/** Returns a reason as text after a colon: no full stop and, unless a host name comes first, a small first letter. */
 export function inSentence(reason: string): string {
   const first = /^(?:The|This|Its|It|A|No|Could)\b/.test(reason) ? reason.charAt(0).toLowerCase() : reason.charAt(0);
   return (first + reason.slice(1)).replace(/\.$/, '');

@@ -20,10 +20,7 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/**
- * The page of notifications: a section about security and failures, then a section of news. Each section has its own
- * paging.
- */
+/** Page: a section of notifications about security and failures, and a section of news, with separate paging. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   const asked = sectionIn(req.query);
   const sections = SECTIONS.filter((only) => asked === undefined || only === asked)

@@ -2,25 +2,16 @@ import { HOUR } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/**
- * Kinds of notifications about security and failures. Urgent notifications are listed before news, and news never
- * removes or limits urgent notifications. Every other kind of notification is news.
- */
+/** Kinds of urgent notifications, listed before news and never removed for news. Every other kind is news. */
 const URGENT_KINDS: ReadonlySet<string> = new Set([
   'account', // a link for a new password was made or used
   'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
 ]);
 
-/**
- * Maximum number of notifications about security and failures that an account keeps, and also of notifications about
- * news.
- */
+/** Maximum number of urgent notifications that an account keeps, and also maximum number of kept news. */
 const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
-/**
- * Maximum number of notifications about news that a sender may cause for a receiver within an hour. The last
- * notification of the hour stands for all later news of the sender.
- */
+/** Maximum news of one sender for one receiver within an hour; the last notification stands for all later news. */
 export const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
@@ -137,29 +128,18 @@ export const notifications = store(({ db, clock }) => {
     },
 
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
-    /**
-     * Marks up to `limit` notifications as read, up to the id `newestId`. Returns the number of marked notifications.
-     */
+    /** Marks up to `limit` notifications up to `newestId` as read; returns the number of marked notifications. */
     markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
       readUpTo.run(clock(), accountId, newestId, limit).changes,
     /** Number of unread notifications of an account; counting stops at `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
     /** Removes up to `limit` notifications of an account. Returns the number of removed notifications. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
-    /**
-     * Removes the sender's id from up to `limit` notifications of other accounts. Returns the number of changed
-     * notifications.
-     */
+    /** Removes the sender's id from up to `limit` notifications of other accounts; returns the number of rows. */
     forgetSender: (senderId: number, limit: number): number => forgetSender.run(senderId, limit).changes,
-    /**
-     * Removes up to `limit` notifications of all accounts that link to the page `path`. Returns the number of removed
-     * notifications.
-     */
+    /** Removes up to `limit` notifications that link to the page `path`; returns the number of notifications. */
     removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
-    /**
-     * Removes up to `limit` notifications older than `before` (unix ms), oldest first. Returns the number of removed
-     * notifications.
-     */
+    /** Removes up to `limit` notifications older than `before` (unix ms), oldest first; returns the number of rows. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };

@@ -5,32 +5,21 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { contentUsage, type ContentUsage } from './content-usage-store.ts';
 
-/**
- * Tells a feed's managers that the content quota stopped the feed, and that the feed continues by itself when there is
- * room.
- */
+/** The note on a feed that the content quota stopped; the feed continues by itself when there is room. */
 export const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
   'Delete posts or sources: the feed then continues by itself.';
 
-/**
- * Share of the content quota below which an account's stopped feeds continue, low enough that they do not stop again at
- * once.
- */
+/** Share of the content quota below which stopped feeds continue, low enough that feeds do not stop again at once. */
 const GOES_ON_BELOW = 0.99;
 
-/**
- * Whether the contents of the account's sources have reached CONTENT_QUOTA_BYTES. Administrators have no content quota.
- */
+/** Whether an account's contents have reached CONTENT_QUOTA_BYTES; administrators have no content quota. */
 export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 1): boolean {
   const quota = hub.config.contentQuotaBytes;
   if (!usage || quota === 0 || usage.bytes < quota * part) return false;
   return accounts(hub).find(usage.accountId)?.role === 'member';
 }
 
-/**
- * Returns the bytes of the contents of an account's sources, and the allowed bytes; `quota` is null if the account has
- * no quota.
- */
+/** The bytes of the contents of an account's sources, and the allowed bytes; `quota` is null without a quota. */
 export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
 
 export function contentRoom(hub: Hub, accountId: number): ContentRoom {
@@ -56,9 +45,7 @@ export function requireContentRoom(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw contentFull(hub);
 }
 
-/**
- * Runs `change` in the caller's transaction. Throws status 507 if the source's contents grow beyond the owner's quota.
- */
+/** Runs `change` in the caller's transaction; throws status 507 if the contents grow beyond the owner's quota. */
 export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: () => Result): Result {
   const [isFull, before] = [isSourceFull(hub, sourceId), contentUsage(hub).ofSource(sourceId)];
   const result = change();
@@ -73,10 +60,7 @@ export function contentFull(hub: Hub): HttpError {
     'The hub stored nothing. Delete posts or sources first.');
 }
 
-/**
- * Scheduled task: notifies each account's owner once when the content quota is used up, and restarts stopped feeds when
- * there is room.
- */
+/** Scheduled task: tells owners once that their content quota is used up; restarts stopped feeds when there is room. */
 export function watchContentQuotas(hub: Hub): void {
   for (const usage of contentUsage(hub).large(hub.config.contentQuotaBytes || Number.MAX_SAFE_INTEGER)) {
     if (usage.fullSince === null && isContentFull(hub, usage)) stop(hub, usage);

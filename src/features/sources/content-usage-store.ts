@@ -1,15 +1,9 @@
 import { store } from '../hub/hub.ts';
 
-/**
- * The bytes that the contents of an account's sources take. `fullSince`: when the content quota stopped the sources
- * (unix ms).
- */
+/** Bytes of an account's contents. `fullSince`: when the content quota stopped the account's sources (unix ms). */
 export type ContentUsage = { accountId: number; bytes: number; fullSince: number | null };
 
-/**
- * Stores the bytes of posts, their files, tombstones and remembered webhook events. SQL triggers keep the sums up to
- * date (migration 0019).
- */
+/** Stores the bytes of posts, files, tombstones and remembered webhook events. SQL triggers keep the sums current. */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
   const select = db.prepare<[number], ContentUsage>('read the content usage of an account',
@@ -39,15 +33,9 @@ export const contentUsage = store(({ db, clock }) => {
     /** Returns the bytes of contents of each account, by account id. */
     among: (accountIds: number[]): Map<number, number> =>
       new Map(selectAmong.all(JSON.stringify(accountIds)).map(({ accountId, bytes }) => [accountId, bytes])),
-    /**
-     * Returns the accounts with at least `bytes` of contents, and the accounts whose quota was used up at the last
-     * check.
-     */
+    /** Returns accounts with at least `bytes` of contents, and accounts whose quota was used up at the last check. */
     large: (bytes: number): ContentUsage[] => selectLarge.all(bytes),
-    /**
-     * Returns the number of accounts whose content quota is used up, and when the first of these accounts used up its
-     * quota.
-     */
+    /** Returns the number of accounts with a used-up content quota, and since when the first account is affected. */
     full: (): { n: number; since: number | null } => selectFull.get() ?? { n: 0, since: null },
     setFull: (accountId: number, isFull: boolean): void => void setFull.run(isFull ? clock() : null, accountId),
     /** Makes the account's feeds that stopped for `reason` due for synchronisation. */

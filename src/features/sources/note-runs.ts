@@ -15,10 +15,7 @@ export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
-/**
- * Adds a run that has just ended to the collected runs; merges the run with the previous run if both have the same
- * result.
- */
+/** Adds a run that has just ended, or merges the run with the previous run if both have the same result. */
 export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;

@@ -60,10 +60,7 @@ export const sourceRuns = store(({ db, clock }) => {
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
     /** Returns the last runs of a source, newest first. */
     last: (id: number): SourceRun[] => selectRuns.all(id),
-    /**
-     * Returns the totals of the last days of the given sources, by source id. Leaves out days on which a source had no
-     * runs.
-     */
+    /** Returns the totals of the last days of the given sources, by source id; omits days without runs. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),
   };

@@ -54,9 +54,7 @@ export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-/**
- * SQL FROM clause of an INSERT … SELECT that reads the source as `s`; reads no row while the source is being removed.
- */
+/** SQL FROM clause of an INSERT … SELECT that reads the source as `s`; no row while the source is being removed. */
 export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
@@ -74,10 +72,7 @@ const SELECT_SOURCES = `
 export const sourceIsPresent = (id: string): string =>
   `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
 
-/**
- * Stores the columns of sources that people see and change. `sync-state-store.ts` stores the columns that a
- * synchronisation uses.
- */
+/** Stores the columns of sources that people see; `sync-state-store.ts` stores the columns of synchronisations. */
 export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
@@ -120,9 +115,7 @@ export const sources = store(({ db, clock }) => {
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /**
-     * Whether a source with this id existed and was removed, also if a restore lost the source and left its id unused.
-     */
+    /** Whether a source with this id existed and is gone, because the source was removed or lost by a restore. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
     /** Returns public sources and the viewer's own sources, in the order of their ids. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
@@ -180,9 +173,7 @@ export const manySources = store(({ db }) => {
     beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
     /** Returns the existing sources with these ids, in any order. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
-    /**
-     * Returns the native sources of an account, ordered by title. An account can write posts for its native sources.
-     */
+    /** Returns the native sources of an account, for which the account can write posts, ordered by title. */
     nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
     /** Returns how many of the given sources still wait for their first fetch. */
     countUntried: (ids: number[]): number => countUntried.get(JSON.stringify(ids))?.n ?? 0,
@@ -237,9 +228,7 @@ export const feedCredentials = store(({ db }) => {
 
   return {
     find: (sourceId: number): string | null => select.get(sourceId)?.credentials ?? null,
-    /**
-     * Returns up to `limit` stored credentials that begin with `prefix`, such as the prefix of unsealed credentials.
-     */
+    /** Returns up to `limit` stored credentials that begin with `prefix`, such as all unsealed credentials. */
     beginningWith: (prefix: string, limit: number): StoredCredentials[] => selectBeginning.all(`${prefix}%`, limit),
     /** Stores the sealed credentials of a feed; null removes the credentials. */
     keep: (id: number, credentials: string | null): void => void update.run({ id, credentials }),
@@ -277,10 +266,7 @@ export function visibleSource(hub: StoreHub, id: number, viewer: Viewer | null):
   return source;
 }
 
-/**
- * Returns a source that the viewer may manage; throws status 403 if the viewer may only see the source, 404 if the
- * viewer may not see it.
- */
+/** Returns a source that the viewer may manage. Throws status 403 if the viewer may only see the source, else 404. */
 export function manageableSource(hub: StoreHub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source can manage it.');

@@ -37,10 +37,7 @@ type FailedTry = { isFinal: boolean; timedOut: boolean };
 /** `isWell`: 1 if the last synchronisation succeeded. */
 type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
-/**
- * Time after which a source is due again if its synchronisation job never ends. A job that succeeds or fails sets the
- * next time itself.
- */
+/** Time after which a source is due again if its job never ends; a job that ends sets the next time itself. */
 const SAFETY_NET = DAY;
 
 /** The latest `next_sync_at` that a correct clock can produce. */
@@ -96,10 +93,7 @@ export const syncState = store(({ db, clock }) => {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
-    /**
-     * Enqueues jobs for the due sources, longest waiting first, and postpones these sources by SAFETY_NET, in one
-     * transaction.
-     */
+    /** Enqueues jobs for due sources, longest waiting first, and postpones these sources by SAFETY_NET. */
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
       const due = selectDue.all(now, limit);
@@ -122,10 +116,7 @@ export const syncState = store(({ db, clock }) => {
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },
 
-    /**
-     * Returns when the feed without a success for the longest time last succeeded or, if it never succeeded, was added
-     * (unix ms). Skips paused feeds.
-     */
+    /** Returns when the unpaused feed that is most behind last succeeded or, if it never did, was added (unix ms). */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>

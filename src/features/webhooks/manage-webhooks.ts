@@ -10,9 +10,7 @@ import { sources, type Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './verify-signature.ts';
 import { LONGEST_LEFT, ROTATION_GRACE, webhooks, type QuietWebhook } from './webhook-store.ts';
 
-/**
- * Time for which a webhook's secrets are cached, because reading the secrets takes longer than checking a signature.
- */
+/** Time for which a webhook's secrets are cached: reading the secrets takes longer than checking a signature. */
 const CACHED_FOR = SECOND;
 const MAX_CACHED = 1_000; // webhooks
 
@@ -34,10 +32,7 @@ export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
   return { url: webhookUrl(hub, sourceId), secret };
 }
 
-/**
- * Creates a new secret; the current secret stays valid for a day, an older secret ends now. Throws status 409 if the
- * source is not a webhook.
- */
+/** Creates a new secret; the current secret stays valid for a day. Throws status 409 if the source is not a webhook. */
 export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAccess {
   const secret = createSecret();
   const sealed = signingSecrets.seal(hub.config, id, secret);
@@ -75,10 +70,7 @@ function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | u
   return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));
 }
 
-/**
- * Encrypts up to `limit` webhook secrets that were stored without a key, in the caller's transaction; returns the
- * number of these secrets.
- */
+/** Encrypts up to `limit` secrets stored without a key, in the caller's transaction; returns the number of secrets. */
 export function sealSecrets(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);
@@ -91,9 +83,7 @@ export function sealSecrets(hub: Hub, limit: number): number {
   return plain.length;
 }
 
-/**
- * Removes up to `limit` expired webhook secrets, in the caller's transaction; returns the number of removed secrets.
- */
+/** Removes up to `limit` expired webhook secrets, in the caller's transaction; returns the number of secrets. */
 export function removeExpiredSecrets(hub: Hub, limit: number): number {
   return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
 }
@@ -104,10 +94,7 @@ export const LONGEST_QUIET = 7 * DAY;
 /** Interval at which the hub repeats the alert about a silent webhook. */
 const ALERT_EVERY = DAY;
 
-/**
- * Finds up to `limit` silent webhooks and notifies their owners and the operator, in the caller's transaction; returns
- * the number of silent webhooks.
- */
+/** Reports up to `limit` silent webhooks, in the caller's transaction; returns the number of reported webhooks. */
 export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
   const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - ALERT_EVERY, limit);

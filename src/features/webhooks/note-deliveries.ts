@@ -5,10 +5,7 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 
-/**
- * Notes for a webhook's owner about refused events, by status of the refusal. For other statuses the owner reads the
- * answer in the sender's log.
- */
+/** Notes for a webhook's owner about refused events, by status; for other statuses, the sender's log has the answer. */
 const REASONS: Record<number, string> = {
   401: 'The signature was not valid: another secret, a wrong clock, or a body that was changed on the way.',
   429: 'The webhook got more events than its rate limit allows.',
@@ -47,10 +44,7 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
   else if (refusals(hub).size < MAX_KINDS) refusals(hub).set(`${sourceId} ${note}`, { sourceId, note, times: 1 });
 }
 
-/**
- * Writes the events that were counted since the last call; keeps the counts in memory while the disk has no room. All
- * refusals of a day with the same reason become one row.
- */
+/** Writes the events counted since the last call; keeps the counts in memory while the disk has no room. */
 export async function noteDeliveries(hub: Hub): Promise<void> {
   if (!mayRecord(hub)) return;
   const sourceIds = [...deliveries(hub).keys()];

@@ -8,10 +8,7 @@ import { languageTag } from '../feeds/feed-values.ts';
 import { postOfItem } from '../feeds/parse-json-feed.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 
-/**
- * A parsed event. `at`: the time that the event states, in unix ms. Events of unknown types only show that the sender
- * works.
- */
+/** A parsed event. `at`: the time in the event, in unix ms. Events of unknown types only show that the sender works. */
 export type WebhookEvent =
   | { kind: 'publish'; type: string; at: number; item: IncomingPost }
   | { kind: 'delete'; type: string; at: number; guid: string }
@@ -26,10 +23,7 @@ const TYPE_MAX = 128;
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
-/**
- * Maximum UTF-16 units of an event's texts, or items of its lists. The hub refuses longer values instead of cutting
- * them, so that the sender notices.
- */
+/** Maximum UTF-16 units of an event's texts, or items of its lists; the hub refuses longer values, never cuts them. */
 const LIMITS = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
 
 /**
@@ -103,10 +97,7 @@ function readGuid(data: Input): string | undefined {
   return data.refuse('id', `must have 1 to ${LIMITS.guid} characters and no control characters.`);
 }
 
-/**
- * Returns the joined names of an item's `authors` (JSON Feed 1.1) or `author` (1.0); for an author without a name, the
- * author's URL.
- */
+/** Returns the joined names, or else URLs, of an item's `authors` (JSON Feed 1.1) or `author` (1.0). */
 function authorsOf(data: Input): string | null {
   const single = data.object('author');
   const listed = data.list('authors', LIMITS.authors);

@@ -16,26 +16,19 @@ import { readEvent, type WebhookEvent } from './read-event.ts';
 import { verifySignature, type SignedRequest, type SigningKeys, type VerifiedEvent } from './verify-signature.ts';
 import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts';
 
-/**
- * Time for which the hub remembers the ids of accepted events. Senders of Standard Webhooks retry for up to three days;
- * their signatures are valid for five minutes.
- */
+/** Time for which the hub remembers accepted events' ids. Senders of Standard Webhooks retry for up to three days. */
 export const EVENTS_KEPT = 7 * DAY;
 
-/**
- * Maximum size of a post that is sanitised before the hub asks the database whether the event is new, which takes as
- * long.
- */
+/** Maximum size of a post that is sanitised before the check whether the event is new, which takes as long. */
 const QUICK_BYTES = 4096;
 
 /** A request to a webhook; `headerType` is the type of the event in GitHub's header. */
 export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
 
 /**
- * Receives a signed event: verifies the event before writing anything, commits it before acknowledging it. Also
- * resolves if the event is a duplicate. Rejects with HttpError 401 for an invalid signature, 400 for a malformed event,
- * 404 if there is no such webhook, 410 for a paused webhook, 429 beyond the rate limit, 507 if the owner's content
- * quota is used up.
+ * Verifies a signed event before writing anything, commits the event before acknowledging it; resolves for a duplicate.
+ * Rejects with HttpError 401 for an invalid signature, 400 for a malformed event, 404 for an unknown webhook, 410 for a
+ * paused webhook, 429 beyond the rate limit, 507 beyond the owner's content quota.
  */
 export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<void> {
   const { sourceId } = incoming;
@@ -60,10 +53,7 @@ function verifyEvent(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): V
   return verified;
 }
 
-/**
- * Returns the webhook's valid secrets. Throws status 404 if there is no such webhook, 410 for a paused or deleted
- * webhook.
- */
+/** Returns the webhook's valid secrets. Throws status 404 for an unknown webhook, 410 if it is paused or deleted. */
 export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   try {
     const secrets = liveSecrets(hub, sourceId);
@@ -85,20 +75,14 @@ function readVerified(
   return event;
 }
 
-/**
- * Refuses an event that is older than the remembered ids, because the event may be a replay: GitHub does not sign a
- * time.
- */
+/** Refuses an event that is older than the remembered ids and may be a replay: GitHub does not sign a time. */
 function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
   const detail = 'The event’s timestamp must be within the last 7 days: an older event may be a replay.';
   throw invalid([{ pointer: '/timestamp', detail }], 400);
 }
 
-/**
- * Makes the checks of `accept` before a long post is sanitised, so that duplicates and floods of events do not cost the
- * time of sanitising.
- */
+/** Makes the checks of `accept` before a long post is sanitised, so that a flood of events costs little time. */
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
   const waitMs = waitForWebhook(hub, sourceId);
@@ -138,9 +122,8 @@ export function removeOldEvents(hub: Hub, limit: number): number {
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
- * A verified event. `apply`: writes the event in the transaction; null if the event changes no post. The result of
- * `apply` is added to `delivered`. `makesRoom`: whether the event deletes a post, so that the hub accepts the event
- * even beyond the content quota.
+ * A verified event. `apply`: writes the event in the transaction and returns what to add to `delivered`; null if the
+ * event changes no post. `makesRoom`: whether the event deletes a post, and is accepted even beyond the quota.
  */
 type Acceptance = AcceptedEvent & {
   delivered: Partial<SourceRun>;
@@ -154,10 +137,7 @@ type Activity = { arrivesAt: number; accepted: number; isFull: boolean };
 /** Thrown for an event that was accepted before, so that nothing changes. */
 class KnownEvent extends Error {}
 
-/**
- * Accepts an event; resolves once the event is committed. Events that arrive together share a transaction. If the event
- * was not written, rejects with KnownEvent, or HttpError 410, 429 or 507.
- */
+/** Commits an event, together with concurrent events. Rejects with KnownEvent, or HttpError 410, 429 or 507. */
 const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
 
 const acceptOrUndo = once((hub: Hub) =>

@@ -1,18 +1,12 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 
-/**
- * The HMAC keys made from one secret, a key for each signature scheme. `standard`: null if the secret works only with
- * GitHub's scheme.
- */
+/** The HMAC keys of one secret, by signature scheme. `standard`: null if the secret works only with GitHub's scheme. */
 export type SigningKeys = { standard: Buffer | null; github: Buffer };
 
 const PREFIX = 'whsec_';
 
-/**
- * Number of bytes of a new secret: a multiple of three, because base64 of other lengths ends with `=`, which can get
- * lost when copied.
- */
+/** Bytes of a new secret: a multiple of three, because other base64 ends with `=`, which can get lost when copied. */
 const NEW_SECRET_BYTES = 33;
 
 const STANDARD_BYTES = { min: 24, max: 64 }; // Standard Webhooks 1.0
@@ -25,9 +19,8 @@ export function createSecret(): string {
 
 /**
  * The keys that check signatures made with the secret. A secret `whsec_…` works with both signature schemes: Standard
- * Webhooks decodes its base64 (24 to 64 bytes), GitHub's scheme uses the whole text with the prefix. Secrets of other
- * services have no prefix (16 to 256 bytes of UTF-8) and work only with GitHub's scheme. Throws RangeError for a
- * malformed secret.
+ * Webhooks decodes its base64 (24 to 64 bytes), GitHub's scheme uses the whole text. Secrets of other services (16 to
+ * 256 bytes of UTF-8) work only with GitHub's scheme. Throws RangeError for a malformed secret.
  */
 export function signingKeys(secret: string): SigningKeys {
   const github = Buffer.from(secret);
@@ -88,9 +81,8 @@ const MAX_ENTRIES = 16;
 const DIGEST_BYTES = 32;
 
 /**
- * Verifies an event that was signed with a valid secret (two secrets during a rotation) in the scheme of Standard
- * Webhooks 1.0 or GitHub. Returns undefined for every kind of refusal, so that a sender cannot learn the reason. `now`:
- * the time in unix ms.
+ * Verifies an event in the scheme of Standard Webhooks 1.0 or GitHub. Returns undefined for every kind of refusal, so
+ * that a sender cannot learn the reason. `now`: the time in unix ms.
  */
 export function verifySignature(
   { rawHeaders, body }: SignedRequest, secrets: readonly SigningKeys[], now: number,
@@ -174,10 +166,7 @@ function onceEach(found: HeaderValues, names: readonly string[]): (string | unde
   return found.length === names.length && !values.includes(undefined) ? values : [];
 }
 
-/**
- * Parses `version,base64` entries separated by single spaces. Ignores signature versions other than v1, as Standard
- * Webhooks says.
- */
+/** Parses `version,base64` entries separated by single spaces; ignores signature versions other than v1. */
 function readSignatureList(list: string): Buffer[] | undefined {
   const entries = list.split(' ', MAX_ENTRIES + 1);
   if (entries.length > MAX_ENTRIES || !entries.every((entry) => ENTRY.test(entry))) return undefined;

@@ -22,10 +22,7 @@ const STATES: Record<Webhook['state'], string> = {
   disabled: 'paused: senders are told to stop (410)',
 };
 
-/**
- * The HTML about a webhook on its source's page, for the owner: the webhook's state, instructions, and a button for a
- * new secret.
- */
+/** The HTML about a webhook for its owner: the webhook's state, instructions, and a button for a new secret. */
 export function webhookPanel(webhook: Webhook, url: string, times: Times): Html {
   const { sourceId, state, lastEventAt, previousUntilAt } = webhook;
   const until = previousUntilAt !== null && showTime(times, previousUntilAt, 'exact');
@@ -77,10 +74,7 @@ function secretPage(heading: string, { id, title }: Source, { url, secret }: Web
   return { title: heading, main, section: 'sources' };
 }
 
-/**
- * Shell commands that send an event and create a post: POSIX sh with curl, openssl and od. If `secret` is null, the
- * user puts the secret into the commands.
- */
+/** POSIX shell commands that send an event and create a post; if `secret` is null, the user puts the secret in. */
 export function webhookExample(url: string, secret: string | null): string {
   return `secret='${secret ?? 'whsec_…'}'
 url='${url}'

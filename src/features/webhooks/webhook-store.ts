@@ -34,10 +34,7 @@ const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, pre
 /** Time for which a webhook's previous secret stays valid after a rotation. */
 export const ROTATION_GRACE = DAY;
 
-/**
- * If the clock is set back by more than this tolerance after a rotation, the previous secret ends at once, because the
- * previous secret would be valid for longer than a day. The clocks of senders have the same tolerance.
- */
+/** Tolerance for a clock that is set back after a rotation; beyond this tolerance, the previous secret ends at once. */
 const CLOCK_TOLERANCE = 5 * MINUTE;
 export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
 
@@ -90,33 +87,21 @@ export const webhooks = store(({ db, clock }) => {
     /** Returns a page of webhooks, ordered by source id, after the given source id. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
     secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
-    /**
-     * Sets a new secret for a webhook; the current secret stays valid until `until` (unix ms). Returns false if there
-     * is no such webhook.
-     */
+    /** Sets a new secret; the current secret stays valid until `until` (unix ms). False if there is no webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
     /** Returns up to `limit` webhooks with a stored secret that begins with `prefix`. */
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
       selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
     replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
-    /**
-     * Removes up to `limit` previous secrets that expired before `now` (unix ms); returns the number of removed
-     * secrets.
-     */
+    /** Removes up to `limit` previous secrets that expired before `now` (unix ms); returns the number of secrets. */
     removePreviousSecrets: (now: number, limit: number): number => removePrevious.run(now, limit).changes,
-    /**
-     * Returns the theoretical arrival time of a webhook's rate limit (GCRA), in unix ms; undefined if the webhook does
-     * not exist or is paused.
-     */
+    /** Returns a webhook's theoretical arrival time (GCRA), in unix ms; undefined if the webhook is paused or gone. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
     /** Records that valid events have arrived at a webhook; the last event arrived at `at` (unix ms). */
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
-    /**
-     * Returns up to `limit` webhooks whose last event came before `heardBefore`, and about which no alert was sent
-     * since `toldBefore`.
-     */
+    /** Returns up to `limit` webhooks with no event since `heardBefore` and no alert since `toldBefore`. */
     quiet: (heardBefore: number, toldBefore: number, limit: number): QuietWebhook[] =>
       selectQuiet.all(heardBefore, toldBefore, limit),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
@@ -124,10 +109,7 @@ export const webhooks = store(({ db, clock }) => {
   };
 });
 
-/**
- * An accepted event. `guid`: the id of the event's post. `happenedAt`: the time that the event states, in unix ms.
- * `guid` and `happenedAt` are null if the event has no post.
- */
+/** An accepted event. `guid`: the post's id. `happenedAt`: the event's time (unix ms). Both are null without a post. */
 export type AcceptedEvent = {
   sourceId: number;
   id: string;

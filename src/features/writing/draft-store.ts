@@ -12,10 +12,7 @@ export type Draft = { id: number; form: string; fields: DraftFields; savedAt: nu
 
 /** Maximum number of drafts of one account; for a further draft, the hub removes the account's oldest draft. */
 const MAX_DRAFTS = TABLES.drafts.most;
-/**
- * Maximum number of pending drafts of one account. A pending draft is a form sent after the session ended; the hub
- * keeps it for a day until the owner signs in.
- */
+/** Maximum number of an account's pending drafts, made from forms sent after the session ended; kept for a day. */
 const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
 /** Time after which a saved draft is removed. */
@@ -23,10 +20,7 @@ export const DRAFT_LIFETIME = 90 * DAY;
 
 const TIMES: StoredTime[] = [{ table: 'drafts', column: 'saved_at', furthest: 0 }];
 
-/**
- * Unfinished posts. A pending draft also belongs to an account, but pages show the draft only after the account has
- * adopted it.
- */
+/** Unfinished posts. Pages show a pending draft only after the account has adopted the draft. */
 export const drafts = store(({ db, clock }) => {
   type Row = Omit<Draft, 'fields'> & { fields: string };
   const columns = 'id, form, fields, saved_at AS savedAt';
@@ -72,10 +66,7 @@ export const drafts = store(({ db, clock }) => {
     /** Saves a draft, which replaces an older draft of the same form. */
     save: (accountId: number, form: string, fields: DraftFields): void => save(accountId, form, JSON.stringify(fields)),
 
-    /**
-     * Saves a pending draft. Returns the secret with which `adopt` finds the draft; the hub stores only a hash of the
-     * secret.
-     */
+    /** Saves a pending draft; returns the secret with which `adopt` finds the draft, and stores the secret's hash. */
     savePending(accountId: number, form: string, fields: DraftFields): string {
       const secret = newSecret();
       insertPending.run(accountId, form, JSON.stringify(fields), hashSecret(secret), clock());

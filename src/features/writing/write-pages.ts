@@ -36,19 +36,13 @@ import {
 
 /** Time for which an open form of a post can still be sent after its session has ended; longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
-/**
- * Maximum bytes of the text in the form and the preview together; the rest of the page has 512 KiB for navigation,
- * sources and files.
- */
+/** Maximum bytes of the form's text and the preview together; the rest of the page has 512 KiB. */
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
 /** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/**
- * Page: the form for a new post. `?source=` selects a source in the form; without `?source=`, the draft's source or the
- * account's only source is selected.
- */
+/** Page: the form for a new post. Selects the source of `?source=`, or of the draft, or the account's only source. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -116,9 +110,8 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Stores the form's post and redirects to the post, or shows a preview. After a refusal, keeps a draft and shows the
- * form again. If the session has ended, the draft is pending until the same account signs in. If the text of a form did
- * not arrive completely, no draft is kept, because the incomplete text would replace an older draft.
+ * Stores the form's post, or shows a preview. Keeps a refused post as a draft; without a session, as a pending draft
+ * for the same account. Drops a text that arrived incompletely, because it would replace an older draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
@@ -165,10 +158,7 @@ async function previewReply(
   return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 
-/**
- * Saves the draft. Keeps the form's text as a draft. If this fails, the hub only logs the error, because the form still
- * shows the text.
- */
+/** Keeps the form's text as a draft. The hub only logs a failure, because the form still shows the text. */
 function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostForm, 'savedAt'> {
   try {
     drafts(hub).save(req.viewer.id, pageOf(req), fields);
@@ -179,10 +169,7 @@ function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostFo
   }
 }
 
-/**
- * Receives a form sent without a session; reads the form only if the form's address proves for which account the form
- * was made.
- */
+/** Receives a form sent without a session, if the form's address proves for which account the form was made. */
 export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply> {
   const accountId = provenAccount(hub, req);
   if (accountId === undefined) throw new HttpError(401, 'Sign in first.');
@@ -191,9 +178,7 @@ export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply>
   return keepUntilSignIn(hub, req, accountId, typedFields(await readMultipart(req, formLimits(hub), skipFile)));
 }
 
-/**
- * Keeps the text of a late form as a pending draft, and answers with the sign-in form, which leads back to the draft.
- */
+/** Keeps a late form's text as a pending draft; answers with the sign-in form, which leads back to the draft. */
 function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields, cut }: Typed): Reply {
   const form = pageOf(req);
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
@@ -204,10 +189,7 @@ function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields,
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
 
-/**
- * Returns the draft of a form, or undefined without a draft. With `?kept=`, a session (but not an API token) adopts a
- * pending draft first.
- */
+/** Returns a form's draft, if any. With `?kept=`, a session (but not an API token) adopts a pending draft first. */
 function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
   const [form, kept] = [pageOf(req), req.viewer.via === 'session' && req.query.get('kept')];
   if (kept && mayRecord(hub)) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));
@@ -219,9 +201,7 @@ function pageOf({ path, params }: HubRequest): string {
   return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }
 
-/**
- * Returns a signed account id for a form's address. The signature allows only to keep a pending draft for the account.
- */
+/** Returns a signed account id for a form's address; the signature only allows to keep a pending draft. */
 function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
   return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
 }
@@ -244,10 +224,7 @@ function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: D
   };
 }
 
-/**
- * Returns the form fields of a stored post: its text as plain text if the post was written as plain text, otherwise as
- * HTML.
- */
+/** Returns the form fields of a stored post: plain text if the post was written as plain text, otherwise HTML. */
 async function valuesOf(hub: Hub, { title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
   const turn = { length: contentHtml.length, accountOf: () => viewer.id };
   const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));

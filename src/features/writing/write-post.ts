@@ -119,9 +119,7 @@ export async function previewPost(
   return { title, contentHtml: await inTurn(hub, turn, () => inSteps(sanitizing(contentHtml))) };
 }
 
-/**
- * Adds files to a post of a native source; returns the new attachments. Throws status 422 if the request has no files.
- */
+/** Adds files to a native source's post; returns the attachments. Throws status 422 if there are no files. */
 async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
   if (files.length === 0) {
     throw invalid([{ pointer: '/attachments', detail: 'The field “attachments” has no file.' }]);
@@ -135,10 +133,7 @@ async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: B
   });
 }
 
-/**
- * Removes an uploaded file from its post. Throws status 403 if the viewer may only see the file, 409 if the file
- * belongs to a publisher's post.
- */
+/** Removes an uploaded file. Throws status 403 if the viewer may only see the file, 409 for a publisher's post. */
 export function removeFile(hub: Hub, id: number, by: By): Attachment {
   const { attachment, post } = visibleFile(hub, attachments(hub).find(id), by.viewer);
   const { filename, remoteUrl } = attachment;
@@ -157,9 +152,7 @@ function wholePost(hub: Hub, id: number): WholePost {
   return post;
 }
 
-/**
- * Sanitises a post and prepares it for storing. The hash of the post contains the time, so that every change is stored.
- */
+/** Sanitises a post for storing. The hash of the post contains the time, so that every change is stored. */
 function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, { viewer }: By): Promise<PreparedPost> {
   const { length } = written.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
@@ -190,9 +183,7 @@ function readChangedPost(values: PostValues, before: Written, now: number): Writ
   return written;
 }
 
-/**
- * Turns plain text into unsanitised markup: blank lines separate paragraphs, line ends become <br>, URLs become links.
- */
+/** Turns plain text into unsanitised markup: blank lines make paragraphs, line ends <br>, URLs links. */
 function textToParagraphs(text: string): string {
   const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
   const paragraphs = blocks.map((block) => `<p>${withLinks(block).replaceAll('\n', '<br>')}</p>`);

@@ -16,9 +16,8 @@ import { POST_MAX } from './write-post.ts';
 
 /**
  * The fields of a form for a post, and the error in these fields. `cut`: the fields that were too long. `isWhole`:
- * whether the whole text has arrived. `proof`: the signed account id with which the form can be sent after the session
- * has ended. `savedAt` (unix ms): when the draft was kept. `isOpened`: whether the form shows a draft, and is not the
- * reply to a sent form.
+ * whether the whole text has arrived. `proof`: the signed account id with which the form can be sent without a session.
+ * `savedAt` (unix ms): when the draft was kept. `isOpened`: whether the form shows an opened draft, not a sent form.
  */
 export type PostForm = {
   viewerId: number;
@@ -38,10 +37,7 @@ export type PostForm = {
 /** Maximum characters of each field of a post in a draft and in the form. */
 const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
 
-/**
- * A field of `length` characters that was cut to its first `kept` characters, because the field may have at most `max`
- * characters.
- */
+/** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
 type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
 
 /** The fields of a sent form or a draft, and the fields that were cut. */
@@ -101,10 +97,7 @@ ${aboveForm(form, `/posts/${post.id}/edit`)}
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
-/**
- * The form that creates a member's first native source. `written`: the post in the form, which is kept until the source
- * exists.
- */
+/** The form that creates a member's first native source. `written`: the post, kept until the source exists. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
@@ -119,10 +112,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
   return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
 }
 
-/**
- * The buttons of the form. Preview comes first, because the Enter key in the title presses the first button, and must
- * not publish the post.
- */
+/** The form's buttons. Preview is first, because the Enter key presses the first button and must not publish a post. */
 function barOf(name: string, button: string, { savedAt, times }: PostForm): Html {
   return html`<h1>${name}</h1><span class="space"></span>${savedAt !== undefined && html`
 <span class="voice soft only-wide">Draft kept ${showTime(times, savedAt)}</span>`}
