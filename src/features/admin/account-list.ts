@@ -17,7 +17,7 @@ import { sources } from '../sources/source-store.ts';
 /** `sources`: how many sources the account owns. `contentBytes`: the size of the posts in the account's sources. */
 type ListedAccount = Account & { sources: number; contentBytes: number };
 
-/** The administrators' list of all accounts. */
+/** The list of all accounts, which only administrators see. */
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
   title: 'Accounts',

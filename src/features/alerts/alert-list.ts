@@ -24,7 +24,7 @@ export function submitTestAlert(hub: Hub): Reply {
   return seeOther('/admin/alerts');
 }
 
-/** The administrators' list of the alerts that the hub has sent, with the result of each delivery. */
+/** The list of the alerts that the hub has sent, with the result of each delivery; only administrators see it. */
 export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
   name: 'alerts',
   title: 'Alerts',

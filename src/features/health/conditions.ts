@@ -300,14 +300,14 @@ export const CONDITIONS: readonly Condition[] = [
     name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', state: 'failing', href: NIGHTS_HREF,
     title: 'Off-site copies are failing',
     whatToDo: 'Correct the fault that the reason names, and run ./scripts/off-site.sh check to test the destination. ' +
-      'The next backup sends the missing copies.',
+      'The next run of ./scripts/backup.sh sends every backup that a destination lacks.',
     look: ({ offsite }) => offsite().filter(({ hasFailed }) => hasFailed).map((status) => copyFailed(status)),
     alert: { over: 'Off-site copies succeed again' },
   },
   {
     name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', state: 'too old', href: NIGHTS_HREF,
     title: 'No recent off-site copy',
-    whatToDo: 'Run ./scripts/backup.sh, which sends the missing copies, and read its messages.',
+    whatToDo: 'Run ./scripts/backup.sh, which sends every backup that a destination lacks, and read its messages.',
     look: ({ offsite, backups }) => offsite().filter((one) => one.isStale).map(({ name, last, lastGood }) => {
       const headline = `${COPIES[name]}: none in the last ${OLDEST_BACKUP / HOUR} hours.`;
       const since = lastGood?.at ?? last?.at ?? null;

@@ -17,7 +17,7 @@ const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert 
 export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
   ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
 
-/** Raises and ends the alerts of all conditions of the worker. An error in one condition stops no other condition. */
+/** Raises and ends the alerts of the worker's conditions. A condition whose check throws does not stop the others. */
 export function watchConditions(hub: Hub): void {
   const reading = startReading(hub);
   const failures: unknown[] = [];

@@ -7,10 +7,10 @@ import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
-/** Whether a request asks for the HTML page of an administrators' list or for its API reply. */
+/** Whether a request asks for the HTML page of a list on the administrators' pages, or for the list's API reply. */
 type Dress = 'page' | 'api';
 
-/** The filter of an administrators' list, read from the query of the URL. */
+/** The filter of a list on the administrators' pages, read from the query of the URL. */
 type ListFilter<Filter> = {
   /** Reads the filter; throws 400 for an invalid query. Without a query, the page may list less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
@@ -43,7 +43,7 @@ type Definition<Item, Key extends keyof Item, Filter> = {
 /** The reply to a form on a list's page: the page again, with a message above the items. */
 type FormAnswer = { above: Html; status?: number };
 
-/** A list for administrators, with its page and its API. `app/frame/admin-lists.ts` names all administrators' lists. */
+/** A list that only administrators see, as a page and by the API. `app/frame/admin-lists.ts` names all such lists. */
 export type AdminList = {
   name: string;
   title: string;
@@ -52,7 +52,7 @@ export type AdminList = {
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
-/** Creates an administrators' list with its page, its API and its downloads. */
+/** Creates a list that only administrators see: its page, its API and its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {

@@ -45,7 +45,7 @@ export const LIMITS = {
   'files-of-post': [422, 'A post may have at most 100 files.'],
   'free-space': [507, 'The hub refuses writes while free disk space is below `DISK_RESERVE_BYTES`.'],
   'cache-fetches': [
-    503, 'At most 200 remote files that are fetched or wait for it; 100 for one account’s sources, 40 from one host.',
+    503, 'At most 200 remote files may be fetched or queued at once; 100 of one account’s sources, 40 of one host.',
   ],
   'turns': [
     503, 'A client may have at most 1,000 waiting requests, or 10 while 2,000 of members, or of visitors, wait.',

@@ -198,7 +198,7 @@ type UndoneException = { accountId: number; sourceId: number; postId: number; be
 
 function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
   const now = readMarks(hub).find(accountId, sourceId, postId);
-  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the post was marked again after the call
+  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the post was marked again after the undone call
   const isLater = postId > (follows(hub).find(accountId, sourceId)?.readUpTo ?? 0);
   if (before === null && isLater) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });

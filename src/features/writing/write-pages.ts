@@ -184,7 +184,7 @@ function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields,
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fields) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
-  const note = ['Your text is kept for a day. Sign in with the same account to get the text back.',
+  const note = ['Your text is kept for a day. Sign in with the account that you wrote with to get your text back.',
     ...cutSentences(cut, 'kept'), 'Please choose the files again.'];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
@@ -201,7 +201,7 @@ function pageOf({ path, params }: HubRequest): string {
   return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }
 
-/** Returns a signed account id for a form's address; the signature only allows to keep a pending draft. */
+/** Returns a signed account id for the URL that a form posts to; the signature only allows to keep a pending draft. */
 function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
   return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
 }

@@ -104,7 +104,7 @@ export function limitConnections(
     const mayMonitor = cidrContains(LOOPBACK, address) && open.size <= places + FOR_MONITORING;
     if (mayMonitor) return void forMonitoring.add(socket);
     remove(socket);
-    process.nextTick(() => socket.pause()); // not now, because Node starts to read the socket after this event
+    process.nextTick(() => socket.pause()); // not at once: Node starts to read a socket after the "connection" event
     refuse(socket, metLimit('connections', 10, 'Too many connections are open.'));
   });
 

@@ -59,7 +59,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
 
-/** Decodes the text of a field whose part declares `type`. Throws 400 unless the text is UTF-8. */
+/** Decodes a form field's text. `type`: the Content-Type of the field's part. Throws 400 if the text is not UTF-8. */
 export function decodeField(name: string, type: string, bytes: Buffer): string {
   const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
   if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {

@@ -10,7 +10,7 @@ export type ElementKind =
 
 export type ElementRule = { output: string; kind: ElementKind; needsAttributes: boolean };
 
-/** Every element that is written, unwrapped or dropped on purpose; any other element is replaced by its content. */
+/** What becomes of each known element; an element that is not in this table is replaced by its content. */
 export const ELEMENT_RULES = new Map<string, ElementRule>([
   ...same('inline', 'em strong b i u s del ins mark small sub sup code kbd samp var q cite abbr dfn time bdi ruby'),
   ...same('ruby-text', 'rt rp'),
