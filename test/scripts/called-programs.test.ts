@@ -12,7 +12,8 @@ test('scripts call the programs of the list and no others, by their bare names',
   const found = new Set(named.map(({ text }) => text).filter((name) => !/^(?:src|test|scripts)\//.test(name)));
   // $switch holds setpriv, and nproc is within arithmetic; both are read from their text.
   for (const hidden of ['setpriv', 'nproc']) if (SCRIPTS.some(({ text }) => new RegExp(`\\b${hidden} |\\$\\(${hidden}\\)`).test(text))) found.add(hidden);
-  assert.deepEqual([...found].toSorted(), listed.toSorted());
+  assert.deepEqual([...found].toSorted(), listed.toSorted(), 'SCRIPT_PROGRAMS names what scripts call');
+  assert.deepEqual(SCRIPTS.filter(({ text }) => /-(?:exec|execdir|ok)\b|\beval\b/.test(text)).map(({ name }) => name), [], 'no hidden calls');
 });
 
 test('the only programs that are put in at run time are scripts of the project, Node, and the operator’s own commands', () => {

@@ -7,7 +7,7 @@ type Word = { text: string; isPlain: boolean };
 export type Command = Word[];
 
 /** Runs of other commands: what follows them is a command too. */
-const PREFIXES = /^(?:command|exec|env|timeout|setsid|set|as_owner|as_coder|run_child|go_on_as_owner|[A-Za-z_]\w*=.*|if|then|elif|else|while|until|do|!|\{|\()$/;
+const PREFIXES = /^(?:command|exec|env|flock|timeout|setsid|xargs|set|as_owner|as_coder|run_child|go_on_as_owner|[A-Za-z_]\w*=.*|if|then|elif|else|while|until|do|!|\{|\()$/;
 
 /** Every command in a script for sh, also within "$(…)", here-documents and what sh -c gets. */
 export function commandsIn(script: string): Command[] {
