@@ -18,10 +18,11 @@ case $#-${3-} in 2- | 4---ssh-key | 4---gpg-key) ;; *) wrong_usage ;; esac
 case $1 in -* | '') wrong_usage ;; esac
 tag=$1 folder=$2 how=${3-} key=${4-}
 
-# Settings of this machine and account must not change the bytes: modes, ends of lines, attributes.
+# Settings of this machine and account must not change the bytes: modes, ends of lines, attributes, replaced objects.
 own_git() {
-  env -i PATH="$PATH" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_REPLACE_OBJECTS=1 TZ=UTC git -C "$root" -c "safe.directory=$root" -c tar.umask=0022 \
-    -c core.autocrlf=false -c core.eol=lf -c core.attributesFile=/dev/null "$@"
+  env -i PATH="$PATH" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_REPLACE_OBJECTS=1 TZ=UTC \
+    git -C "$root" -c "safe.directory=$root" -c tar.umask=0022 -c core.autocrlf=false -c core.eol=lf \
+    -c core.attributesFile=/dev/null "$@"
 }
 
 commit=$(own_git rev-parse --quiet --verify --end-of-options "refs/tags/$tag^{commit}") || die "there is no tag $tag"
