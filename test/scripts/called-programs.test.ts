@@ -42,7 +42,7 @@ test('each place where a word is not quoted says why the word cannot become seve
 });
 
 test('commands are found in substitutions, here-documents, patterns and other shells', () => {
-  const script = 'case $x in a | b) one "$(two "$(three)")" ;; esac\nA=b four | if five; then sh -c \'six && seven\'; fi # eight\ncat <<E >f\n$(nine)\nE\nten\n';
+  const script = 'case $x in a | b) one "$(two "$(three)")" ;; esac\nA=b four | if five; then sh -c \'six && seven\'; fi # eight\ncat <<E >f\n$(nine)\nE\nten\ntrap "eleven" EXIT\n';
   assert.deepEqual(commandsIn(script).map((words) => words.map(({ text }) => text).filter((text) => /^[a-z]+$/.test(text)).at(-1)),
-    ['three', 'two', 'one', 'four', 'five', 'six', 'seven', 'sh', 'fi', 'cat', 'nine', 'ten']);
+    ['three', 'two', 'one', 'four', 'five', 'six', 'seven', 'sh', 'fi', 'cat', 'nine', 'ten', 'eleven', 'eleven']);
 });
