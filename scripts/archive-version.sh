@@ -22,7 +22,7 @@ commit_archive() {
 require_newer() {
   version=$(version_in "$from/files") running=$(version_in "$root")
   newest=$(printf '%s\n' "$running" "$version" | sort -V | tail -n 1)
-  [ "$version" = "$newest" ] && [ "$version" != "$running" ] ||
+  { [ "$version" = "$newest" ] && [ "$version" != "$running" ]; } ||
     give_up "$archive has the version ${version:-?}, which is not newer than the running version $running"
 }
 
@@ -44,7 +44,7 @@ take_archive() {
   as_coder tar -xzf "$from/archive.tar.gz" -C "$from/files" --strip-components=1 --no-same-owner ||
     give_up "$archive could not be unpacked"
   for file in package.json scripts/upgrade.sh; do
-    [ -f "$from/files/$file" ] && [ ! -h "$from/files/$file" ] || give_up "$archive is no archive of this project"
+    { [ -f "$from/files/$file" ] && [ ! -h "$from/files/$file" ]; } || give_up "$archive is no archive of this project"
   done
 }
 
