@@ -60,8 +60,12 @@ commit the changes or take them back"
   require_room_in_tree
 }
 
+# git itself would overwrite files that .gitignore names, such as .env.
 require_room_in_tree() {
   as_coder git read-tree --dry-run -m -u "$old" "$new" || give_up 'files in this folder are in the way of files of the new version'
+  as_coder git diff --name-only --no-renames --diff-filter=A "$old" "$new" | while IFS= read -r file; do
+    [ ! -e "$root/$file" ] && [ ! -h "$root/$file" ] || give_up "the new version would overwrite $root/$file"
+  done || exit
 }
 
 # Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref: the newest commit.

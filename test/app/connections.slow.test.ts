@@ -29,7 +29,10 @@ test('with nothing configured and no sources of others, nothing leaves the machi
   const { PATH = '' } = process.env;
   await network.run([process.execPath, '-e', `require('dns').lookup('seen.example', () => {})`], { PATH });
   assert.deepEqual([...new Set(network.seen().map(({ kind, host }) => `${kind} ${host}`))], ['name seen.example']);
-  assert.ok(network.packets() > 0, 'packets are counted');
+  const before = network.packets();
+  assert.ok(before > 0, 'packets are counted');
+  await network.run([process.execPath, '-e', `require('net').connect(80, '2001:db8::1').on('error', () => {})`], { PATH });
+  assert.ok(network.packets() > before && network.unanswered() > 0, 'also over IPv6');
 });
 
 test('with everything configured, the machine connects to whom the table names, for each row and to nobody else', async (t) => {

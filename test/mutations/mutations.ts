@@ -4046,10 +4046,26 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an archive is refused if its hash is not the hash that its authors gave',
     file: 'scripts/archive-version.sh',
-    from: '  grep -qxF -- "${hash%% *}  $(basename -- "$archive")" "$from/SHA256SUMS" ||',
+    from: '  grep -qxF -- "${hash%% *}  $name" "$from/SHA256SUMS" ||',
     to: '  true ||',
     test: 'test/scripts/upgrade-archive.slow.test.ts',
-    name: 'a clone refuses an archive that is missing, changed, older or none, and changes nothing',
+    name: 'a clone refuses an archive that is missing, changed, older or none, or would overwrite a file, and changes nothing',
+  },
+  {
+    promise: 'an archive is refused if the key that signed its hashes was revoked',
+    file: 'scripts/archive-version.sh',
+    from: "  printf '%s\\n' \"$said\" | grep -q '^\\[GNUPG:\\] GOODSIG ' ||",
+    to: '  true ||',
+    test: 'test/scripts/upgrade-archive.slow.test.ts',
+    name: 'with UPGRADE_VERIFY=signed only an archive is taken whose hashes a named key has signed',
+  },
+  {
+    promise: 'an upgrade overwrites no file of the operator that git ignores',
+    file: 'scripts/new-version.sh',
+    from: '    [ ! -e "$root/$file" ] && [ ! -h "$root/$file" ] || give_up',
+    to: '    true || give_up',
+    test: 'test/scripts/upgrade-archive.slow.test.ts',
+    name: 'a clone refuses an archive that is missing, changed, older or none, or would overwrite a file, and changes nothing',
   },
   {
     promise: 'an archive is refused if no named key has signed its hashes',

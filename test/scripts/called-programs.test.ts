@@ -12,7 +12,8 @@ test('scripts call the programs of the list and no others, by their bare names',
   const found = new Set(named.map(({ text }) => text).filter((name) => !/^(?:src|test|scripts)\//.test(name)));
   // $switch holds setpriv, and nproc is within arithmetic; both are read from their text.
   for (const hidden of ['setpriv', 'nproc']) if (SCRIPTS.some(({ text }) => new RegExp(`\\b${hidden} |\\$\\(${hidden}\\)`).test(text))) found.add(hidden);
-  assert.deepEqual([...found].toSorted(), listed.toSorted());
+  assert.deepEqual([...found].toSorted(), listed.toSorted(), 'SCRIPT_PROGRAMS names what scripts call');
+  assert.deepEqual(SCRIPTS.filter(({ text }) => /-(?:exec|execdir|ok)\b|\beval\b/.test(text)).map(({ name }) => name), [], 'no hidden calls');
 });
 
 test('the only programs that are put in at run time are scripts of the project, Node, and the operator’s own commands', () => {
@@ -41,7 +42,7 @@ test('each place where a word is not quoted says why the word cannot become seve
 });
 
 test('commands are found in substitutions, here-documents, patterns and other shells', () => {
-  const script = 'case $x in a | b) one "$(two "$(three)")" ;; esac\nA=b four | if five; then sh -c \'six && seven\'; fi # eight\ncat <<E >f\n$(nine)\nE\nten\n';
+  const script = 'case $x in a | b) one "$(two "$(three)")" ;; esac\nA=b four | if five; then sh -c \'six && seven\'; fi # eight\ncat <<E >f\n$(nine)\nE\nten\ntrap "eleven" EXIT\n';
   assert.deepEqual(commandsIn(script).map((words) => words.map(({ text }) => text).filter((text) => /^[a-z]+$/.test(text)).at(-1)),
-    ['three', 'two', 'one', 'four', 'five', 'six', 'seven', 'sh', 'fi', 'cat', 'nine', 'ten']);
+    ['three', 'two', 'one', 'four', 'five', 'six', 'seven', 'sh', 'fi', 'cat', 'nine', 'ten', 'eleven', 'eleven']);
 });

@@ -34,11 +34,13 @@ test('two clones with other settings, times and umasks make the same archive of 
   const { folder, home, env, version, name, sh } = authors(t);
   const other = join(home, 'other clone');
   sh(`umask 077 && git clone -q . '${other}' && cd '${other}' && git config tar.umask user && git config core.autocrlf true &&
+    git replace HEAD^{tree} "$(git mktree </dev/null)" &&
     find . -name .git -prune -o -exec touch -d 2001-01-01 {} +`);
   writeFiles(home, { '.gitconfig': '[core]\nautocrlf = true\neol = crlf\n[tar]\numask = 0077\n' });
   const made = [join(home, 'one'), join(home, 'two')] as const;
-  for (const [project, to, umask, zone] of [[folder, made[0], '022', 'UTC'], [other, made[1], '077', 'Asia/Tokyo']] as const) {
-    const { status, stdout, stderr } = await release(project, { ...env, TZ: zone }, `v${version}`, to, '', umask);
+  const foreign = { TZ: 'Asia/Tokyo', GZIP: '--rsyncable', GIT_DIR: '/nowhere', GIT_CONFIG_COUNT: '0' };
+  for (const [project, to, umask, settings] of [[folder, made[0], '022', {}], [other, made[1], '077', foreign]] as const) {
+    const { status, stdout, stderr } = await release(project, { ...env, ...settings }, `v${version}`, to, '', umask);
     assert.equal(status, 0, stderr);
     assert.match(stdout, new RegExp(`^[0-9a-f]{64}  ${name}\\.tar\\.gz\\n$`));
   }
@@ -49,14 +51,16 @@ test('two clones with other settings, times and umasks make the same archive of 
   sh(`tar xzf '${made[0]}/${name}.tar.gz' -C '${home}' && diff -r -x .git '${home}/${name}' .`);
 });
 
-test('a release is refused whose tag is missing or has another version, and leaves nothing', async (t) => {
+test('a release is refused whose tag is missing or has another version, or whose clone changes archives, and leaves nothing', async (t) => {
   if (!requireTool(t, 'git')) return;
-  const { folder, home, env } = authors(t);
+  const { folder, home, env, version } = authors(t);
   const to = join(home, 'made');
   for (const [tag, says] of [['v9', /there is no tag v9/], ['main', /there is no tag main/], ['v0.0.1', /its name should be v/]] as const) {
     const { status, stderr } = await release(folder, env, tag, to);
     assert.deepEqual([status, says.test(stderr)], [1, true], stderr);
   }
+  writeFiles(folder, { '.git/info/attributes': 'README.md export-ignore\n' });
+  assert.match((await release(folder, env, `v${version}`, to)).stderr, /info\/attributes would change the archive: remove that file\n$/);
   assert.deepEqual(readdirSync(to), []);
 });
 

@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { killableUpgrade, type Killable } from '../support/killed-upgrade.ts';
 import { keyring } from '../support/keyring.ts';
+import { writeFiles } from '../support/temporary-project.ts';
 import { requireTool } from '../support/tools.ts';
 import { upgradableHub } from '../support/upgradable-hub.ts';
+
+const OWN = ['notes.txt', 'scripts/my own.sh'];
 
 /** A hub of version 1 that can reach no server, and the archive of version 2, beside its hashes. */
 function hubAndArchive(t: TestContext, isFit = true) {
@@ -32,13 +35,13 @@ for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from 
     const { hub, archive } = hubAndArchive(t);
     hub.begin();
     if (!hasHistory) rmSync(hub.at('world/hub/.git'), { recursive: true });
-    writeFileSync(hub.at('world/hub/notes.txt'), 'of the operator');
+    for (const own of OWN) writeFileSync(hub.at('world/hub', own), 'of the operator');
     const { status, stdout, stderr } = await hub.run(`--from '${archive}'`);
     assert.equal(status, 0, stderr);
     assert.match(stdout, /^UPGRADED from 1\.0\.0 \(\w+\) to 2\.0\.0 \(\w+\);/m);
     assert.deepEqual([hub.versions(), hub.leftovers(), hub.mayStart()], ['2 2 2', [], true]);
     assert.equal(hub.git('world/hub', 'rev-parse', 'HEAD^{tree}'), hub.git('author', 'rev-parse', 'v2.0.0^{tree}'), 'the very files');
-    assert.equal(readFileSync(hub.at('world/hub/notes.txt'), 'utf8'), 'of the operator');
+    for (const own of OWN) assert.equal(readFileSync(hub.at('world/hub', own), 'utf8'), 'of the operator', own);
 
     const again = await hub.run(`--from '${archive}'`);
     assert.deepEqual([again.status, /^already at the newest version/.test(again.stdout)], [0, true], again.stderr);
@@ -57,7 +60,7 @@ for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from 
     assert.deepEqual([hub.versions(), hub.leftovers(), hub.running()], ['1 1 1', [], '11migrated to 1\n'], stderr);
   });
 
-  test(`a ${kind} refuses an archive that is missing, changed, older or none, and changes nothing`, async (t) => {
+  test(`a ${kind} refuses an archive that is missing, changed, older or none, or would overwrite a file, and changes nothing`, async (t) => {
     if (!requireTool(t, 'git')) return;
     const { hub, archive } = hubAndArchive(t);
     const copy = (name: string): string => {
@@ -66,18 +69,27 @@ for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from 
       for (const file of [archive, join(dirname(archive), 'SHA256SUMS')]) copyFileSync(file, join(dirname(to), file.split('/').at(-1) ?? ''));
       return to;
     };
-    const [changed, alone, renamed, none] = [copy('changed'), copy('alone'), copy('renamed'), copy('none')] as const;
+    const [changed, alone, renamed, none, taking] = [copy('changed'), copy('alone'), copy('renamed'), copy('none'), copy('taking')] as const;
+    const [, hash = ''] = /^(\w+) /.exec(readFileSync(join(dirname(archive), 'SHA256SUMS'), 'utf8')) ?? [];
+    const twoLines = hub.at(`changed/x\n${hash}  ${basename(archive)}`);
     appendFileSync(changed, 'x');
+    copyFileSync(changed, twoLines);
     rmSync(join(dirname(alone), 'SHA256SUMS'));
     copyFileSync(renamed, hub.at('renamed/content-hub-3.0.0.tar.gz'));
     execFileSync('sh', ['-ec', 'mkdir x && echo y >x/y && tar czf content-hub-2.0.0.tar.gz x && sha256sum content-hub-2.0.0.tar.gz >SHA256SUMS'],
       { cwd: dirname(none) });
+    execFileSync('sh', ['-ec', `tar xzf ${basename(taking)} && echo of the authors >content-hub-2.0.0/.env &&
+      tar czf ${basename(taking)} content-hub-2.0.0 && sha256sum *.gz >SHA256SUMS`], { cwd: dirname(taking) });
+    const older = archiveOf(hub, '1', 'older');
     hub.begin();
+    writeFiles(hub.at('world/hub'), { '.env': '# of the operator' });
     if (!hasHistory) rmSync(hub.at('world/hub/.git'), { recursive: true });
     for (const [file, says] of [
       [changed, /the hash of .* is not the hash in the SHA256SUMS beside it/], [alone, /SHA256SUMS is missing or cannot be read/],
       [hub.at('renamed/content-hub-3.0.0.tar.gz'), /the hash of .* is not the hash/], [hub.at('nowhere.tar.gz'), /nowhere\.tar\.gz is missing/],
-      [none, /is no archive of this project/],
+      [none, /is no archive of this project/], [twoLines, /is not named as release\.sh names an archive/],
+      ...hasHistory ? [] : [[older, /has the version 1\.0\.0, which is not newer/] as const],
+      [taking, hasHistory ? /would overwrite .*\/\.env;/ : /git could not read files in/],
     ] as const) {
       const { status, stderr } = await hub.run(`--from '${file}'`);
       assert.deepEqual([status, says.test(stderr)], [1, true], `${file}: ${stderr}`);
@@ -85,9 +97,10 @@ for (const [kind, hasHistory] of [['clone', true], ['hub that was unpacked from 
       assert.deepEqual([hub.versions(), hub.leftovers(), hub.running()], ['1 1 1', [], '11migrated to 1\n'], file);
       assert.equal(existsSync(hub.at('world/hub/.git')), hasHistory);
     }
+    assert.equal(readFileSync(hub.at('world/hub/.env'), 'utf8'), '# of the operator');
     assert.equal((await hub.run(`--from '${archive}'`)).status, 0);
-    const older = await hub.run(`--from '${archiveOf(hub, '1', 'media')}'`);
-    assert.deepEqual([older.status, /has the version 1\.0\.0, which is not newer/.test(older.stderr)], [1, true], older.stderr);
+    const back = await hub.run(`--from '${older}'`);
+    assert.deepEqual([back.status, /has the version 1\.0\.0, which is not newer/.test(back.stderr)], [1, true], back.stderr);
     assert.deepEqual([hub.versions(), hub.leftovers()], ['2 2 2', []]);
   });
 }
@@ -108,6 +121,11 @@ test('with UPGRADE_VERIFY=signed only an archive is taken whose hashes a named k
   await refused(archiveOf(hub, '2', 'by eve', `--gpg-key ${eve}`), new RegExp(`SHA256SUMS was signed by the key ${eve}, which is not in`));
   appendFileSync(hub.at('by eve/SHA256SUMS'), '\n');
   await refused(hub.at('by eve/content-hub-2.0.0.tar.gz'), /the signature of SHA256SUMS is missing or not valid, see above/);
+  const lost = makeKey('Lost');
+  hub.env['UPGRADE_SIGNERS'] = `${ada} ${lost}`;
+  const byLost = archiveOf(hub, '2', 'by lost', `--gpg-key ${lost}`);
+  execFileSync('sh', ['-c', `sed 's/^:---/---/' "$HOME/.gnupg/openpgp-revocs.d/${lost}.rev" | gpg --batch --quiet --import`], { env: hub.env, stdio: 'pipe' });
+  await refused(byLost, /the key that signed SHA256SUMS has expired or was revoked, see above; nothing was changed/);
   const { status, stderr } = await hub.run(`--from '${signed}'`);
   assert.deepEqual([status, hub.versions()], [0, '2 2 2'], stderr);
   stop();

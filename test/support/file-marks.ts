@@ -3,23 +3,28 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from './run-program.ts';
 import { ARROWS, type SourceFile } from './source-tree.ts';
 
-
-const OPENING = 'request|get|connect|createServer|createConnection|createSocket';
+const OPENING = 'request|get|connect|createServer|createConnection|createSocket|Socket|TLSSocket';
 const WRITING = 'write\\w*|append\\w*|rename\\w*|rm|rmSync|unlink\\w*|truncate\\w*|copyFile\\w*|cp|cpSync|link\\w*|' +
-  'symlink\\w*|createWriteStream|open|openSync|mkdtemp\\w*|chmod\\w*|chown\\w*|utimes\\w*|fsync\\w*';
+  'symlink\\w*|createWriteStream|open|openSync|mkdir\\w*|mkdtemp\\w*|rmdir\\w*|chmod\\w*|chown\\w*|utimes\\w*|fsync\\w*';
+
+/** A database whose `exec` is named. Regular expressions have an `exec` too: new names of theirs are added here. */
+export const EXEC = '(?<![/\\w])(?!(?:end|expression|form|marks|pattern|regex|sticky|styled)\\b)[a-z]\\w*\\.exec\\b';
 
 /** What a file may do, and the code that does it. */
 const RIGHTS = {
   'opens a socket': [
-    new RegExp(`\\bfetch\\(|\\b(?:http|https|net|tls|dgram)\\.(?:${OPENING})\\b`),
-    new RegExp(`import \\{[^}]*\\b(?:${OPENING})\\b[^}]*\\} from 'node:(?:https?|http2|net|tls|dgram)'`),
+    new RegExp(`(?<!function )\\bfetch\\(|\\b(?:https?|net)\\.(?:${OPENING})\\b`),
+    /= fetch\b|\b(?:WebSocket|EventSource)\(/,
+    /import (?!type\b)[^;']*from 'node:(?:dns|dns\/promises|tls|dgram|http2)'/,
+    /import (?!type\b|http\b|https\b|\{)[^;']*from 'node:(?:https?|net)'/, // under another name
+    new RegExp(`import \\{[^}]*\\b(?:${OPENING})\\b[^}]*\\} from 'node:(?:https?|net)'`),
   ],
   'starts a process': [/from 'node:(?:child_process|cluster|worker_threads)'|\bexecve\(/],
   'opens or changes files': [
     new RegExp(`import \\{[^}]*\\b(?:${WRITING})\\b[^}]*\\} from 'node:fs(?:/promises)?'`),
     /import (?:\* as )?\w+ from 'node:fs(?:\/promises)?'/,
   ],
-  'runs SQL': [/\b(?:db|file|reader)\.(?:prepare|exec)\b|\.(?:prepare|pragma)(?:<[^\n]*)?\(/],
+  'runs SQL': [new RegExp(EXEC), /\b(?:db|file|reader)\.prepare\b|\.(?:prepare|pragma)(?:<[^\n]*)?\(/],
 };
 
 export type RightName = keyof typeof RIGHTS;

@@ -67,7 +67,7 @@ export function killableUpgrade(t: TestContext, isFit: boolean) {
 mkdir -p "$DATA_DIR/backups/b" && cp "$DATA_DIR/hub.db" "$DATA_DIR/backups/b/"
 echo "result=verified off-site=none name=b dir=$DATA_DIR/backups/b"\n`;
   writeFiles(at('author'), {
-    '.gitignore': '.runtime/\nnode_modules/\n', 'scripts/backup.sh': backup, 'src/bin/launch.ts': '', 'src/bin/healthcheck.ts': '',
+    '.gitignore': '.env\n.runtime/\nnode_modules/\n', 'scripts/backup.sh': backup, 'src/bin/launch.ts': '', 'src/bin/healthcheck.ts': '',
   });
   git('author', 'init', '-q');
   const release = (version: string, files: Record<string, string> = {}): string => {

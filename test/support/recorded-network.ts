@@ -22,18 +22,26 @@ export async function recordedNetwork(t: TestContext) {
   for (const space of [machine, world]) {
     ip(`netns add ${space}`);
     t.after(() => ip(`netns del ${space}`));
-    inside(space, 'sh', '-c', 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6');
+    // The kernel itself must send nothing over IPv6.
+    for (const [name, value] of [['router_solicitations', 0], ['addr_gen_mode', 1]]) {
+      inside(space, 'sh', '-c', `echo ${value} >/proc/sys/net/ipv6/conf/default/${name}`);
+    }
     ip(`-n ${space} link set lo up`);
   }
   ip(`link add cable netns ${machine} type veth peer name cable netns ${world}`);
-  for (const [space, address] of [[machine, '10.77.0.2/24'], [world, '10.77.0.1/24']] as const) {
-    ip(`-n ${space} addr add ${address} dev cable`);
-    ip(`-n ${space} link set cable up multicast off`);
+  for (const [space, end] of [[machine, 2], [world, 1]] as const) {
+    // One address at both ends, so that neither has to ask for the other's.
+    ip(`-n ${space} link set cable address 02:00:00:00:00:01 arp off multicast off up`);
+    ip(`-n ${space} addr add 10.77.0.${end}/24 dev cable`);
+    ip(`-n ${space} addr add fd77::${end}/64 dev cable nodad`);
   }
   ip(`-n ${machine} route add default via 10.77.0.1`);
+  ip(`-n ${machine} route add default via fd77::1`);
   // Every address is the world's own, but for the machine's.
   ip(`-n ${world} route add 10.77.0.0/24 dev cable table local`);
   ip(`-n ${world} route add local 0.0.0.0/0 dev lo table local`);
+  ip(`-n ${world} -6 route add fd77::/64 dev cable table local`);
+  ip(`-n ${world} -6 route add local ::/0 dev lo table local`);
 
   const recorder = spawn('ip', ['netns', 'exec', world, process.execPath, WORLD], { stdio: ['ignore', 'pipe', 'inherit'] });
   let said = '';
@@ -55,6 +63,10 @@ export async function recordedNetwork(t: TestContext) {
     return Number(values[names.indexOf(name)]);
   }
 
+  function udpOverIpv6(): number {
+    return Number(/^Udp6NoPorts\s+(\d+)/m.exec(inside(world, 'cat', '/proc/net/snmp6'))?.[1]);
+  }
+
   return {
     /** Runs a program on the machine. */
     run: (command: string[], env: Record<string, string>): Promise<Outcome> => {
@@ -66,6 +78,6 @@ export async function recordedNetwork(t: TestContext) {
     /** Packets that the machine has sent. */
     packets: (): number => sentBy() - before,
     /** Packets to ports at which nobody listens, which are not among `seen`. */
-    unanswered: (): number => counted('Tcp', 'OutRsts') + counted('Udp', 'NoPorts'),
+    unanswered: (): number => counted('Tcp', 'OutRsts') + counted('Udp', 'NoPorts') + udpOverIpv6(),
   };
 }

@@ -7,9 +7,9 @@ type Word = { text: string; isPlain: boolean };
 export type Command = Word[];
 
 /** Runs of other commands: what follows them is a command too. */
-const PREFIXES = /^(?:command|exec|env|timeout|setsid|set|as_owner|as_coder|run_child|go_on_as_owner|[A-Za-z_]\w*=.*|if|then|elif|else|while|until|do|!|\{|\()$/;
+const PREFIXES = /^(?:command|exec|env|flock|timeout|setsid|xargs|set|as_owner|as_coder|run_child|go_on_as_owner|[A-Za-z_]\w*=.*|if|then|elif|else|while|until|do|!|\{|\()$/;
 
-/** Every command in a script for sh, also within "$(…)", here-documents and what sh -c gets. */
+/** Every command in a script for sh, also within "$(…)", here-documents and what trap and sh -c get. */
 export function commandsIn(script: string): Command[] {
   const found: Command[] = [];
   parse(script, 0, '', found);
@@ -68,7 +68,8 @@ function parse(text: string, from: number, end: '' | ')', found: Command[]): num
         isPattern = true;
         command = [];
       } else command.push(word);
-      if (command.at(-2)?.text === '-c' && !word.isPlain && command.some(({ text: name }) => name === 'sh')) parse(word.text, 0, '', found);
+      const isScript = command.at(-2)?.text === 'trap' || (command.at(-2)?.text === '-c' && command.some(({ text: name }) => name === 'sh'));
+      if (isScript && !word.isPlain) parse(word.text, 0, '', found);
     }
   }
   finish();
