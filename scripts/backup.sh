@@ -5,9 +5,10 @@
 # (BACKUP_RETENTION_DAYS), and sends the new backup to the off-site destinations, with earlier backups that a
 # destination lacks. Earlier backups are sent even if no new backup could be made. When run as root, this script
 # switches to the account that owns the database. Each step has a time limit (BACKUP_TIMEOUT_SECONDS, six hours).
-# --wait first waits so long for another backup to end. --interim makes an interim backup in BACKUP_DIR/interim instead,
-# keeps the newest 24 interim backups, and sends the interim backup to the restic repository only. The last line on
-# standard output is machine-readable:
+# --wait, for the nightly run, first waits so long for another backup to end, and makes no backup in a BACKUP_DIR that
+# lacks the backups that were made in it. --interim makes an interim backup in BACKUP_DIR/interim instead, keeps the
+# newest 24 interim backups, and sends the interim backup to the restic repository only. The last line on standard
+# output is machine-readable:
 # result=verified|degraded|failed|busy|skipped off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
 # Exit 0: everything succeeded. 1: something failed. 75: busy, try again. 129, 130, 143: stopped by a signal.
 
@@ -95,7 +96,7 @@ main() {
   [ -z "$stopped" ] || finish "$stopped" failed none
 
   # shellcheck disable=SC2086 # several words or none
-  run_limited "$limit" sh "$root/scripts/hubctl" backup $interim >"$data/run/backup.line"
+  run_limited "$limit" sh "$root/scripts/hubctl" backup $options >"$data/run/backup.line"
   made=${stopped:-$status}
   line=$(tail -n 1 "$data/run/backup.line")
   rm -f "$data/run/backup.line"
@@ -127,17 +128,17 @@ main() {
   finish "$made" "$result" "$away" "$fields"
 }
 
-# Sets $interim, the arguments of hubctl for an interim backup, and $patience, those of flock.
+# Sets $interim for an interim backup, $options, the arguments of hubctl, and $patience, those of flock.
 read_arguments() {
-  interim='' patience=-n
+  interim='' options='' patience=-n
   case $#-${1-}-${2-} in
     0--) ;;
     1---help-) usage && exit 0 ;;
-    1---wait-) patience=-w ;;
-    1---interim-) interim=--interim ;;
+    1---wait-) patience=-w options=--unattended ;;
+    1---interim-) interim=yes options=--interim ;;
     3---interim---every)
       is_interval "$3" || wrong_usage
-      interim="--interim --every $3"
+      interim=yes options="--interim --every $3"
       ;;
     *) wrong_usage ;;
   esac

@@ -30,7 +30,9 @@ fetch_copy() {
   called=$place$name
   case $destination-$file in
     restic-*)
-      found=$(sh "$root/scripts/restic-backups.sh" list | awk -v id="$hash" '$3 == id { print $2 "/" $1, $4 }') || :
+      run_child sh "$root/scripts/restic-backups.sh" list >"$scratch/list" 2>"$scratch/said" ||
+        give_up "$(tail -n 1 "$scratch/said" | sed 's/^restic-backups: //')"
+      found=$(awk -v id="$hash" '$3 == id { print $2 "/" $1, $4 }' "$scratch/list")
       [ -n "$found" ] || give_up "the snapshot of $called that was sent cannot be found in the repository"
       size=${found#* }
       [ "$size" != - ] || size=0

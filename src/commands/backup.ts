@@ -18,7 +18,9 @@ const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
  * reads a backup.
  */
 export const backupCommand: Command = {
-  options: { json: { type: 'boolean' }, interim: { type: 'boolean' }, every: { type: 'string' } },
+  options: {
+    json: { type: 'boolean' }, interim: { type: 'boolean' }, every: { type: 'string' }, unattended: { type: 'boolean' },
+  },
 
   async run(args, values, context) {
     if (args.length > 0) return (await import('./read-backup.ts')).readBackup(args, context);
@@ -31,7 +33,8 @@ export const backupCommand: Command = {
     const progress = showProgress(context, 'backup', 'steps');
     try {
       const make = values['interim'] ? makeInterim : makeBackup;
-      const made = await make({ ...optionsOf(config), ...progress, signal: stopped.signal });
+      const isUnattended = values['unattended'] === true;
+      const made = await make({ ...optionsOf(config), ...progress, isUnattended, signal: stopped.signal });
       const seconds = secondsSince(began);
       progress.end();
       if (!made) return printSkipped(values, context);

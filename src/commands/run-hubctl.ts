@@ -33,12 +33,14 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./upgrade.ts')).awaitWritesCommand,
   },
   {
-    name: 'backup', usage: 'backup [--interim [--every HOURS]] [--json] | backup show <backup> [text] | ' +
-      'backup extract <backup> post <id> | backup extract <backup> upload <sha256|filename> | backup due',
+    name: 'backup', usage: 'backup [--unattended | --interim [--every HOURS]] [--json] | ' +
+      'backup show <backup> [text] | backup extract <backup> post <id> | ' +
+      'backup extract <backup> upload <sha256|filename> | backup due',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
-      'or read a backup (a name of a backup here, or a folder). --interim: make an interim backup in ' +
-      'BACKUP_DIR/interim, then remove all but the newest 24 interim backups; the hub calls interim backups late ' +
-      'after three times --every. show: its content, and the names that contain the text. ' +
+      'or read a backup (a name of a backup here, or a folder). --unattended: make no backup in a BACKUP_DIR that ' +
+      'lacks the backups made in it. --interim: make an interim backup in BACKUP_DIR/interim, then remove all but ' +
+      'the newest 24 interim backups; the hub calls interim backups late after three times --every. ' +
+      'show: its content, and the names that contain the text. ' +
       'extract: a post as JSON, or an uploaded file. due: the backups that the nightly run verifies.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },

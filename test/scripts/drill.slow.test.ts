@@ -95,6 +95,7 @@ const HARM: [what: string, destination: Destination, isSealed: boolean, harm: (h
   ['a restic repository that lost a pack', 'restic', false, (hub) => {
     for (const path of Object.keys(contents(join(hub.far, 'data')))) rmSync(join(hub.far, 'data', path));
   }, /could not be fetched/],
+  ['a restic repository whose disk is away', 'restic', false, (hub) => rmSync(hub.far, { recursive: true }), /: is the disk mounted\? It held copies before\.$/],
 ];
 
 for (const [what, destination, isSealed, harm, says] of HARM) {

@@ -33,6 +33,7 @@ export type BackupOptions = {
   migrations: Migration[];
   version: string;
   retentionDays: number | null; // null: old backups are never removed
+  isUnattended: boolean; // no person can say whether an empty BACKUP_DIR is a new disk
   diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
@@ -71,6 +72,7 @@ export async function whileLocked<T>(
   if (isMissing) throw new BackupError(`there is no database at ${writtenPath(databasePath)}`);
   await mkdir(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
   await makeFolder(backupDir, dataDir);
+  if (kind === 'interim' || options.isUnattended) refuseEmptied(options);
   const lock = takeFileLock(backupLock(dataDir));
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
@@ -89,6 +91,13 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   else if (!existsSync(backupDir)) {
     throw new BackupError(`BACKUP_DIR ${writtenPath(backupDir)} is not there: mount or make it`);
   }
+}
+
+/** Below a mount point without its disk, backups would fill the hub's disk, and the missing disk would show no more. */
+function refuseEmptied({ dataDir, backupDir, clock }: BackupOptions): void {
+  if (readBackupStatus({ config: { dataDir, backupDir }, clock }).lost !== 'empty') return;
+  throw new BackupError(`BACKUP_DIR ${writtenPath(backupDir)} holds none of the backups that were made in it: mount ` +
+    'its disk. If the disk is new, run ./scripts/backup.sh once');
 }
 
 /** Refuses a backup during a restore, which releases the backup lock between its steps and may undo its steps. */
