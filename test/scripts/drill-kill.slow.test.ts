@@ -14,12 +14,12 @@ import { countRows } from '../support/stored-rows.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** DRILL_KILLS=60 kills twenty drills at each destination: about ten minutes. */
-const KILLS = Math.ceil(Number(process.env['DRILL_KILLS'] ?? 6) / 3);
+const KILLS = Math.ceil(Number(process.env['DRILL_KILLS'] ?? 3) / 3);
 
 const PATIENCE = 600_000; // ms, for a machine on which much else runs
 
 for (const destination of ['dir', 'rclone', 'restic'] as const) {
-  test(`drills at ${destination}, killed at ${KILLS} random moments while the hub writes, lose and change nothing, and the next cleans up`,
+  test(`drills at ${destination}, killed at random moments while the hub writes, lose and change nothing, and the next cleans up`,
     (t) => changeNothing(t, destination));
 }
 
@@ -36,12 +36,13 @@ async function changeNothing(t: TestContext, destination: Destination): Promise<
   const below = randomBelow(seed);
   const began = performance.now();
   assert.equal((await hub.drill()).status, 0);
-  const span = performance.now() - began;
+  let span = performance.now() - began;
   const proven = hub.recorded();
 
   let killed = 0;
   for (let n = 0; killed < KILLS && n < 3 * KILLS; n++) {
     if (await killDrill(hub, below(1_001) / 1_000 * span, n % 2 === 0)) killed++;
+    else span *= 0.8; // the machine is less busy than it was
     assert.deepEqual(stateBesideDatabase(hub), before, `seed ${seed}, kill ${n}`);
     assert.equal(countRows(hub, 'posts'), stored, `seed ${seed}, kill ${n}`);
   }
