@@ -26,7 +26,7 @@ export const drillCommand: Command = {
   },
 };
 
-/** The copy may be compressed, so that the last backup is larger. The restored data takes as much again. */
+/** Checks the room for a copy, which may be compressed, and for as much restored data; returns 1 without room. */
 async function checkRoom(copyBytes: number, { config, err }: CommandContext): Promise<ExitCode> {
   const { dataDir } = config;
   const bytes = Math.max(copyBytes, lastBackupBytes(dataDir) ?? 0);

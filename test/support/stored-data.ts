@@ -1,6 +1,6 @@
 import type { TableName } from '../../src/features/hub/tables.ts';
 
-/** Who reads stored data in the hub itself. Whoever may open DATA_DIR, or a backup, can read everything. */
+/** Readers of stored data in the hub itself. An account that may open DATA_DIR or a backup can read all data. */
 type Readers = 'nobody' | 'the account' | 'administrators' | 'the account and administrators' |
   'readers of the source' | 'the source’s owner and administrators' | 'sender and receiver' | 'everybody';
 

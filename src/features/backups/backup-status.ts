@@ -194,7 +194,7 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** Of a backup that is being made: since when (unix ms). `whileLocked` removes it while it still holds its lock. */
+/** The file with the time (unix ms) at which the running backup began. `whileLocked` removes it under its lock. */
 export function begunPath(dataDir: string, kind: 'backup' | 'interim'): string {
   return join(dataDir, 'run', `${kind}-begun.json`);
 }

@@ -37,10 +37,10 @@ export type DrillStatus = KeptDrills & {
 const USUAL_INTERVAL = 30;
 const LARGEST_FETCHED = 1_024 ** 3;
 
-/** A night's run may begin earlier than the last one did. */
+/** A nightly run may begin earlier than the previous nightly run did. */
 const EARLIER = 2 * HOUR;
 
-/** What is known of drills with the copies at each configured destination. Never throws. */
+/** The recorded drills of each configured off-site destination, and whether a drill is due there. Never throws. */
 export function readDrills(hub: Pick<Hub, 'config' | 'clock'>): DrillStatus[] {
   const { config, clock } = hub;
   const days = drillInterval(config);
@@ -80,7 +80,7 @@ export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };
 }
 
-/** False for anything else: the file may be damaged or of another version. */
+/** Whether a value has the shape of a drill's record: the file may be damaged or of another version. */
 function isDrillRun(value: unknown): value is DrillRun {
   const run = value as Partial<DrillRun> | null | undefined;
   return typeof run === 'object' && run !== null && Number.isFinite(run.at) &&

@@ -8,10 +8,10 @@ import { listBackups } from './backup-status.ts';
 import { type BackupOptions, type MadeBackup, makeAndPublish, type UploadStore, whileLocked } from './make-backup.ts';
 import { placeUploads } from './upload-folder.ts';
 
-/** Interim backups that are kept. */
+/** The hub keeps this many interim backups. */
 export const INTERIM_KEPT = 24;
 
-/** Shorter than an hour: the night begins some seconds after 03:15, and the run at 04:15 is due. */
+/** A nightly backup replaces an interim backup for so long; less than an hour, so that the run at 04:15 is made. */
 const NIGHT_COUNTS = 50 * MINUTE;
 
 /**

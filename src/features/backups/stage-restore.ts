@@ -160,7 +160,7 @@ async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
 /** Numbers of ended sessions and of discarded jobs that may have run since the backup. */
 type Settled = { sessions: number; jobs: number };
 
-/** What is done to a restored database before the hub runs on it. */
+/** The changes that a restore makes to a database before the hub runs on it. */
 type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;

@@ -21,7 +21,7 @@ export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome |
 
 export const NIGHTS = 35;
 
-/** Of each night, at most this many problems are shown: the last problems of the night. */
+/** The overview shows at most this many problems of a night: the last problems. */
 const PROBLEMS_NAMED = 3;
 const PROBLEM_MAX = 200; // characters
 
