@@ -29,6 +29,12 @@ find_owner() {
   switch=$(command_prefix "$owner" "${ids#* }")
 }
 
+# After find_owner: runs a program as the owner.
+as_owner() {
+  # shellcheck disable=SC2086 # words
+  $switch "$@"
+}
+
 # command_prefix UID GID: prints the words that, before a command, run it as that account.
 command_prefix() {
   groups=--init-groups

@@ -1,11 +1,15 @@
 #!/bin/sh
-# Usage: backup.sh
+# Usage: backup.sh [--wait]
+#        backup.sh --interim [--every HOURS]
 # Makes and verifies a backup in BACKUP_DIR while the hub keeps running. Then removes old backups
 # (BACKUP_RETENTION_DAYS), and sends the new backup to the off-site destinations, with earlier backups that a
 # destination lacks. Earlier backups are sent even if no new backup could be made. When run as root, this script
-# switches to the account that owns the database. Each step has a time limit (BACKUP_TIMEOUT_SECONDS, six hours). The
-# last line on standard output is machine-readable:
-# result=verified|degraded|failed|busy off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
+# switches to the account that owns the database. Each step has a time limit (BACKUP_TIMEOUT_SECONDS, six hours).
+# --wait, for the nightly run, first waits so long for another backup to end, and makes no backup in a BACKUP_DIR that
+# lacks the backups that were made in it. --interim makes an interim backup in BACKUP_DIR/interim instead, keeps the
+# newest 24 interim backups, and sends the interim backup to the restic repository only. The last line on standard
+# output is machine-readable:
+# result=verified|degraded|failed|busy|skipped off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
 # Exit 0: everything succeeded. 1: something failed. 75: busy, try again. 129, 130, 143: stopped by a signal.
 
 # Everything is in functions: the shell reads the whole file first, so updating the file during a run does no harm.
@@ -57,21 +61,24 @@ stop() {
 }
 
 main() {
-  case $#-${1-} in 0-) ;; 1---help) usage && exit 0 ;; *) wrong_usage ;; esac
+  read_arguments "$@"
   read_settings data=DATA_DIR limit=BACKUP_TIMEOUT_SECONDS folder=BACKUP_OFFSITE_DIR remote=BACKUP_RCLONE_REMOTE \
     repository=BACKUP_RESTIC_REPOSITORY || finish "$?" failed none
   destinations="${folder:+dir} ${remote:+rclone} ${repository:+restic}"
+  [ -z "$interim" ] || destinations=${repository:+restic}
   if [ ! -d "$data/run" ] && [ ! -e "$data/hub.db" ]; then
     say "there is no hub database in $data"
     finish 1 failed none
   fi
   . "$root/scripts/as-owner.sh"
-  go_on_as_owner "$data" "$root/scripts/backup.sh" || finish 1 failed none
+  go_on_as_owner "$data" "$root/scripts/backup.sh" "$@" || finish 1 failed none
   mkdir -p -- "$data/run" || finish 1 failed none
   touch -- "$data/run/backup.flock" || finish 1 failed none
   exec 9>>"$data/run/backup.flock"
+  [ "$patience" = -n ] || patience="-w $limit"
   held=0
-  flock -n 9 || held=$?
+  # shellcheck disable=SC2086 # one word or two
+  flock $patience 9 || held=$?
   case $held in
     0) ;;
     1) say 'BUSY: another backup or restore is running' && finish 75 busy none ;;
@@ -85,16 +92,18 @@ main() {
   # Reports a missing tool or disk at once. The backup is made in any case, and each destination is checked again later.
   shortly=$limit
   [ "$limit" -le 300 ] || shortly=300
-  run_limited "$shortly" sh "$root/scripts/off-site.sh" check >&2
+  [ -n "$interim" ] || run_limited "$shortly" sh "$root/scripts/off-site.sh" check >&2
   [ -z "$stopped" ] || finish "$stopped" failed none
 
-  run_limited "$limit" sh "$root/scripts/hubctl" backup >"$data/run/backup.line"
+  # shellcheck disable=SC2086 # several words or none
+  run_limited "$limit" sh "$root/scripts/hubctl" backup $options >"$data/run/backup.line"
   made=${stopped:-$status}
   line=$(tail -n 1 "$data/run/backup.line")
   rm -f "$data/run/backup.line"
   case $line in
     'result='*' dir='*) dir=${line#* dir=} fields=${line#* } failure='the backup is kept on this machine, but' ;;
     'result=busy') finish 75 busy none ;;
+    'result=skipped') finish 0 skipped none ;;
     *)
       [ -z "$stopped" ] || finish "$stopped" failed none
       [ "$made" -ne 0 ] || made=1
@@ -103,6 +112,7 @@ main() {
   esac
   result=${line%% *} && result=${result#result=}
 
+  [ -z "$interim" ] || [ -n "$dir" ] || finish "$made" failed none # what was missed before is sent by night
   away=none broken=
   for destination in $destinations; do
     sent=
@@ -116,6 +126,22 @@ main() {
   [ -z "$stopped" ] || made=$stopped
   case $made in 0 | 1 | 2 | 75 | 129 | 130 | 143) ;; *) made=1 ;; esac
   finish "$made" "$result" "$away" "$fields"
+}
+
+# Sets $interim for an interim backup, $options, the arguments of hubctl, and $patience, those of flock.
+read_arguments() {
+  interim='' options='' patience=-n
+  case $#-${1-}-${2-} in
+    0--) ;;
+    1---help-) usage && exit 0 ;;
+    1---wait-) patience=-w options=--unattended ;;
+    1---interim-) interim=yes options=--interim ;;
+    3---interim---every)
+      is_interval "$3" || wrong_usage
+      interim=yes options="--interim --every $3"
+      ;;
+    *) wrong_usage ;;
+  esac
 }
 
 # send_to DESTINATION BACKUP_DIR: sends the backup, and earlier backups that the destination lacks; without BACKUP_DIR,
@@ -132,9 +158,12 @@ send_to() {
     [ ! -s "$data/run/backup.line" ] || sent=yes
     rm -f -- "$data/run/backup.line"
   fi
-  # A killed step could not record its result.
-  [ "$status" -ne 137 ] ||
-    echo 'the copy was killed before it was complete' | sh "$root/scripts/hubctl" offsite-note "$1" failed
+  if [ "$status" -eq 137 ]; then # a killed step could not record its result
+    set -- "$1" "${2##*/}"
+    echo 'the copy was killed before it was complete' |
+      sh "$root/scripts/hubctl" offsite-note "$1" failed --killed ${2:+--unsent "$2"}
+    return 1
+  fi
   [ "$status" -eq 0 ]
 }
 

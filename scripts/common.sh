@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2034,SC2154
 # Sourced first by the scripts that people, cron and systemd run. Sets $root, the project's folder.
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
@@ -75,17 +75,65 @@ exit_on_signals() {
   trap 'exit 143' TERM
 }
 
+# log_report FOLDER FILE: appends what the function `report` says to that log, which is renamed FILE.1 at 1 MiB, and
+# exits with the $status that it sets; unless that is 0, repeats it on standard error.
+# shellcheck disable=SC2154 # report sets it
+log_report() {
+  log=$1/$2
+  mkdir -p -- "$1"
+  touch -- "$log" || exit 1
+  [ "$(wc -c <"$log")" -lt 1048576 ] || { mv -f -- "$log" "$log.1" && : >"$log"; }
+  before=$(wc -c <"$log")
+  report >>"$log" 2>&1 </dev/null
+  [ "$status" -eq 0 ] || tail -c "+$((before + 1))" "$log" | tail -n 100 >&2
+  exit "$status"
+}
+
+# Whether so many hours may lie between interim backups: a part of the day, so that the nightly backup takes the place
+# of one.
+is_interval() {
+  case $1 in 1 | 2 | 3 | 4 | 6 | 8 | 12) ;; *) return 1 ;; esac
+}
+
+# require_interval HOURS: ends the script unless that may be said after --every.
+require_interval() {
+  is_interval "$1" || [ "$1" = 24 ] || { echo "--every must be 1, 2, 3, 4, 6, 8, 12 or 24 hours, not $1" >&2 && exit 2; }
+}
+
+# interim_hours HOURS: prints the hours of the day, comma-separated, in which an interim backup is made: so many apart,
+# without 3, the hour of the nightly backup.
+interim_hours() {
+  hour=$((3 + $1))
+  while [ "$hour" -lt 27 ]; do
+    echo $((hour % 24))
+    hour=$((hour + $1))
+  done | sort -n | paste -sd , -
+}
+
 # The files of a backup, in the order of ls, and the only file of an encrypted copy.
 THREE_FILES='SHA256SUMS
 hub.db
 uploads.tar.gz'
 SEALED=backup.tar.gz.age
+INTERIM_FILES='SHA256SUMS
+hub.db
+uploads' # the last is a folder
 
 # Hides secrets in messages. age repeats its input, which may be a secret key (AGE-SECRET-KEY, AGE-PLUGIN). Addresses
 # may contain passwords and signatures.
 hide_secrets() {
   sed -e 's/[Aa][Gg][Ee]-[SsPp][EeLl][CcUu][A-Za-z0-9-]*/(hidden)/g' -e 's|://[^/@[:space:]]*@|://(hidden)@|g' \
     -e 's|\(://[^?[:space:]]*\)?[^"[:space:]]*|\1?(hidden)|g'
+}
+
+# Sets $place, the beginning of the copies' paths at the off-site destination $destination. Needs $folder, $remote and
+# $repository. Fails if the destination is not set.
+find_place() {
+  case $destination in
+    dir) [ -n "$folder" ] && place=$folder/ ;;
+    rclone) [ -n "$remote" ] && case $remote in *: | */) place=$remote ;; *) place=$remote/ ;; esac ;;
+    restic) [ -n "$repository" ] && place=$(without_password "$repository")/ ;;
+  esac
 }
 
 without_password() {

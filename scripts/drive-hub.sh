@@ -102,11 +102,6 @@ tell_who_starts() {
   [ "$driver" != nobody ] || say 'the hub was not running before, so it was not started; you can start it now'
 }
 
-as_owner() {
-  # shellcheck disable=SC2086 # words
-  $switch "$@"
-}
-
 stop_hub() {
   case $driver in
     commands) sh -c "$stop_command" >&2 9>&- ;;

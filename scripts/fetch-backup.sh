@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by restore.sh. Fetches a backup that the hub's account cannot read into a private folder in DATA_DIR/tmp. The
-# hub's account writes the folder. The backup is not checked here: hubctl verifies the backup.
+# Sourced by restore.sh and drill.sh. Fetches a backup into a private folder in DATA_DIR/tmp; restore.sh only fetches a
+# backup that the hub's account cannot read. The hub's account writes the folder. The backup is not checked here: hubctl
+# verifies the backup.
 
 . "$root/scripts/open-sealed.sh"
 
@@ -52,15 +53,21 @@ fetch_sealed() {
 may_owner_read() {
   [ -n "$switch" ] || return 0
   # shellcheck disable=SC2016 # for the other shell
-  as_owner sh -c 'cd -- "$1" && for file in . SHA256SUMS hub.db uploads.tar.gz; do
+  as_owner sh -c 'cd -- "$1" && for file in . SHA256SUMS hub.db uploads.tar.gz uploads; do
     [ ! -e "$file" ] || [ -r "$file" ] || exit 1; done' sh "$1" 2>/dev/null
 }
 
 # Copies a folder that only root can read. tar follows no link here.
 fetch_folder() {
-  if [ "$(LC_ALL=C ls -A -- "$1")" != "$THREE_FILES" ] || [ -n "$(find "$1" -mindepth 1 ! -type f)" ]; then
-    give_up "$1 is not a backup: it must hold the plain files hub.db, uploads.tar.gz and SHA256SUMS, and nothing else"
-  fi
+  members=$(LC_ALL=C ls -A -- "$1") odd=$(find "$1" -mindepth 1 ! -type f)
+  [ "$members" != "$INTERIM_FILES" ] || odd=$(find "$1" -mindepth 1 ! -type f ! -type d)
+  case $odd-$members in
+    "-$THREE_FILES" | "-$INTERIM_FILES") ;;
+    *)
+      give_up "$1 is not a backup: it must hold the plain files hub.db, uploads.tar.gz and SHA256SUMS, or in place of" \
+        'the archive a folder uploads, and nothing else'
+      ;;
+  esac
   require_room "$(du -sb -- "$1" | cut -f 1)"
   make_fetch_folder
   backup=$opened/${1##*/}
@@ -70,7 +77,8 @@ fetch_folder() {
 
 copy_folder() {
   {
-    { tar -C "$1" -cf - -- SHA256SUMS hub.db uploads.tar.gz && echo from >&3; } |
+    # shellcheck disable=SC2086 # names without spaces
+    { tar -C "$1" -cf - -- $members && echo from >&3; } |
       { as_owner tar -xf - -C "$backup" --no-same-owner --no-same-permissions && echo to >&3; }
   } 3>"$scratch/succeeded" || :
   [ "$(grep -c . "$scratch/succeeded")" -eq 2 ]
@@ -154,9 +162,11 @@ require_room() {
     "$((free / 1024)) MiB is free"
 }
 
-# Makes $opened, a folder of the hub's account for the backup, and $scratch, a folder of the caller for messages.
+# Makes $opened, a folder of the hub's account for the backup, unless $opened is set, and $scratch, a folder of the
+# caller for messages.
 make_fetch_folder() {
   make_caller_folder
+  [ -z "$opened" ] || return 0
   as_owner mkdir -p -m 0700 -- "$data/tmp"
   opened=$(as_owner mktemp -d -- "$data/tmp/restore.XXXXXXXXXX") || give_up "cannot create a folder in $data/tmp"
 }

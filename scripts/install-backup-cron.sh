@@ -1,9 +1,11 @@
 #!/bin/sh
-# Usage: install-backup-cron.sh [--dry-run] [--remove]
+# Usage: install-backup-cron.sh [--every HOURS] [--dry-run] [--remove]
 # Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest backup. The
-# report is in backups/nightly.log in DATA_DIR. Run this script as the account that runs the hub. The job reads settings
-# from .env only. Other lines stay unchanged; a second run changes nothing. --remove removes the line, --dry-run prints
-# the crontab that would be installed.
+# report is in backups/nightly.log in DATA_DIR. --every 1, 2, 3, 4, 6, 8 or 12 adds a second line, by which
+# interim-backup.sh makes interim backups between the nights, HOURS apart. --every 24 removes that line; without --every
+# the line stays. Run this script as the account that runs the hub. The jobs read settings from .env only. Other lines
+# stay unchanged; a second run changes nothing. --remove removes the lines, --dry-run prints the crontab that would be
+# installed.
 
 set -eu
 export LC_ALL=C
@@ -14,14 +16,19 @@ die() {
   exit 1
 }
 
-dry_run=no remove=no
-for argument in "$@"; do
-  case $argument in
+dry_run=no remove=no every='' data=''
+while [ $# -gt 0 ]; do
+  case $1 in
     --dry-run) dry_run=yes ;;
     --remove) remove=yes ;;
+    --every)
+      [ $# -gt 1 ] || wrong_usage
+      require_interval "$2" && every=$2 && shift
+      ;;
     --help) usage && exit 0 ;;
     *) wrong_usage ;;
   esac
+  shift
 done
 
 # cron treats backslashes inconsistently.
@@ -43,16 +50,17 @@ has_timer() {
 
 command -v crontab >/dev/null || die "crontab is not installed: install cron, or use install-systemd.sh"
 COMMAND=$(quoted_for_cron "$root/scripts/nightly-backup.sh")
-export COMMAND
-line="15 3 * * * $COMMAND"
+INTERIM=$(quoted_for_cron "$root/scripts/interim-backup.sh")
+export COMMAND INTERIM
+elsewhere=
+[ -z "$node" ] || data=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR) || [ "$remove" = yes ] || exit
 if [ "$remove" = no ]; then
   [ -n "$node" ] || die "the hub is not set up yet: run $root/scripts/set-up.sh once"
   # cron lacks this shell's PATH and HUB_NODE. If cron would find another Node or no Node, the line sets HUB_NODE.
   # shellcheck disable=SC2016 # expanded by the inner shell
   found=$(env -i PATH=/usr/bin:/bin:/usr/local/bin \
     sh -c 'root=$1; . "$1/scripts/find-node.sh"; echo "$node"' sh "$root")
-  [ "$found" = "$node" ] || line="15 3 * * * HUB_NODE=$(quoted_for_cron "$node") $COMMAND"
-  data=$(env -i "$node" "$root/src/bin/hubctl.ts" config DATA_DIR) || exit
+  [ "$found" = "$node" ] || elsewhere="HUB_NODE=$(quoted_for_cron "$node") "
   [ ! -d "$data" ] || [ "$(stat -c %u -- "$data")" = "$(id -u)" ] ||
     die "$data belongs to $(stat -c %U -- "$data"): run this as that account, so that it owns its backups"
 fi
@@ -67,21 +75,33 @@ if ! crontab -l >"$scratch/old" 2>"$scratch/said"; then
   esac
 fi
 
-# Removes this hub's line, whatever its schedule. Comments and all other lines stay unchanged.
-awk 'BEGIN { field = "[^ \t]+[ \t]+"; times = "^[ \t]*" field field field field field }
+# Removes this hub's lines, whatever their schedule, and leaves them in $scratch/had. Comments and all other lines stay
+# unchanged.
+: >"$scratch/had"
+HAD=$scratch/had awk 'BEGIN { field = "[^ \t]+[ \t]+"; times = "^[ \t]*" field field field field field }
+function is_ours(ours) {
+  at = length(command) - length(ours)
+  return at >= 0 && substr(command, at + 1) == ours && (at == 0 || index(command, "HUB_NODE=") == 1)
+}
 {
   command = $0
   sub(times, "", command)
-  at = length(command) - length(ENVIRON["COMMAND"])
-  named = at == 0 || index(command, "HUB_NODE=") == 1
-  if ($0 ~ /^[ \t]*#/ || at < 0 || !named || substr(command, at + 1) != ENVIRON["COMMAND"]) print
+  sub(/ --every [0-9]+$/, "", command)
+  if ($0 !~ /^[ \t]*#/ && (is_ours(ENVIRON["COMMAND"]) || is_ours(ENVIRON["INTERIM"]))) print >ENVIRON["HAD"]
+  else print
 }' "$scratch/old" >"$scratch/new"
 if [ "$remove" = no ]; then
-  others=$(wc -l <"$scratch/new")
-  printf '%s\n' "$line" >>"$scratch/new"
-  # The line is already there, exactly once: leave the crontab as it is.
-  if grep -qxF -- "$line" "$scratch/old" && [ "$(wc -l <"$scratch/old")" -eq "$((others + 1))" ]; then
+  [ -n "$every" ] || every=$(sed -n 's/.* --every \([0-9]*\)$/\1/p' "$scratch/had" | tail -n 1)
+  {
+    echo "15 3 * * * $elsewhere$COMMAND"
+    ! is_interval "$every" || echo "15 $(interim_hours "$every") * * * $elsewhere$INTERIM --every $every"
+  } >"$scratch/lines"
+  # The lines are already there, exactly once: leave the crontab as it is.
+  sort "$scratch/had" >"$scratch/sorted"
+  if sort "$scratch/lines" | cmp -s - "$scratch/sorted"; then
     cp "$scratch/old" "$scratch/new"
+  else
+    cat "$scratch/lines" >>"$scratch/new"
   fi
 fi
 if [ "$dry_run" = yes ]; then
@@ -94,10 +114,14 @@ if ! cmp -s "$scratch/old" "$scratch/new"; then
   crontab -l | cmp -s - "$scratch/new" || die 'the installed crontab differs from what was written: check crontab -l'
 fi
 
+# Forgets the last interim backup, or the hub would call the next one late.
+[ -z "$data" ] || is_interval "$every" || ! grep -q -- ' --every ' "$scratch/had" ||
+  rm -f -- "$data/run/last-interim.json" "$data/run/interim-begun.json"
+
 if [ "$remove" = yes ]; then
   echo 'the crontab contains no line for this hub'
 else
-  echo "the crontab contains this line: $line"
+  sed 's/^/the crontab contains this line: /' "$scratch/lines"
   ! has_timer || echo "install-backup-cron: systemd's content-hub-backup.timer also backs up this hub: keep only" \
     'one of them (systemctl disable --now content-hub-backup.timer, or install-backup-cron.sh --remove)' >&2
   cat /proc/[0-9]*/comm 2>/dev/null | grep -qxE 'cron|crond|fcron|anacron|systemd-cron' ||

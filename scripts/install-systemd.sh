@@ -1,9 +1,11 @@
 #!/bin/sh
-# Usage: install-systemd.sh [--user USER] [--with-bridge] [--root DIR] [--dry-run] [--remove]
+# Usage: install-systemd.sh [--user USER] [--every HOURS] [--with-bridge] [--root DIR] [--dry-run] [--remove]
 # Installs and starts the hub's systemd units: web and worker, which are restarted when they fail or stay unhealthy, a
-# backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. The units run as USER, by default the account
-# that owns the data, and read settings from .env only. Run this script again after moving the hub, after changing PORT,
-# DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, and when .env names a file in /home.
+# backup every day at 03:15 and, with --with-bridge, the bridge to ClamAV. --every 1, 2, 3, 4, 6, 8 or 12 adds interim
+# backups between the nights, HOURS apart. --every 24 ends interim backups; without --every their timer stays. The units
+# run as USER, by default the account that owns the data, and read settings from .env only. Run this script again after
+# moving the hub, after changing PORT, DATA_DIR, BACKUP_DIR, BACKUP_OFFSITE_DIR or BACKUP_RESTIC_REPOSITORY, and when
+# .env names a file in /home.
 # --dry-run prints the units. --root installs into the system image at DIR and starts nothing. --remove stops and
 # removes the units.
 
@@ -15,14 +17,15 @@ die() {
   exit 1
 }
 
-user='' image='' task=install bridge=no
+user='' image='' task=install bridge=no every=
 while [ $# -gt 0 ]; do
   case $1 in
-    --user | --root) [ $# -gt 1 ] || wrong_usage ;;
+    --user | --root | --every) [ $# -gt 1 ] || wrong_usage ;;
   esac
   case $1 in
     --user) user=$2 && shift ;;
     --root) image=$2 && shift ;;
+    --every) require_interval "$2" && every=$2 && shift ;;
     --with-bridge) bridge=yes ;;
     --dry-run) task=print ;;
     --remove) task=remove ;;
@@ -57,12 +60,29 @@ fi
 unit_dir=$image/etc/systemd/system
 [ ! -e "$unit_dir/content-hub-clamd-bridge.service" ] || bridge=yes
 
-if [ "$task" = remove ]; then
-  for unit in $ALL_UNITS; do
+interim=$unit_dir/content-hub-interim.service
+[ -n "$every" ] || every=$(sed -n 's/^ExecStart=.* --every \([0-9]*\)$/\1/p' "$interim" 2>/dev/null) || :
+
+# remove_units UNIT...: stops and removes those that are installed.
+remove_units() {
+  for unit in "$@"; do
     [ -e "$unit_dir/$unit" ] || continue
     if [ -n "$image" ]; then control disable "$unit"; else control disable --now "$unit"; fi
     rm -- "$unit_dir/$unit"
   done
+}
+
+# Forgets the last interim backup, or the hub would call the next one late.
+forget_interim() {
+  [ -z "$image" ] && [ -e "$interim" ] || return 0
+  run=$(sed -n 's/^RequiresMountsFor="\(.*\)"$/\1/p' "$interim" | sed 's/%%/%/g')/run
+  rm -f -- "$run/last-interim.json" "$run/interim-begun.json"
+}
+
+if [ "$task" = remove ]; then
+  forget_interim
+  # shellcheck disable=SC2086 # unit names, with nothing to expand
+  remove_units $ALL_UNITS
   [ -n "$image" ] || control daemon-reload
   echo 'the units of the hub are removed'
   exit
@@ -70,7 +90,8 @@ fi
 
 read_values
 units=$ALL_UNITS
-[ "$bridge" = yes ] || units=$(printf '%s\n' "$ALL_UNITS" | grep -v clamd-bridge)
+[ "$bridge" = yes ] || units=$(printf '%s\n' "$units" | grep -v clamd-bridge)
+is_interval "$every" || units=$(printf '%s\n' "$units" | grep -v interim)
 if [ "$task" = print ]; then
   for unit in $units; do printf '# %s\n' "$unit_dir/$unit" && filled "$unit" && echo; done
   exit
@@ -78,17 +99,21 @@ fi
 
 own_data
 mkdir -p -- "$unit_dir"
+if [ "$every" = 24 ]; then
+  forget_interim
+  remove_units content-hub-interim.timer content-hub-interim.service
+fi
 for unit in $units; do
   filled "$unit" >"$unit_dir/.$unit"
   chmod 644 "$unit_dir/.$unit"
   mv -- "$unit_dir/.$unit" "$unit_dir/$unit"
 done
-started=$(printf '%s\n' "$units" | grep -vxE 'content-hub-(backup|health|restore)\.service')
+started=$(printf '%s\n' "$units" | grep -vxE 'content-hub-(backup|interim|health|restore)\.service')
 [ -n "$image" ] || control daemon-reload
 # shellcheck disable=SC2086 # unit names, with nothing to expand
 control enable $started
 if [ -z "$image" ]; then
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # unit names again
   control restart $started || die 'not all units have started: see journalctl -u "content-hub-*"'
 fi
 echo "installed for $user: $(printf '%s' "$units" | tr '\n' ' ')"

@@ -16,10 +16,18 @@ list_backups() {
   else
     failed=1
   fi
+  list_interim || failed=1
   [ -z "$folder" ] || list_folder || failed=1
   [ -z "$remote" ] || list_remote || failed=1
   [ -z "$repository" ] || list_restic || failed=1
   return "$failed"
+}
+
+list_interim() {
+  as_owner sh "$root/scripts/hubctl" backups interim >"$scratch/found" || return
+  [ "$(wc -l <"$scratch/found")" -gt 1 ] || return 0
+  echo "Interim backups on this machine, restored by: restore.sh $(quoted "$(sed -n 1p "$scratch/found")")/NAME"
+  sed 1d "$scratch/found" | show_lines
 }
 
 # Formats lines "NAME BYTES SCHEMA VERIFIED". VERIFIED is a time, "failed", "checking", "damaged", "degraded", "-" or

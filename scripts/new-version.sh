@@ -4,7 +4,7 @@
 # Sets $upgrade_dir, and $coder, the command prefix that runs a program as the account that owns the project: files of git and
 # npm must belong to it.
 read_project() {
-  upgrade_dir=$root/.runtime/upgrade beside=$upgrade_dir/new coder='' home=${HOME-}
+  upgrade_dir=$root/.runtime/upgrade beside=$upgrade_dir/new from=$upgrade_dir/from coder='' home=${HOME-}
   ids=$(stat -c '%u %g' -- "$root")
   mask=077 # like the project's own files, which the hub's account may have to read
   case $(stat -c %A -- "$root/package.json") in ???????r*) mask=022 ;; ????r*) mask=027 ;; esac
@@ -33,6 +33,7 @@ name_of() {
 
 # Sets $old and $new, the commits, and $branch, the clone's branch, if any.
 find_commits() {
+  [ -z "$archive" ] || [ -e "$root/.git" ] || begin_history
   top=$(as_coder git rev-parse --show-toplevel) || give_up 'this is not a clone of the project'
   [ "$top" = "$root" ] || give_up "this is not a clone of the project, but a part of $top"
   changes=$(as_coder git status --porcelain --untracked-files=no) || give_up 'git does not work here, see above'
@@ -41,6 +42,7 @@ $changes
 commit the changes or take them back"
   old=$(as_coder git rev-parse --verify HEAD) || give_up 'the clone has no commit'
   branch=$(as_coder git symbolic-ref --quiet --short HEAD) || branch=
+  [ -z "$archive" ] || { commit_archive && require_room_in_tree && return; }
   remote=$(as_coder git config "branch.$branch.remote") || remote=origin
   if as_coder git config "remote.$remote.url" >/dev/null; then
     as_coder git -c gc.auto=0 -c maintenance.auto=0 fetch --quiet --tags "$remote" </dev/null || give_up "git could not fetch from $remote"
@@ -55,7 +57,15 @@ commit the changes or take them back"
     give_up "$(name_of "$new") is older than the running version; to go back, stop the hub, check it out and restore a backup of that time"
   [ -n "$ref" ] || as_coder git merge-base --is-ancestor "$old" "$new" ||
     give_up "this clone has commits that $remote lacks: name the version with --to"
+  require_room_in_tree
+}
+
+# git itself would overwrite files that .gitignore names, such as .env.
+require_room_in_tree() {
   as_coder git read-tree --dry-run -m -u "$old" "$new" || give_up 'files in this folder are in the way of files of the new version'
+  as_coder git diff --name-only --no-renames --diff-filter=A "$old" "$new" | while IFS= read -r file; do
+    [ ! -e "$root/$file" ] && [ ! -h "$root/$file" ] || give_up "the new version would overwrite $root/$file"
+  done || exit
 }
 
 # Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref: the newest commit.
@@ -83,10 +93,16 @@ signed_commit() {
     as_coder git verify-tag "$tag" >&2 || :
     give_up "the signature of the tag $ref is missing or not valid, see above"
   fi
+  require_signer "the tag $ref" "$said"
+  as_coder git rev-parse "$tag^{commit}"
+}
+
+# require_signer WHAT STATUS: gives up unless gpg's status lines name a key in UPGRADE_SIGNERS.
+require_signer() {
   # gpg prints this line once for each signature. Its last word is the fingerprint of the primary key.
-  signer=$(printf '%s\n' "$said" | sed -n 's/^\[GNUPG:\] VALIDSIG .* //p')
-  for named in $signers; do [ "$signer" != "$named" ] || { as_coder git rev-parse "$tag^{commit}" && return; }; done
-  give_up "the tag $ref was signed by the key ${signer:-of another kind}, which is not in UPGRADE_SIGNERS"
+  signer=$(printf '%s\n' "$2" | sed -n 's/^\[GNUPG:\] VALIDSIG .* //p')
+  for named in $signers; do [ "$signer" != "$named" ] || return 0; done
+  give_up "$1 was signed by the key ${signer:-of another kind}, which is not in UPGRADE_SIGNERS"
 }
 
 # Gives up without room for the kept database, its copy on trial and new packages. backup.sh checks its own room.
@@ -139,6 +155,6 @@ try_beside() {
 
 # Removes the new version that this run or a killed run has set up.
 drop_new() {
-  as_coder rm -rf -- "$upgrade_dir/new.tar" "$beside"
+  as_coder rm -rf -- "$upgrade_dir/new.tar" "$from" "$beside"
   as_owner rm -rf -- "$data/tmp/upgrade"
 }

@@ -27,6 +27,8 @@ send_to_restic() {
   added=$((added + ${bytes:-0}))
   [ "$name" = "${missed##*[!0-9-]}" ] || return 0 # the repository is looked after once, after the last one
   [ "$known" = known ] || look_for_older_hubs || echo "off-site: $shown: older hubs were not looked for" >&2
+  # The night checks the repository and removes old backups.
+  [ -z "$interim" ] || return 0
   # Nothing is removed from a damaged repository: the old backups may be all that can be restored. If the check failed
   # for another reason, such as a time limit, old backups are removed all the same, or the repository would fill up.
   if check_repository; then
@@ -87,9 +89,18 @@ link_uploads() {
 extract_unlinked() {
   (cd -- "$staged" && find uploads -type f) | sort >"$scratch/linked"
   sort "$scratch/uploads" | comm -23 - "$scratch/linked" >"$scratch/missing"
-  (cd -- "$staged" && tar -xzf "$dir/uploads.tar.gz" -T "$scratch/missing" &&
+  (cd -- "$staged" && take_from_backup &&
     sed 's|^uploads/../\(.*\)|\1  &|' "$scratch/missing" | sha256sum -c --strict --quiet >&2) ||
     trouble "uploads are missing: $(head -n 3 "$scratch/not-linked" | tr '\n' ' ')"
+}
+
+# Brings the files that $scratch/missing names from the backup into the current folder.
+take_from_backup() {
+  if [ ! -d "$dir/uploads" ]; then
+    tar -xzf "$dir/uploads.tar.gz" -T "$scratch/missing"
+  else
+    (cd -- "$dir" && xargs -d '\n' cp -P --parents -t "$staged" -- <"$scratch/missing")
+  fi
 }
 
 # Sets $bytes to the number of bytes added to the repository: 0 if an earlier run has sent this backup already.

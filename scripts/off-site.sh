@@ -49,7 +49,7 @@ main() {
   read_settings data=DATA_DIR backups=BACKUP_DIR days=BACKUP_RETENTION_DAYS folder=BACKUP_OFFSITE_DIR \
     remote=BACKUP_RCLONE_REMOTE recipient=BACKUP_AGE_RECIPIENT repository=BACKUP_RESTIC_REPOSITORY \
     password_file=BACKUP_RESTIC_PASSWORD_FILE keep=BACKUP_RESTIC_KEEP limit=BACKUP_TIMEOUT_SECONDS || exit
-  act=$1 asked=
+  act=$1 asked='' asked_name='' interim=''
   [ "$act" != send ] || name_backup "$2"
   if [ "$wanted" != "$DESTINATIONS" ]; then
     destination=$wanted
@@ -76,15 +76,6 @@ read_answer() {
   wanted=restic answer=adopt about=${2-}
   [ "${2-}" != --no ] || { answer=leave about=${3-} && set -- "$1" "$about"; }
   case $#-$about in [12]- | 2-[0-9a-f]*) ;; *) wanted=nothing ;; esac
-}
-
-# Sets $place, the beginning of the copies' paths at $destination. Fails if the destination is not set.
-find_place() {
-  case $destination in
-    dir) [ -n "$folder" ] && place=$folder/ ;;
-    rclone) [ -n "$remote" ] && case $remote in *: | */) place=$remote ;; *) place=$remote/ ;; esac ;;
-    restic) [ -n "$repository" ] && place=$(without_password "$repository")/ ;;
-  esac
 }
 
 destination_problem() {
@@ -118,7 +109,7 @@ serve_destination() {
 send_missed() {
   for name in $missed; do
     dir=$backups/$name status=0
-    [ "$name" != "${asked##*/}" ] || dir=$asked
+    [ "$name" != "$asked_name" ] || dir=$asked
     if [ "$destination" = restic ] || is_whole "$dir"; then
       send_it || status=$?
     else
@@ -155,12 +146,12 @@ missed_backups() {
   done | backup_names >"$scratch/here"
   if [ "$destination" = restic ]; then
     first=$({ cat -- "$scratch/sent" && echo "$owed"; } | backup_names | sort | head -n 1)
-    [ -n "$first" ] || first=${asked##*/}
+    [ -n "$first" ] || first=$asked_name
     [ -n "$first" ] || first=$(tail -n 1 "$scratch/here")
   fi
   {
     grep -vxF -f "$scratch/sent" "$scratch/here" | awk -v first="$first" -v oldest="$oldest" '$0 >= first && $0 > oldest'
-    [ -z "$asked" ] || printf '%s\n' "${asked##*/}"
+    [ -z "$asked" ] || printf '%s\n' "$asked_name"
   } | sort -u
 }
 
@@ -188,6 +179,7 @@ record() {
   set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"
   [ -z "$unsent" ] || set -- "$@" --unsent "$unsent"
+  [ -z "$interim" ] || set -- "$@" --interim
   [ -z "$owed" ] || sent_names | grep -qxF -- "$owed" || set -- "$@" --owed "$owed"
   serving=
   printf '%s\n' "$problem" | (cd -- "$root" && scripts/hubctl offsite-note "$@") || {
@@ -196,12 +188,18 @@ record() {
   }
 }
 
-# Sets $asked, the backup to send in any case. Refuses a folder whose name is not a backup's name.
+# Sets $asked, the backup to send in any case, and $asked_name. In restic an interim backup has the name that a nightly
+# backup of its time would have. Refuses a folder whose name is not a backup's name.
 name_backup() {
   asked=$(readlink -f -- "$1") || asked=
-  if [ ! -d "$asked" ] || [ -z "$(printf '%s\n' "${asked##*/}" | backup_names)" ]; then
+  asked_name=${asked##*/}
+  case $asked_name in
+    *T*Z) interim=yes asked_name=$(printf '%s\n' "$asked_name" | sed 's/-//g; s/T/-/; s/Z$//') ;;
+  esac
+  if [ ! -d "$asked" ] || [ -z "$(printf '%s\n' "$asked_name" | backup_names)" ]; then
     trouble "$1 is not a backup folder (YYYYMMDD-HHMMSS)" || exit 2
   fi
+  [ -z "$interim" ] || [ "$wanted" = restic ] || trouble 'an interim backup is sent to restic only' || exit 2
 }
 
 # Whether a folder holds exactly a backup's three regular files, and their hashes match.
@@ -216,8 +214,10 @@ begin_sending() {
   mkdir -p -- "$data/run" "$data/tmp" "$data/backups"
   [ -w "$data/run" ] || { trouble "$data/run is not writable: is it read-only?" || exit 1; }
   exec 9>"$data/run/off-site.lock"
-  held=0
-  flock -n 9 || held=$?
+  held=0 patience=0
+  # A drill holds the lock while it fetches a copy: wait for the drill.
+  flock -n "$data/run/drill.lock" true 2>/dev/null || patience=$limit
+  flock -w "$patience" 9 || held=$?
   [ "$held" -ne 1 ] || { trouble 'BUSY: another off-site copy is running' || exit 75; }
   [ "$held" -eq 0 ] || { trouble "flock (util-linux) is missing or cannot lock $data/run/off-site.lock" || exit 1; }
   rm -rf -- "$data"/tmp/off-site.* "$data/tmp/restic"

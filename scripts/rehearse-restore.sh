@@ -36,6 +36,7 @@ start_web() {
   . "$root/scripts/find-node.sh"
   "$node" "$root/src/bin/launch.ts" web >"$scratch/web.log" 2>&1 &
   web=$!
+  echo "$web" >"$scratch/web.pid" # for the next drill, if this rehearsal is killed
   tries=300
   while ! port=$(port_of_web); do
     tries=$((tries - 1))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: run.sh start | dev | test [ARGUMENT...] | test:all | test:slow | test:mutations [WORD...] | bench [NAME...] |
-# screenshots [WORD...]
+# screenshots [WORD...] | sbom
 # Runs npm start, npm test and the other npm scripts, after installing missing packages. test:slow runs the tests with
 # kills, full disks, browsers and booted systems; test:all runs quick and slow tests. The program replaces this shell,
 # so that the program receives the signals.
@@ -22,7 +22,7 @@ is_roomy() {
 }
 
 case $task in
-  start | dev | test | test:all | test:slow | test:mutations | screenshots) sh scripts/set-up.sh ;;
+  start | dev | test | test:all | test:slow | test:mutations | screenshots | sbom) sh scripts/set-up.sh ;;
   bench) sh scripts/set-up.sh test/bench ;;
   --help) usage && exit 0 ;;
   *) usage >&2 && exit 2 ;;
@@ -32,6 +32,7 @@ esac
 
 case $task in
   start) exec "$node" src/bin/start.ts "$@" ;;
+  sbom) exec "$node" scripts/sbom.ts ;;
   dev) exec "$node" src/bin/start.ts --watch "$@" ;;
   bench) exec "$node" test/bench/run-bench.ts "$@" ;;
   test:mutations) exec "$node" test/mutations/run-mutations.ts "$@" ;;

@@ -23,6 +23,7 @@ is_installed() {
 # seconds if the registry does not answer. It stops nothing: slow networks still work. npm's limit does not cover name
 # lookups, `timeout` does.
 tell_if_offline() {
+  [ "${npm_config_offline-}" != true ] || return 0
   sleep 1 >/dev/null 2>&1
   set -- npm ping --fetch-retries=0 --fetch-timeout=2000 --loglevel=error
   if command -v timeout >/dev/null; then set -- timeout 3 "$@"; fi

@@ -7,6 +7,8 @@ content-hub-worker.service
 content-hub-clamd-bridge.service
 content-hub-backup.timer
 content-hub-backup.service
+content-hub-interim.timer
+content-hub-interim.service
 content-hub-health.timer
 content-hub-health.service
 content-hub-restore.path
@@ -73,8 +75,19 @@ filling() {
   if [ -n "$2" ]; then echo "s|@$1@|$(escaped "$2")|g"; else echo "/@$1@/d"; fi
 }
 
+# as_interim: turns the unit of the nightly backup, on standard input, into that of interim backups.
+as_interim() {
+  sed "s|^# The daily backup, called by content-hub-backup|# An interim backup, called by content-hub-interim|
+    s|^Description=.*|Description=Content Hub: interim backup|
+    s|/nightly-backup\.sh\"$|/interim-backup.sh\" --every $every|"
+}
+
 # filled UNIT: prints the unit with its placeholders filled in.
 filled() {
+  if [ "$1" = content-hub-interim.service ]; then
+    filled content-hub-backup.service | as_interim
+    return
+  fi
   elsewhere=$backups
   [ "$backups" != "$data/backups" ] || elsewhere=
   sed "/^#/!{
@@ -89,5 +102,6 @@ filled() {
     $(filling BACKUP_DIR "$elsewhere")
     $(filling OFFSITE_DIR "$offsite")
     $(filling RESTIC_DIR "$restic")
+    $(filling INTERIM_HOURS "$(! is_interval "$every" || interim_hours "$every")")
   }" "$root/scripts/systemd/$1"
 }

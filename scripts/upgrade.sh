@@ -1,8 +1,9 @@
 #!/bin/sh
-# Usage: upgrade.sh [--to REF] [--allow-unsafe]
+# Usage: upgrade.sh [--to REF | --from ARCHIVE] [--allow-unsafe]
 #        upgrade.sh --recover
-# Upgrades the hub in this clone to the newest commit of its branch, or to REF: a tag, a branch or a commit. With
-# UPGRADE_VERIFY=signed only to a tag that a key in UPGRADE_SIGNERS has signed.
+# Upgrades the hub in this clone to the newest commit of its branch, or to REF: a tag, a branch or a commit, or to the
+# version in ARCHIVE, a file of release.sh with SHA256SUMS beside it. With UPGRADE_VERIFY=signed only to a tag, or to an
+# archive, that a key in UPGRADE_SIGNERS has signed. --from asks no git server and works in a folder without git history.
 # While the hub still runs, the new version is fetched, set up beside the old one and tried on the database of a
 # verified backup. Then the hub is stopped, its database is copied, and the new version is started on trial: it has to
 # read and write within a minute, in which the hub stores nothing for anybody. If the new version fails, the old version
@@ -29,21 +30,27 @@ give_up() {
 
 . "$root/scripts/drive-hub.sh"
 . "$root/scripts/new-version.sh"
+. "$root/scripts/archive-version.sh"
 . "$root/scripts/switch-version.sh"
 root=${root%/.runtime/upgrade/new} # after an interrupted upgrade this script may run from that folder
 
-# Sets $act, $ref and $unsafe.
+# Sets $act, $ref, $archive and $unsafe.
 read_arguments() {
-  act=upgrade ref='' unsafe=''
+  act=upgrade ref='' archive='' unsafe=''
   while [ $# -gt 0 ]; do
     case $1 in
       --help)
-        [ "$act$ref$unsafe$#" = upgrade1 ] || wrong_usage
+        [ "$act$ref$archive$unsafe$#" = upgrade1 ] || wrong_usage
         usage && exit 0
         ;;
       --to)
         case ${2-} in '' | -*) wrong_usage ;; esac
         ref=$2 && shift
+        ;;
+      --from)
+        case ${2-} in '' | -*) wrong_usage ;; esac
+        archive=$(readlink -f -- "$2") || give_up "there is no file $2"
+        shift
         ;;
       --allow-unsafe) unsafe=--allow-unsafe ;;
       --recover) act=recover ;;
@@ -51,7 +58,8 @@ read_arguments() {
     esac
     shift
   done
-  [ "$act" = upgrade ] || [ -z "$ref$unsafe" ] || wrong_usage
+  [ "$act" = upgrade ] || [ -z "$ref$archive$unsafe" ] || wrong_usage
+  [ -z "$ref" ] || [ -z "$archive" ] || wrong_usage
 }
 
 # Takes the lock of upgrades. The lock that backups and restores share is taken later, after the backup.

@@ -12,7 +12,7 @@ import {
 /** The schema of a body for each media type. */
 export type Content = Readonly<Record<string, Schema>>;
 
-/** An API operation without its route. `refusals`: error statuses that do not follow from its other members. */
+/** An API operation without its route. `refusals`: error statuses that do not follow from the other members. */
 export type ApiOperation = {
   query?: Record<string, Schema>;
   body?: Content;
@@ -24,10 +24,10 @@ export type ApiOperation = {
 };
 
 const SHORT = { ...integer, minimum: 1, maximum: 100, default: 30 };
-const PAGE = { limit: SHORT, cursor: { ...text, description: 'The `next` of the previous page' } };
+const PAGE = { limit: SHORT, cursor: { ...text, description: 'The value of `next` on the previous page' } };
 
-const SEARCH_SYNTAX = 'A post must contain all words, "quoted words" as a phrase, and no -word. A word of at least ' +
-  'three letters that ends in a star, or is the last word, also matches longer words';
+const SEARCH_SYNTAX = 'A post must contain all words, "quoted words" as a phrase, and no -word. ' +
+  'A word of three or more letters also matches longer words if it ends in a star or is the last word';
 
 const as = (mediaType: string, schema: Schema = text): Content => ({ [mediaType]: schema });
 const json = (schema: Schema): Content => as('application/json', schema);
@@ -39,7 +39,7 @@ const UNCHANGED = { 304: null };
 const list = (name: string, query: Record<string, Schema> = {}): ApiOperation =>
   ({ query: { ...PAGE, ...query }, answers: { 200: json(listOf(name)) } });
 
-/** A list for administrators; all matching rows can be downloaded. */
+/** An operation that lists rows for administrators; all matching rows can be downloaded. */
 function adminList(name: string, query: Record<string, Schema> = {}, others: Content = {}): ApiOperation {
   const formats = ['json', 'jsonl', ...Object.keys(others).map((type) => type.replace('text/', ''))];
   const description = 'json returns one page, other formats all matching rows; jsonl has one JSON object per line';
@@ -55,7 +55,7 @@ const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } }
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
-/** An operation that requires a session and the password again. */
+/** An operation that requires a session, and the account's password again in the request. */
 function confirmed(
   answers: ApiOperation['answers'], required: Record<string, Schema> = {}, optional: Record<string, Schema> = {},
   refusals: number[] = [],
@@ -71,7 +71,7 @@ const POST = {
 const TITLED = { title: text, visibility };
 /** Credentials for a feed's server, which make the source private; null removes the credentials. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
-/** Replies to a transfer: 200 with the source if its owner has changed, 202 with the offer otherwise. */
+/** Replies to the transfer of a source: 200 with the source if its owner has changed, 202 with the offer otherwise. */
 const TRANSFERRED = { ...done('Source'), 202: json(object({ offer: named('SentOffer') })) };
 const NEW_POST = { sourceId: id, title: POST.title };
 
@@ -118,7 +118,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/sources': { ...list('Source'), answers: { 200: json(listOf('Source')), ...UNCHANGED } },
   'POST /api/sources': {
     body: json({ anyOf: [
-      object({ kind: choice(['feed']), url: { ...text, description: 'Feed, or web page that links to one' } }, {
+      object({ kind: choice(['feed']), url: { ...text, description: 'A feed, or a web page that links to a feed' } }, {
         ...TITLED, ...AT_PUBLISHER, folder: text,
       }),
       object({ kind: choice(['webhook', 'native']), title: text }, { visibility, folder: text }),
@@ -157,8 +157,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({}, {
       all: { ...flag, const: true }, folder: text, source: id, posts: array(id), before: time,
       upTo: { ...integer, description: 'The newest post that was shown; later posts stay unread' },
-      below: { ...id, description: 'A post: mark the posts below it in the list' },
-      above: { ...id, description: 'A post: mark the posts above it in the list' },
+      below: { ...id, description: 'Id of a post: the posts below this post in the list are marked' },
+      above: { ...id, description: 'Id of a post: the posts above this post in the list are marked' },
     })),
     answers: done('Marked'), refusals: [404],
   },
@@ -167,7 +167,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/posts': {
     query: {
       ...PAGE, source: { ...id, description: 'Only posts of this source' }, q: { ...text, description: SEARCH_SYNTAX },
-      view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'One of your lists, or public posts' },
+      view: { ...choice(['unread', 'list', 'starred', 'public']), description: 'A reading list, or public posts' },
       folder: { ...text, description: 'Name of one of your folders, to filter a list' },
     },
     answers: { 200: json(listOf('Post')), ...UNCHANGED }, refusals: [401, 404],
@@ -218,7 +218,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/admin/audit': adminList('AuditRecord', {
     act: choice(Object.keys(AUDIT_EVENTS)),
     actor: { ...text, description: 'Name of the actor' },
-    target: { ...text, description: 'Kind of the target, or kind:id' },
+    target: { ...text, description: 'Kind of the target, or kind:id for one target' },
     from: { ...text, description: 'Only events from this day or time on' },
     to: { ...text, description: 'Only events until this day (inclusive) or time' },
   }, as('text/csv')),

@@ -18,17 +18,17 @@ export const time: Schema = { type: 'string', format: 'date-time' };
 export const role: Schema = choice(['admin', 'member']);
 export const visibility: Schema = choice(VISIBILITIES);
 
-/** One of these strings. */
+/** The schema of a text that is one of these strings. */
 export function choice(values: readonly string[]): Schema {
   return { type: 'string', enum: values };
 }
 
-/** A value of this schema, or null. */
+/** The schema of a value that may also be null. */
 export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
 
-/** An object with required and optional members. */
+/** The schema of an object with required and optional members. */
 export function object(required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }
@@ -42,7 +42,7 @@ export function named(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** One page of a list; `next` is the cursor of the page after it. */
+/** The schema of one page of a list; `next` is the cursor of the next page. */
 export function listOf(name: string): Schema {
   return object({ items: array(named(name)), next: orNull(text) });
 }
@@ -53,10 +53,10 @@ const token = { id, name: text, scope: choice(TOKEN_SCOPES), ...used, expiresAt:
 const session = { id, ...used, expiresAt: time, address: orNull(text) };
 const titled = object({ id, title: text });
 const age = { ageSeconds: integer };
-const counted = { ...integer, maximum: 1_000, description: 'Counted up to 1,000' };
+const counted = { ...integer, maximum: 1_000, description: 'The number of posts, counted up to 1,000' };
 const party = object({ id, displayName: text });
 const sentOffer = {
-  id, source: titled, to: { ...orNull(party), description: 'Null if the hub chose a follower itself' }, expiresAt: time,
+  id, source: titled, to: { ...orNull(party), description: 'Null if the hub chose the receiver' }, expiresAt: time,
 };
 const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
@@ -80,8 +80,8 @@ export const SCHEMAS: Record<string, Schema> = {
   NewInvitation: object({ id, role, expiresAt: time, url: { ...text, description: 'Shown only once' } }),
   Notification: object({
     id, kind: text, title: text, path: text, createdAt: time, readAt: orNull(time),
-    count: { ...integer, description: 'Number of equal notifications, which are shown as one; createdAt: the latest' },
-    urgent: { ...flag, description: 'True for security and failures, false for news' },
+    count: { ...integer, description: 'Number of equal notifications, shown as one; createdAt: time of the latest' },
+    urgent: { ...flag, description: 'True for notifications about security and failures, false for news' },
   }),
   Source: object({
     id, kind: choice(SOURCE_KINDS), title: text, visibility, owner: party,
@@ -89,7 +89,7 @@ export const SCHEMAS: Record<string, Schema> = {
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
     siteUrl: orNull(text), description: orNull(text), // only of feeds
-    followed: flag, // only if the client is signed in
+    followed: flag, // only signed-in clients get this member
     url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time), // only for the owner
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
@@ -114,14 +114,14 @@ export const SCHEMAS: Record<string, Schema> = {
     id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
     author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
     attachments: array(named('Attachment')),
-  }, { read: { ...flag, description: 'Only if signed in' }, starred: flag }),
+  }, { read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,
       sources: array(object({ id, title: text, unread: counted, notify: flag })),
     })),
   }),
-  Marked: object({ marked: integer, undo: { ...id, description: 'For /api/reading/undo, within a minute' } }),
+  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for a minute' } }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
@@ -132,7 +132,7 @@ export const SCHEMAS: Record<string, Schema> = {
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
-    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // and the form's fields
+    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // plus the form's fields
     offers: array(object({ ...offer, endedAt: { ...orNull(time), description: 'When the offer was closed' } })),
     imports: array(object({
       visibility, madeAt: time, doneAt: orNull(time),
@@ -179,6 +179,7 @@ export const SCHEMAS: Record<string, Schema> = {
     offsite: array(object(
       { name: choice(DESTINATIONS), ok: flag, ageSeconds: orNull(integer) }, { checkAgeSeconds: orNull(integer) })),
     recoveryKit: orNull(object({ ageSeconds: integer })),
+    lastProvenRestore: array(object({ destination: choice(DESTINATIONS), ageSeconds: integer })),
     degraded: array({ type: 'string', enum: ['disk', 'backup-dir'] }),
   }),
   Alive: object({ ok: flag }),

@@ -5,7 +5,7 @@ import { showList } from '../features/reading/list-pages.ts';
 import type { Reply } from '../platform/http/reply.ts';
 import type { HubRequest } from '../platform/http/router.ts';
 
-/** `/`: a member's reading list with the getting-started list above it; for visitors, the public page. */
+/** Answers `/`: members get their reading list with the getting-started list above it, visitors get the public page. */
 export function showHome(hub: Hub, req: HubRequest): Reply | Promise<Reply> {
   const { viewer, query } = req;
   if (!viewer) return showPublic(hub, req);

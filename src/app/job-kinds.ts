@@ -8,12 +8,12 @@ import { importFeeds } from '../features/manage-sources/import-opml.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';
 
-/** Every kind of job. The type says `never` because each kind has its own payload. */
+/** Every kind of job. The list's type says `never` because each kind of job has its own payload. */
 export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];
 
-/** Kinds of jobs that survive a restore. A restore discards all other jobs. */
+/** Kinds of jobs that survive a restore. A restore discards jobs of all other kinds. */
 export function kindsToRunAgain(): string[] {
   return JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
 }

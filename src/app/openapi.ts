@@ -59,7 +59,7 @@ function describeOperation(of: Route, operation: ApiOperation = { answers: {} },
   }];
 }
 
-/** GET /api/posts/:id → getPostsById */
+/** such as getPostsById for GET /api/posts/:id */
 function operationId(method: string, path: string): string {
   const words = path.slice('/api/'.length).replace(/:/g, 'by ').split(/[^A-Za-z0-9]+/);
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('');
@@ -107,8 +107,8 @@ function refusalsOf(
   const isJson = answers[200] && 'application/json' in answers[200];
   return [
     ...(query || hasMembers ? [400] : []),
-    ...(!checksBearer || isForMetrics ? [401] : []), // an unknown API token, on public routes too
-    ...(!isRead || access === 'admin' ? [403] : []), // a request from another site, or without permission
+    ...(!checksBearer || isForMetrics ? [401] : []), // 401: an unknown API token, on public routes too
+    ...(!isRead || access === 'admin' ? [403] : []), // 403: a request from another site, or without permission
     ...(path.includes(':') ? [404] : []),
     ...(isRead && isJson ? [406] : []),
     ...(body ? [413, 415] : []),

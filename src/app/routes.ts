@@ -201,14 +201,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /api/reading', 'member', 'How many posts are unread and starred, by folder and source', reading.showReading),
   at(
     'POST /api/reading/mark-read', 'member',
-    'Mark posts as read: {all}, {folder}, {source} or {posts}, and before, upTo, below, above', reading.markReadJson,
+    'Mark posts as read: all, folder, source or posts, and before, upTo, below, above', reading.markReadJson,
   ),
   at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within a minute', reading.undoJson),
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
-  at('PUT /api/posts/:id/star', 'member', 'Star a post, which keeps it', posts.star),
+  at('PUT /api/posts/:id/star', 'member', 'Star a post, so that the hub keeps the post', posts.star),
   at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', posts.unstar),
   at('POST /posts/:id/star', 'member', 'Form: star a post, or take the star off', marking.submitStar),
   at('POST /posts/:id/read', 'member', 'Form: mark a post as read or unread', marking.submitRead),
@@ -226,7 +226,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
-  at('GET /manifest.webmanifest', 'public', 'The hub as an app for home screens', showManifest, {
+  at('GET /manifest.webmanifest', 'public', 'Web app manifest: the hub as an app for home screens', showManifest, {
     cached: [],
   }),
   at('GET /public', 'public', 'Page: read and search the public posts', publicPages.showPublic, {
@@ -309,7 +309,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   forApps('GET /reader/:rest*', 'App: an unknown call', unknownCall),
   forApps('POST /reader/:rest*', 'App: an unknown call', unknownCall),
 
-  at('GET /api/health', 'public', 'Readiness, or liveness with ?probe=live', showHealth, { anyHost: true }),
+  at('GET /api/health', 'public', 'Readiness of the hub, or liveness: ?probe=live', showHealth, { anyHost: true }),
   at(
     'GET /api/metrics', 'public', 'Metrics in the Prometheus or OpenMetrics text format', showMetrics,
     { checksBearer: true, anyHost: true },

@@ -37,7 +37,7 @@ const TRIAL_BEAT = 'heartbeat on trial';
 
 export const FINISHED_JOBS_KEPT = DAY;
 
-/** Recurring work that may run twice without harm. `stopping` asks the task to leave its rest for the next run. */
+/** Recurring work that may run twice without harm; `stopping` makes it leave the rest of the work for the next run. */
 type ScheduledTask = {
   name: string;
   everyMs: number;
@@ -150,7 +150,7 @@ function onceADay(task: ScheduledTask): ScheduledTask {
   };
 }
 
-/** Runs during a trial, when no other task runs: shows that the process is alive and can write. */
+/** Records during a trial, when no other task runs, that the process is alive and can write. */
 function trialBeat(): ScheduledTask {
   return { name: TRIAL_BEAT, everyMs: 2 * SECOND, run: beatOnTrial };
 }

@@ -1,7 +1,7 @@
 /**
  * node src/bin/healthcheck.ts [--worker]
  * Exits with 0 if GET /api/health answers 200 with ok: true within 5 s; otherwise prints the reason and exits with 1.
- * With --worker, judges the worker by its last heartbeat, and exits with 75 if web is not ready.
+ * With --worker, checks the age of the worker's last heartbeat, and exits with 75 if web is not ready.
  */
 import { readOwnCheckSecret } from '../features/health/own-check.ts';
 import { loadConfigOrExit, localAddress } from '../features/hub/read-config.ts';

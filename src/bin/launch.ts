@@ -1,6 +1,7 @@
 /**
  * node src/bin/launch.ts <web|worker|hubctl|clamd-bridge> [argument…]
- * Replaces this process by that program, confined by Node's permission model. The process id and open files stay.
+ * Replaces this process by the named program, confined by Node's permission model. The process keeps its id and
+ * its open files.
  */
 import {
   bridgeCommand, confinedCommand, folderToRead, makeDataFolderOrExit, needsDataFolder, nodeFacts, verifyingCommand,

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { listenForPause, noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
 import { startPreparation } from '../app/processes/start-preparation.ts';
 
-const AGAIN = '--again'; // marks a start after a restore or an upgrade
+const AGAIN = '--again'; // this argument marks a start after a restore or an upgrade
 const PROJECT_ROOT = join(import.meta.dirname, '../..');
 
 const args = process.argv.slice(2);
 
-const isPaused = listenForPause(); // before the data is prepared, which may take long after an upgrade
+const isPaused = listenForPause(); // listens before the data is prepared, which may take long after an upgrade
 process.umask(0o077);
 process.chdir(PROJECT_ROOT);
 const preparation = await startPreparation(args);
@@ -24,7 +24,10 @@ const problem = await runAroundRestores(dataDir, run, beginAnew);
 if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
-/** Replaces this process by the version that is installed now, perhaps with another Node. The process id stays. */
+/**
+ * Replaces this process by the version of the hub that is installed now, perhaps with another Node. The process keeps
+ * its id.
+ */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
   // SIGUSR2, the signal of the next restore, must not end the shell.

@@ -18,7 +18,7 @@ import { JOB_STATES, type JobRow } from '../platform/jobs/job-records.ts';
 import { singleLine } from '../platform/markup/tidy-text.ts';
 import { UsageError, type Command, type CommandContext, type ExitCode, type Values } from './command.ts';
 
-/** Lists accounts, or changes the named one: its role, whether it is disabled, or (with a link) its password. */
+/** Lists accounts, or changes the named account: its role, whether it is disabled, or (with a link) its password. */
 export const accountCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 3,

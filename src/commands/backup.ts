@@ -1,22 +1,30 @@
 import { constants } from 'node:os';
 import { BackupBusy, BackupError } from '../features/backups/backup-name.ts';
-import type { RunResult } from '../features/backups/backup-status.ts';
+import { readKept, type RunResult } from '../features/backups/backup-status.ts';
+import { INTERIM_HOURS, type InterimRun } from '../features/backups/interim-status.ts';
 import { type MadeBackup, makeBackup } from '../features/backups/make-backup.ts';
+import { makeInterim } from '../features/backups/make-interim.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { readMigrations } from '../platform/db/migration-files.ts';
 import { codeOf, messageOf } from '../platform/error-code.ts';
 import { writtenPath } from '../platform/files/granted-name.ts';
-import { type Command, type CommandContext, type ExitCode, type Values, showProgress } from './command.ts';
+import { type Command, type CommandContext, type ExitCode, UsageError, type Values, showProgress } from './command.ts';
 import { absentLines, backupBytes, noteLocalRun, runOf } from './verify.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
-/** Makes and verifies a backup. The last line on standard output is for scripts. With arguments, reads a backup. */
+/**
+ * Makes and verifies a nightly or an interim backup. The last line on standard output is for scripts. With arguments,
+ * reads a backup.
+ */
 export const backupCommand: Command = {
-  options: { json: { type: 'boolean' } },
+  options: {
+    json: { type: 'boolean' }, interim: { type: 'boolean' }, every: { type: 'string' }, unattended: { type: 'boolean' },
+  },
 
   async run(args, values, context) {
     if (args.length > 0) return (await import('./read-backup.ts')).readBackup(args, context);
+    requireHours(values);
     const { config } = context;
     const stopped = new AbortController();
     const stop = (signal: NodeJS.Signals): void => stopped.abort(new Stopped(signal));
@@ -24,10 +32,13 @@ export const backupCommand: Command = {
     const began = Date.now();
     const progress = showProgress(context, 'backup', 'steps');
     try {
-      const made = await makeBackup({ ...optionsOf(config), ...progress, signal: stopped.signal });
+      const make = values['interim'] ? makeInterim : makeBackup;
+      const isUnattended = values['unattended'] === true;
+      const made = await make({ ...optionsOf(config), ...progress, isUnattended, signal: stopped.signal });
       const seconds = secondsSince(began);
       progress.end();
-      await note(context, { ...runOf(made.verification), seconds });
+      if (!made) return printSkipped(values, context);
+      await note(context, values, { ...runOf(made.verification), seconds });
       return printResult(made, began, values, context);
     } catch (error) {
       progress.end();
@@ -37,6 +48,17 @@ export const backupCommand: Command = {
     }
   },
 };
+
+function requireHours({ interim, every }: Values): void {
+  if (every === undefined || (interim && INTERIM_HOURS.map(String).includes(String(every)))) return;
+  throw new UsageError(`expected --interim, and with --every one of ${INTERIM_HOURS.join(', ')}`);
+}
+
+function printSkipped(values: Values, { out, err }: CommandContext): ExitCode {
+  err('backup: no interim backup was made: there is a nightly backup of the last 50 minutes\n');
+  out(values['json'] ? `${JSON.stringify({ result: 'skipped' })}\n` : 'result=skipped\n');
+  return 0;
+}
 
 /** The reason of an abort: a signal has stopped the backup. */
 class Stopped extends Error {
@@ -59,9 +81,12 @@ function optionsOf(config: Config) {
 }
 
 /** Records the run for the hub's health. A failure to record the run does not change its result. */
-async function note({ config, err }: CommandContext, run: RunResult): Promise<void> {
+async function note({ config, err }: CommandContext, { interim, every }: Values, run: RunResult): Promise<void> {
   try {
-    await noteLocalRun(config, 'backup', run);
+    if (!interim) return await noteLocalRun(config, 'backup', run);
+    const known = readKept<InterimRun>(config.dataDir, 'interim').last?.everyHours ?? null;
+    const everyHours = every === undefined ? known : Number(every);
+    await noteLocalRun(config, 'interim', { ...run, everyHours });
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return; // DATA_DIR holds no hub
     err(`backup: the result could not be recorded in DATA_DIR/run: ${messageOf(error)}\n`);
@@ -76,7 +101,7 @@ function printResult(made: MadeBackup, began: number, values: Values, { out, err
   if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of absentLines(absent)) err(`backup: ${line}\n`);
-  // The folder comes last, because a path may contain spaces.
+  // The backup's folder comes last on the line, because a path may contain spaces.
   const result = { result: verdict, name, bytes: backupBytes(verification), seconds: secondsSince(began),
     removed: retention.removed.length, dir: writtenPath(path) };
   const inOneLine = Object.entries(result).map(([key, value]) => `${key}=${value}`).join(' ');
@@ -90,7 +115,7 @@ async function fail(error: unknown, began: number, values: Values, context: Comm
   const problem = messageOf(error);
   err(`backup: ${isBusy ? 'BUSY' : 'FAILED'}: ${problem}\n`);
   if (!isBusy) {
-    await note(context, { name: null, at: Date.now(), ok: false, verdict: 'failed', bytes: null,
+    await note(context, values, { name: null, at: Date.now(), ok: false, verdict: 'failed', bytes: null,
       seconds: secondsSince(began), problem });
   }
   const result = isBusy ? 'busy' : 'failed';

@@ -30,7 +30,7 @@ export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
 /** Hubs are closed when the command ends. Opening never creates a hub, for example in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
-  readonly config: Config; // read on first use
+  readonly config: Config; // the settings are read at the first use
   /** Opens the hub and writes nothing at all, whether or not migrations are pending. */
   lookAtHub(): Promise<HubToLookAt>;
   /** Opens the hub to change its content. Throws SchemaError while migrations are pending. */
@@ -40,7 +40,7 @@ export type CommandContext = Terminal & {
 /** Thrown for invalid arguments: hubctl prints the usage and exits with 2. */
 export class UsageError extends Error {}
 
-/** Intervals: between two drawings of the progress bar on a terminal, and between two lines of progress elsewhere. */
+/** Milliseconds between two drawings of the progress bar on a terminal, and between two lines of progress elsewhere. */
 const DRAWN_MS = 200;
 const TOLD_MS = 15 * SECOND;
 

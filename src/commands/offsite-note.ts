@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { noteOffsite } from '../features/backups/note-run.ts';
-import type { OffsiteRun } from '../features/backups/backup-status.ts';
-import { DESTINATIONS } from '../features/backups/offsite-status.ts';
+import { type OffsiteRun, readKept } from '../features/backups/backup-status.ts';
+import { type Destination, DESTINATIONS } from '../features/backups/offsite-status.ts';
 import type { Config } from '../features/hub/read-config.ts';
 import { excerpt } from '../platform/markup/tidy-text.ts';
 import { type Command, type ExitCode, UsageError, type Values } from './command.ts';
@@ -9,13 +9,14 @@ import { readingOf } from './restic-hub.ts';
 
 const LONGEST_PROBLEM = 500; // characters
 
-/** Records the result of sending backups to an off-site destination. Reads the problem from standard input. */
+/** Records the result of sending backups to an off-site destination, with a problem read from standard input. */
 export const offsiteNoteCommand: Command = {
   options: { name: { type: 'string' }, bytes: { type: 'string' }, seconds: { type: 'string' },
-    unsent: { type: 'string' }, owed: { type: 'string' } },
+    unsent: { type: 'string' }, owed: { type: 'string' }, killed: { type: 'boolean' }, interim: { type: 'boolean' } },
   operands: 2,
 
-  async run([destination, result], { name, bytes, seconds, unsent, owed }, { config }): Promise<ExitCode> {
+  async run([destination, result], values, { config }): Promise<ExitCode> {
+    const { name, bytes, seconds, unsent, owed, killed, interim } = values;
     const known = DESTINATIONS.find((one) => one === destination);
     const ok = result === 'ok';
     if (known === undefined || (!ok && result !== 'failed')) {
@@ -24,13 +25,19 @@ export const offsiteNoteCommand: Command = {
     const text = (value: Values[string]): string | null => value === undefined ? null : String(value);
     await noteOffsite(config, known, {
       name: text(name), at: Date.now(), ok, bytes: bytes === undefined ? null : Number(bytes),
-      seconds: Number(seconds ?? 0), unsent: text(unsent), owed: text(owed),
+      seconds: Number(seconds ?? 0), unsent: text(unsent),
+      owed: killed ? lastUnsent(config, known) : text(owed),
       ...(known === 'restic' && whatWasRead(config)),
       problem: ok ? null : excerpt(readFileSync(0, 'utf8').trim(), LONGEST_PROBLEM),
-    }, process.pid);
+    }, process.pid, interim === true);
     return 0;
   },
 };
+
+/** The oldest backup that the run before left unsent. A killed run may have left it unsent too. */
+function lastUnsent({ dataDir }: Config, destination: Destination): string | null {
+  return readKept<OffsiteRun>(dataDir, `offsite-${destination}`).last?.unsent ?? null;
+}
 
 /** When the restic repository was last read and found good, and whether it is damaged. */
 function whatWasRead(config: Config): Pick<OffsiteRun, 'checkedAt' | 'isDamaged'> {

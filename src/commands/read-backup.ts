@@ -2,7 +2,8 @@ import { join, resolve } from 'node:path';
 import {
   filesOfSavedPost, findSavedFiles, searchSavedFiles, type SavedFile,
 } from '../features/attachments/attachment-store.ts';
-import { BackupError, timeOfBackup } from '../features/backups/backup-name.ts';
+import { BackupError, timeOfBackup, timeOfInterim } from '../features/backups/backup-name.ts';
+import { interimFolder } from '../features/backups/backup-folder.ts';
 import { readBackupStatus } from '../features/backups/backup-status.ts';
 import { extractUpload, openBackup, type OpenBackup, readSaved } from '../features/backups/verify-backup.ts';
 import { findSavedPost, searchSavedPosts } from '../features/posts/saved-posts-store.ts';
@@ -34,8 +35,10 @@ export async function readBackup(args: string[], context: CommandContext): Promi
 
 /** Opens a backup by its name in BACKUP_DIR, or by its folder. */
 function openNamed(backup: string, context: CommandContext): Promise<OpenBackup> {
-  const isName = timeOfBackup(backup) !== undefined;
-  return openBackup(isName ? join(context.config.backupDir, backup) : grantedName(resolve(backup)));
+  const { backupDir } = context.config;
+  if (timeOfBackup(backup) !== undefined) return openBackup(join(backupDir, backup));
+  if (timeOfInterim(backup) !== undefined) return openBackup(interimFolder(backupDir).pathOf(backup));
+  return openBackup(grantedName(resolve(backup)));
 }
 
 const SHOWN = 50;

@@ -22,7 +22,7 @@ export function settleHub({ dataDir }: Config, machineId: string, fileSystem: st
 
 /**
  * Prints the hub ids whose snapshots this hub removes, its own first. Then prints `look` if the repository was not yet
- * searched for older hubs, else `known`.
+ * searched for snapshots of older hubs, otherwise `known`.
  */
 export async function printHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
   const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
@@ -62,7 +62,7 @@ function readOrigin(databasePath: string): string {
   }
 }
 
-/** "3 backups of hub 0123456789abcdef (newest 20260131-031500)" */
+/** Describes an older hub: "3 backups of hub 0123456789abcdef (newest 20260131-031500)". */
 function describeHub({ id, backups, newest }: OlderHub): string {
   return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
@@ -81,7 +81,7 @@ export async function answerAdoption({ config, out }: CommandContext, answer: st
   if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
   await writeOffsiteHub(config.dataDir, answered);
   const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describeHub);
-  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // its earlier answer is changed
+  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // an earlier answer is changed
   out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
 }
 
@@ -98,8 +98,8 @@ export type Snapshot = {
   name: string;
   bytes: string | null;
   schema: string | null;
-  verified: string | null; // when it was verified on its hub's machine, as in a backup's name
-  origin: string | null; // equal in all hubs that came from one backup; null before version 1.0.1
+  verified: string | null; // when the backup was verified, written as in a backup's name
+  origin: string | null; // the origin's id, equal in all hubs from one backup; null before version 1.0.1
 };
 
 /** Parses a snapshot from restic's JSON. Returns no element if the snapshot is not a backup of a hub. */
@@ -127,8 +127,9 @@ export function readJsonList(from: string | 0): unknown[] {
 }
 
 /**
- * Updates the repository's stored state from two files: restic's snapshots (JSON) and its pack ids. `added`: bytes just
- * sent. Prints the part to read next, or a hyphen; then `prune` if `restic prune` is due, else `keep`.
+ * Updates the repository's stored state from two files: restic's snapshots (JSON) and its pack ids. `added`: the bytes
+ * that this run has just sent. Prints the part of the repository to read next, or a hyphen; then `prune` if `restic
+ * prune` is due, otherwise `keep`.
  */
 export async function planPart(context: CommandContext, snapshots: string, packs: string, added: string) {
   const ids = readFileSync(packs, 'utf8').split('\n').filter((line) => /^[0-9a-f]{64}$/.test(line));
@@ -139,7 +140,7 @@ export async function planPart(context: CommandContext, snapshots: string, packs
   });
 }
 
-/** Records that a part was read and is not damaged, with restic's byte count, if any. Prints the part to read next. */
+/** Records that an undamaged part of the repository was read (`bytes` by restic's count), prints the next part. */
 export async function noteGood(context: CommandContext, part: string, bytes: string): Promise<void> {
   await change(context, (reading, now) => {
     notePartRead(reading, part, bytes === '' ? null : Number(bytes), now);

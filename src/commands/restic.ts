@@ -1,8 +1,8 @@
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { clockTrouble, DATABASE, SUMS } from '../features/backups/backup-folder.ts';
-import { BackupError, backupName, timeOfBackup } from '../features/backups/backup-name.ts';
-import { readBackupStatus } from '../features/backups/backup-status.ts';
+import { BackupError, backupName, interimName, timeOfBackup } from '../features/backups/backup-name.ts';
+import { readBackupStatus, readVerdicts } from '../features/backups/backup-status.ts';
 import { type Manifest, parseManifest } from '../features/backups/manifest.ts';
 import { originOf } from '../features/backups/offsite-hub.ts';
 import { readAtOf, type RepositoryReading } from '../features/backups/restic-reading.ts';
@@ -71,17 +71,22 @@ function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
   return uploads.filter(({ sha256 }) => !absent.has(sha256));
 }
 
-/** When the backup was last verified, or null. Throws BackupError if its last verification failed. */
+/**
+ * When the nightly or interim backup of that time was last verified, or null. Throws BackupError if its last
+ * verification failed.
+ */
 function verifiedWhen(config: Config, name: string): number | null {
-  const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name);
+  const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name) ??
+    readVerdicts(config.dataDir)[interimName(timeOfBackup(name) ?? 0)];
   if (last?.verdict === 'failed') throw new BackupError(`${name} was found damaged: it is not sent`);
   return last?.verdict === 'verified' ? last.at : null;
 }
 
 /**
  * Prints a line for each backup of a hub among the snapshots that restic lists on standard input, the oldest first:
- * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen if unknown. `verified` is the time at which all of its data
- * had been read back, `checking` before that, or `damaged` for every backup while the repository is damaged.
+ * `<name> <hub> <id> <bytes> <schema> <verified>`, a hyphen if unknown. `verified` is the time at which all data of the
+ * backup had been read back, `checking` before that time, or `damaged` for every backup while the repository is
+ * damaged.
  */
 async function listSnapshots({ config, out }: CommandContext): Promise<void> {
   const reading = readingOf(config);
@@ -146,9 +151,9 @@ function compareEntries(lines: string[], expected: Map<string, number>): void {
 
 /**
  * Prints the snapshots to forget, from restic's plan (`forget --dry-run --json`), after this hub sent the backup
- * `name`. Covers only the snapshots of this hub and of adopted hubs. Always keeps the newest backup that was verified
- * when sent, and the newest backup that was read back. Prints nothing if this backup was not verified. Throws
- * BackupError if a clock looks wrong or the repository is damaged.
+ * `name`. Forgets only snapshots of this hub and of the hubs that this hub has adopted. Always keeps the newest backup
+ * that was verified when sent, and the newest backup that was read back. Prints nothing if the backup `name` was not
+ * verified. Throws BackupError if a clock looks wrong or the repository is damaged.
  */
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,

@@ -32,10 +32,10 @@ const STEPS = new Map<string, RestoreStep>([
   ['undo', whileLocked(undo)], ['state', state],
 ]);
 
-/** These steps free reserved space first, so that they work on a full disk. */
+/** Steps of a restore that free reserved space before anything else, so that they work on a full disk. */
 const ENDING = ['finish', 'reject', 'undo'];
 
-/** The steps of scripts/restore.sh, which stops and starts the hub between steps. Each step can be repeated. */
+/** The steps of scripts/restore.sh, all repeatable; the script stops and starts the hub between steps. */
 export const restoreCommand: Command = {
   options: {},
 
@@ -150,8 +150,8 @@ function requireNoStepInHand(dataDir: string): void {
   }
 }
 
-const PATIENCE = 60 * SECOND; // for one reply of the hub
-const FILES_TO_TRY = 1_000; // because a hub may have lost some of its files
+const PATIENCE = 60 * SECOND; // how long one reply of the hub may take
+const FILES_TO_TRY = 1_000; // many files, because a hub may have lost some of its files
 
 /** Checks a hub that runs on a restored DATA_DIR: its health, a page and an uploaded file. */
 export const rehearseCommand: Command = {
@@ -194,7 +194,7 @@ async function ask(url: string, headers: Record<string, string>): Promise<{ stat
   return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** Returns the largest file present and a new API token of its owner. The database is a temporary copy. */
+/** Returns the largest file present and a new API token of its owner, from a temporary copy of the database. */
 function pickFile({ databasePath, dataDir }: Config) {
   const db: Db = openDatabase(databasePath);
   try {

@@ -33,15 +33,19 @@ export const COMMANDS: ListedCommand[] = [
     load: async () => (await import('./upgrade.ts')).awaitWritesCommand,
   },
   {
-    name: 'backup', usage: 'backup [--json] | backup show <backup> [text] | backup extract <backup> post <id> | ' +
+    name: 'backup', usage: 'backup [--unattended | --interim [--every HOURS]] [--json] | ' +
+      'backup show <backup> [text] | backup extract <backup> post <id> | ' +
       'backup extract <backup> upload <sha256|filename> | backup due',
     summary: 'Make and verify a backup in BACKUP_DIR, then remove old backups (BACKUP_RETENTION_DAYS), ' +
-      'or read a backup (a name in BACKUP_DIR, or a folder). show: its content, and the names that contain the text. ' +
+      'or read a backup (a name of a backup here, or a folder). --unattended: make no backup in a BACKUP_DIR that ' +
+      'lacks the backups made in it. --interim: make an interim backup in BACKUP_DIR/interim, then remove all but ' +
+      'the newest 24 interim backups; the hub calls interim backups late after three times --every. ' +
+      'show: its content, and the names that contain the text. ' +
       'extract: a post as JSON, or an uploaded file. due: the backups that the nightly run verifies.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
-    name: 'backups', usage: 'backups',
+    name: 'backups', usage: 'backups [interim]',
     summary: 'Internal step of scripts/restore.sh --list; not for operators.',
     load: async () => (await import('./list-backups.ts')).backupsCommand,
   },
@@ -55,6 +59,11 @@ export const COMMANDS: ListedCommand[] = [
     summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then print ' +
       'what needs attention and what to do. Exits with 1 if anything needs attention.',
     load: async () => (await import('./status.ts')).doctorCommand,
+  },
+  {
+    name: 'drill', usage: 'drill due | room <bytes> | note <destination> proven|compared|failed',
+    summary: 'Internal steps of scripts/drill.sh and scripts/nightly-backup.sh; run ./scripts/drill.sh instead.',
+    load: async () => (await import('./drill.ts')).drillCommand,
   },
   {
     name: 'heartbeat', usage: 'heartbeat',
@@ -231,7 +240,7 @@ async function explain(error: unknown, usage: string, { err }: Terminal): Promis
   }
   if (isBusy(error)) return say(err, 'hubctl: the database is busy; try again\n', 75);
   if (isStorageTrouble(error)) return say(err, `hubctl: the database cannot be used (${String(error)})\n`, 1);
-  // An error of the operating system, such as for a folder that is not writable.
+  // An error of the operating system, such as a write to a folder that is not writable.
   if (error instanceof Error && 'syscall' in error) return say(err, `hubctl: ${error.message}\n`, 1);
   throw error;
 }

@@ -38,8 +38,9 @@ function settingText(name: string, config: Config): string {
 const NAMED_FILES: (keyof typeof SETTINGS)[] = ['backupResticPasswordFile', 'backupAgeRecipient'];
 
 /**
- * Lists for scripts/recovery-kit.sh what to keep, one line each: `file`, a tab and a path; or `environment`, a tab and
- * a setting that only the environment sets, with its value unless it is a secret.
+ * Lists for scripts/recovery-kit.sh what the operator must keep, one thing per line. A line is `file`, a tab and a
+ * path, or `environment`, a tab and a setting that only the environment sets, with its value unless the value is
+ * secret.
  */
 export const recoveryKitCommand: Command = {
   options: {},

@@ -34,7 +34,7 @@ function overallVerdict(all: readonly Finding[]): string {
   return problems.length === 1 ? 'One thing needs attention.\n' : `${problems.length} things need attention.\n`;
 }
 
-/** A finding as a line; a second line says the problem, since when, and what to do. Removes control characters. */
+/** Formats a finding as a line, with a second line for a problem: its description, since when, and what to do. */
 function findingLines({ subject, level, state, detail, at, problem, since, whatToDo }: Finding): string {
   const more = [detail, at !== null && utcTime(at)].filter(Boolean).join(', ');
   const line = `${MARKS[level].padEnd(4)} ${singleLine(`${subject}: ${state}${more && ` (${more})`}`)}\n`;
@@ -42,7 +42,7 @@ function findingLines({ subject, level, state, detail, at, problem, since, whatT
   return below === '' ? line : `${line}     ${singleLine(below)}\n`;
 }
 
-/** The findings as JSON: times in RFC 3339, null if unknown. */
+/** Formats the findings as JSON: times in RFC 3339, or null if a time is unknown. */
 function jsonOf(all: readonly Finding[]): string {
   const findings = all.map(({ subject, level, state, detail, at, problem, since, whatToDo }) => ({
     subject, level, state, detail, at: at === null ? null : isoTime(at),
@@ -83,7 +83,7 @@ function databaseFinding({ db }: Hub): Finding {
 function checkSettings({ config }: Hub): Finding[] {
   return config.doubtfulNames.map((problem) => finding({
     subject: 'Settings', level: 'warn', state: 'check the names', problem,
-    whatToDo: 'Correct or remove the name in .env or the environment, then restart the hub.',
+    whatToDo: 'Correct or remove this variable in .env or the environment, then restart the hub.',
   }));
 }
 

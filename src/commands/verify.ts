@@ -1,8 +1,9 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { uploadPath } from '../features/attachments/upload-files.ts';
-import { timeOfBackup } from '../features/backups/backup-name.ts';
+import { timeOfBackup, timeOfInterim } from '../features/backups/backup-name.ts';
 import type { RunResult } from '../features/backups/backup-status.ts';
+import type { InterimRun } from '../features/backups/interim-status.ts';
 import type { AbsentUpload, Counts } from '../features/backups/manifest.ts';
 import { noteRun, noteVerdict } from '../features/backups/note-run.ts';
 import { type Verification, verifyBackup } from '../features/backups/verify-backup.ts';
@@ -14,7 +15,7 @@ import { grantedName } from '../platform/files/granted-name.ts';
 import { byteSize, duration, plural, utcTime } from '../platform/in-words.ts';
 import { type Command, type CommandContext, UsageError, showProgress } from './command.ts';
 
-/** Verifies a backup and prints a report. Needs neither a hub nor its configuration; another account may run it. */
+/** Verifies a backup and prints a report, without a hub or its configuration; another account may run this command. */
 export const verifyCommand: Command = {
   options: { json: { type: 'boolean' } },
   operands: 1,
@@ -23,7 +24,7 @@ export const verifyCommand: Command = {
     if (!named) throw new UsageError('the folder of the backup is missing');
     const folder = grantedName(resolve(named));
     const dataDir = dataDirOf(folder, context);
-    // Another account may only read: it verifies without a lock and without a note for the hub.
+    // An account that is not the hub's may only read: it verifies without a lock and without a note for the hub.
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
     const progress = showProgress(context, 'verify', 'nothing');
@@ -31,7 +32,7 @@ export const verifyCommand: Command = {
     progress.end();
     // If retention removed the backup before this process took the lock, the verification has not failed.
     if (dataDir !== null && existsSync(folder)) {
-      await noteLocalRun(context.config, 'verification', runOf(verification)).catch(() => {});
+      await noteVerification(context.config, runOf(verification)).catch(() => {});
     }
     lock?.release();
     context.out(json ? `${JSON.stringify(verification)}\n` : formatReport(verification));
@@ -40,9 +41,17 @@ export const verifyCommand: Command = {
 };
 
 /** Records the result of a backup or verification for the hub's health. */
-export async function noteLocalRun(config: Config, kind: 'backup' | 'verification', run: RunResult): Promise<void> {
+export async function noteLocalRun(
+  config: Config, kind: 'backup' | 'interim' | 'verification', run: RunResult | InterimRun,
+): Promise<void> {
   await noteRun(config.dataDir, kind, run, process.pid);
   await noteVerdict(config, run, process.pid);
+}
+
+/** The verification of an interim backup says nothing of the nights: only its verdict is stored. */
+function noteVerification(config: Config, run: RunResult): Promise<void> {
+  const isInterim = timeOfInterim(run.name ?? '') !== undefined;
+  return isInterim ? noteVerdict(config, run, process.pid) : noteLocalRun(config, 'verification', run);
 }
 
 /** A verification in the form in which it is stored. */
@@ -69,16 +78,18 @@ function whatIsWrong({ absent, defects }: Verification): string | null {
 }
 
 /**
- * DATA_DIR if the folder is one of the hub's backups, so that the verification is recorded there; else null. Also null
- * for another account: the hub could not read a record that root wrote.
+ * Returns DATA_DIR, where the verification is recorded, if the folder is one of the hub's backups; otherwise null.
+ * Returns null also for another account than the hub's, because the hub could not read a record that root wrote.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
     const { dataDir, backupDir, databasePath } = context.config;
     if (statSync(databasePath).uid !== process.getuid?.()) return null;
     const path = realpathSync.native(folder);
-    const isOwn = dirname(path) === realpathSync.native(backupDir);
-    return isOwn && timeOfBackup(path.slice(dirname(path).length + 1)) !== undefined ? dataDir : null;
+    const [name, root] = [basename(path), realpathSync.native(backupDir)];
+    const isNightly = dirname(path) === root && timeOfBackup(name) !== undefined;
+    const isInterim = dirname(path) === join(root, 'interim') && timeOfInterim(name) !== undefined;
+    return isNightly || isInterim ? dataDir : null;
   } catch (error) {
     if (error instanceof ConfigError || codeOf(error) !== undefined) return null;
     throw error;
@@ -87,7 +98,7 @@ function dataDirOf(folder: string, context: CommandContext): string | null {
 
 const LISTED = 20;
 
-/** One line for each of the first missing files. */
+/** Returns one line for each of the first missing files. */
 export function absentLines(absent: AbsentUpload[]): string[] {
   const lines = absent.slice(0, LISTED).map(({ sha256, why }) => `${uploadPath(sha256)} is ${why}`);
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
@@ -95,9 +106,9 @@ export function absentLines(absent: AbsentUpload[]): string[] {
 
 /** The report of a verification as plain text. The last line is the verdict. */
 function formatReport(verification: Verification): string {
-  const { folder, name, defects, absent, notes } = verification;
+  const { folder, name, defects, absent, notes, isInterim } = verification;
   const lines = [
-    `Backup ${name} (${folder})`,
+    `${isInterim ? 'Interim backup' : 'Backup'} ${name} (${folder})`,
     ...facts(verification).map(([label, value]) => `  ${label.padEnd(13)}${value}`),
     ...notes.map((text) => `  note: ${text}`),
     ...[...absentLines(absent), ...defects].map((text) => `  defect: ${text}`),
@@ -107,7 +118,9 @@ function formatReport(verification: Verification): string {
 }
 
 function facts(verification: Verification): [label: string, value: string][] {
-  const { createdAt, version, verifiedAt, counts, databaseBytes, archiveBytes, schemaVersion, schema } = verification;
+  const {
+    createdAt, version, verifiedAt, counts, databaseBytes, archiveBytes, isInterim, schemaVersion, schema,
+  } = verification;
   const lines: [string, string | null][] = [
     ['made', createdAt === null ? null : `${utcTime(createdAt)}, ${duration(verifiedAt - createdAt)} ago` +
       (version === null ? '' : `, by version ${version}`)],
@@ -116,7 +129,7 @@ function facts(verification: Verification): [label: string, value: string][] {
     ['content', counts && `${plural(counts.accounts, 'account')} (${plural(counts.admins, 'administrator')}), ` +
       `${plural(counts.sources, 'source')}, ${plural(counts.posts, 'post')}`],
     ['attachments', counts && attachments(counts, verification)],
-    ['archive', archiveBytes === null ? null : byteSize(archiveBytes, 1)],
+    ['archive', archiveBytes === null || isInterim ? null : byteSize(archiveBytes, 1)],
     [verification.verdict === 'failed' ? 'examined' : 'verified',
       databaseBytes === null ? null : `${utcTime(verifiedAt)}, in ${verification.seconds.toFixed(1)} s`],
   ];
@@ -145,5 +158,5 @@ function verdictLine({ verdict, problem, schema, absent, defects }: Verification
       `${defects.length} other defects).`;
   }
   const isKnown = schema === 'same' || schema === 'older';
-  return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but this program cannot restore it.';
+  return isKnown ? 'VERIFIED: this backup can be restored.' : 'VERIFIED, but this program cannot restore this backup.';
 }

@@ -10,8 +10,8 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 /**
- * Whether a duration has passed since a time (unix ms). Also true for a future time: the clock was ahead when the hub
- * stored that time, and nothing may wait for that time to come.
+ * Whether a duration has passed since a time (unix ms). Returns true also for a future time, because the hub stored
+ * such a time while its clock was ahead, and nothing may wait for a wrong time.
  */
 export function hasPassed(since: number, duration: number, now: number): boolean {
   return now - since >= duration || since > now;
@@ -32,7 +32,7 @@ export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
-/** Unix ms of an RFC 3339 date-time, from 1900 on; null for any other text, such as 31 February. */
+/** Unix ms of an RFC 3339 date-time, from the year 1900 on; null for any other text, such as 31 February. */
 export function parseIsoTime(text: string): number | null {
   const parts = RFC_3339.exec(text);
   if (parts === null) return null;

@@ -22,7 +22,7 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
       return await work();
     } finally {
       const next = queue.shift();
-      if (next) next.start(); // the next call takes over the slot, so that no new call gets in between
+      if (next) next.start(); // the slot passes to the next call, so that no new call gets in between
       else taken--;
     }
   };
@@ -33,10 +33,10 @@ type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<
 
 /**
  * Runs at most `atOnce` calls per key at a time, in their order. Throws the signal's reason if the signal is aborted
- * before the work begins. The web and the worker process do not share lanes.
+ * before the work begins. The web process and the worker process count their calls separately.
  */
 export function createLanes(atOnce = 1): Lanes {
-  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // `waiting`: calls, in order
+  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // calls wait in order
 
   return async (key, signal, work) => {
     await turn(key, signal);

@@ -21,8 +21,9 @@ export function withLogContext<T>(ids: LogContext, work: () => T): T {
 }
 
 /**
- * A structured log: one JSON line per event. Lines up to `info` are collected and written together after 100 ms, or
- * at `MOST_WAITING` characters, so that a busy server needs no system call per request. Warnings are written at once.
+ * A structured log: one JSON line per event. Lines of the levels `debug` and `info` are collected and written together
+ * after 100 ms, or at `MOST_WAITING` characters, so that a busy server needs no system call per request. Warnings are
+ * written at once.
  */
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';

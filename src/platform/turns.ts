@@ -23,7 +23,9 @@ const HALF_LIFE = SECOND;
 /** A client that has waited this long goes first. */
 const PATIENCE = 2 * SECOND;
 
-/** A client may have OF_ONE requests waiting; OF_ONE_OF_MANY while OF_KIND requests of members (or networks) wait. */
+/**
+ * A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while OF_KIND requests of members (or of networks) wait.
+ */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
 /** Short turns share a round of the event loop, TURNS_OF_ROUND turns at most, all begun within ROUND ms. */
@@ -52,7 +54,7 @@ export type Ticket = {
 
 type Turns = {
   ticket(client: ClientGroups): Ticket;
-  charge(client: ClientGroups, ms: number): void; // for work without a turn
+  charge(client: ClientGroups, ms: number): void; // charges a client for work that runs without a turn
   mayGoAhead(): boolean; // whether a cached answer may be sent without a turn
 };
 
@@ -72,7 +74,7 @@ type Group = {
   begun: Waiter[]; // requests that have had a turn
   queue: Waiter[]; // requests that have had no turn yet
   waiting: number; // number of waiting requests, inner groups included
-  used: number; // ms, inner groups included
+  used: number; // used time in ms, inner groups included
   since: number; // time of the group's last turn, or when the group began to wait
 };
 
@@ -223,7 +225,7 @@ export function nextTurn(): Promise<void> {
 /** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
 
-/** Waits after any I/O for a turn of the current request. Returns undefined if its turn is running already. */
+/** Waits after any I/O for a turn of the current request. Returns undefined if the request has its turn already. */
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;

@@ -40,7 +40,7 @@ const state = (browser: Browser, id: number): Promise<unknown[]> => browser.run(
 const UNREAD = [false, 'false', false, 'false', '1', '1'];
 const READ = [true, 'true', false, 'false', '0', '1'];
 
-test('a list is read by keys alone, and the focus follows', async (t) => {
+test('a member reads a list by keys alone, and the keyboard focus follows', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const { browser, press, arrive, row } = await openPages(t);
 

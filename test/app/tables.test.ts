@@ -19,6 +19,7 @@ import { addNotes, addPost, leave, offerTo, sendJson } from '../support/accounts
 import { optionsFor } from '../support/backup-hub.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { hubWith, startHub, type Hub } from '../support/hub.ts';
+import { STORED_DATA } from '../support/stored-data.ts';
 import { migratedDatabase } from '../support/migrated-database.ts';
 import { add, claimOne, startQueue } from '../support/queue.ts';
 import { begin } from '../support/restore-hub.ts';
@@ -60,6 +61,7 @@ test('every table of the schema has its entry, and one with a column of persons 
   assert.deepEqual(Object.keys(TABLES).toSorted(), tablesOf(db).toSorted());
   const personal = [...rowsOf(db, 0).keys()].filter((name) => name !== 'jobs');
   assert.deepEqual(personal.filter((name) => TABLES[name as TableName].leaving === 'none'), []);
+  assert.deepEqual(personal.filter((name) => STORED_DATA[name as TableName].about === 'the hub'), [], 'in src/LEDGER.md');
   assert.ok(personal.length > 15);
 });
 

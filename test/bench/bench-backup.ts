@@ -132,7 +132,7 @@ function checks(folder: string): number {
 }
 
 /** Runs a command to its end, which has to be good. */
-async function hubctl(dataDir: string, ...args: string[]): Promise<Timed> {
+export async function hubctl(dataDir: string, ...args: string[]): Promise<Timed> {
   const began = performance.now();
   const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', CONFIRM_RESTORE: 'YES' };
   const launch = join(PROJECT, 'src/bin/launch.ts');

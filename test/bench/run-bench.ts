@@ -22,6 +22,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   routes: async () => (await import('./bench-routes.ts')).benchRoutes(),
   retention: async () => (await import('./bench-retention.ts')).benchRetention(),
   backup: async () => (await import('./bench-backup.ts')).benchBackup(),
+  interim: async () => (await import('./bench-interim.ts')).benchInterim(),
   restic: async () => (await import('./bench-restic.ts')).benchRestic(),
   start: async () => (await import('./bench-start.ts')).benchStart(),
   memory: async () => (await import('./bench-memory.ts')).benchMemory(),

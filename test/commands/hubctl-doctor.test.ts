@@ -23,6 +23,7 @@ type Report = { ok: boolean; findings: Finding[] };
 /** A hub with three files and a backup, of which web and worker were just seen, and the doctor for it. */
 async function hubToExamine(t: TestContext) {
   const hub = await startHub(t);
+  hub.passTime(Date.now() - hub.now()); // hubctl has the system's clock
   await writePost(hub, await writer(hub, 'ada'), ['a', 'b', 'c'].map((data) => ({ filename: `${data}.txt`, data })));
   for (const program of ['web', 'worker'] as const) createHeartbeats(hub.db, Date.now).beat(program);
   const name = backupName(Date.now());

@@ -1,6 +1,7 @@
 // Protects the promise that SQL is constant text: no value, and nothing from outside, ever becomes part of a statement.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EXEC } from '../support/file-marks.ts';
 import { SOURCES, type SourceFile } from '../support/source-tree.ts';
 
 /** What else may stand in a statement. Whoever adds a line says why nothing from outside can be in it. */
@@ -51,7 +52,7 @@ const CALL = /\.(prepare|exec|pragma)(?:<(?:[^()<>]|<[^<>]*>|\([^()]*\))*>)?\(/g
 
 const CALLS: Call[] = SOURCES.flatMap((file) => [...file.code.matchAll(CALL)].flatMap((found) => {
   const given = argumentsFrom(file.code, found.index + found[0].length).map((one) => one.trim());
-  const isDatabase = found[1] !== 'exec' || /\b(db|file|reader)$/.test(file.code.slice(0, found.index));
+  const isDatabase = found[1] !== 'exec' || new RegExp(`${EXEC}$`).test(file.code.slice(0, found.index + '.exec'.length));
   const sql = found[1] === 'prepare' && !/\bfile$/.test(file.code.slice(0, found.index)) ? given[1] : given[0];
   return isDatabase && sql !== undefined ? [{ file, sql }] : [];
 }));

@@ -59,25 +59,25 @@ test('every promise in test/README.md names tests that are there, by their file 
   }
 });
 
-test('src/README.md says of every package of the lock file what it is for, and which of them run', () => {
+test('src/LEDGER.md says of every package of the lock file what it is for, and which of them run', () => {
   const { packages } = JSON.parse(read('package-lock.json'));
-  const [, chapter = ''] = read('src/README.md').split('## What is installed, and why\n');
-  const rows = [...chapter.matchAll(/^\| (`[^|]*`) \| ([^|]*) \|/gm)].flatMap(([, names = '', use = '']) =>
+  const [, chapter = ''] = read('src/LEDGER.md').split('### What is installed, and why\n');
+  const rows = [...(chapter.split(/^#/m)[0] ?? '').matchAll(/^\| (`[^|]*`) \| ([^|]*) \|/gm)].flatMap(([, names = '', use = '']) =>
     [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => ({ name, isDev: use === 'development' })));
   const told = (path: string) => rows.find(({ name }) =>
     name === path || (name.endsWith('*') && path.startsWith(name.slice(0, -1))));
 
   const installed = Object.keys(packages).filter(Boolean).map((path) => path.replace('node_modules/', ''));
   for (const name of installed) {
-    assert.equal(told(name)?.isDev, packages[`node_modules/${name}`].dev ?? false, `${name} in src/README.md`);
+    assert.equal(told(name)?.isDev, packages[`node_modules/${name}`].dev ?? false, `${name} in src/LEDGER.md`);
   }
   assert.deepEqual(rows.filter(({ name }) => !installed.some((path) => told(path)?.name === name)), []);
 });
 
 test('every file and folder that the map of src names is there, and it names every feature', () => {
-  const [map = '', ...rest] = read('src/README.md').split('\n```\n');
+  const [map = '', ...rest] = `${read('src/README.md')}${read('src/LEDGER.md')}`.split('\n```\n');
   const named = [...rest.join('\n').matchAll(/`((?:[\w-]+\/)*[\w-]+\.(?:ts|sh)|(?:\w+\/)+[\w-]+)`/g)]
-    .map(([, name = '']) => name).filter((name) => !/^(?:bin\/node|build\/Release)$/.test(name));
+    .map(([, name = '']) => name).filter((name) => !/^(?:bin\/node|build\/Release|node_modules\/better-sqlite3)$/.test(name));
   assert.ok(named.length > 100, `${named.length} names`);
   const bare = (name: string): string => `/${name.replace(/\.ts$/, '')}`;
   assert.deepEqual(named.filter((name) => !FILES.some((file) => bare(file).endsWith(bare(name)))), []);
@@ -92,7 +92,7 @@ const COMMAND = /\.\/scripts\/(?:hubctl(?: [a-z][a-z-]*){1,2}|[\w-]+\.sh)/g;
 test('the commands of the other documents are among those of the handbook, all of which are run', () => {
   const known = readHandbook().usages.flatMap((usage) => usage.match(COMMAND) ?? []);
   const { scripts } = JSON.parse(read('package.json'));
-  for (const document of ['README.md', 'migrations/README.md', 'src/README.md', 'test/README.md']) {
+  for (const document of ['README.md', 'migrations/README.md', 'src/LEDGER.md', 'src/README.md', 'test/README.md']) {
     const text = read(document).replaceAll(/\s+/g, ' ');
     assert.deepEqual((text.match(COMMAND) ?? []).filter((command) => !known.includes(command)), [], document);
     const run = [...text.matchAll(/`npm run ([\w:]+)/g)].map(([, script = '']) => script);

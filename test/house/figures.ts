@@ -3,6 +3,7 @@
 // messages and page texts, 20 from documents. The same SEED draws the same sentences.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { auditorsPath } from '../support/file-marks.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { seeded } from '../support/random.ts';
 import { SOURCES, type SourceFile } from '../support/source-tree.ts';
@@ -39,19 +40,12 @@ function repeatedNames(): string[] {
   return repeated.sort((a, b) => b[1].length - a[1].length).map(([name, found]) => `${name} ${found.length}`);
 }
 
-/** Texts of the files that the chapter "The auditor's path" of src/README.md names. */
-function auditorsPath(): string[] {
-  const readme = readFileSync(join(PROJECT_ROOT, 'src/README.md'), 'utf8');
-  const [, chapter = ''] = readme.split("\n## The auditor's path\n");
-  const named = new Set([...chapter.split('\n## ')[0]?.matchAll(/`([\w/-]+\.ts)`/g) ?? []].map(([, name = '']) => `src/${name}`));
-  return SOURCES.filter(({ name }) => named.has(name)).map(({ text }) => text);
-}
-
 function quantile(sorted: number[], share: number): number {
   return sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
 }
 
 function printFigures(): void {
+  const path = auditorsPath();
   const source = sum(SOURCES.map(({ text }) => linesIn(text)));
   const tests = texts('test', /^test\/(?!bench\/|mutations\/).*\.ts$/);
   const testLines = sum([...tests.values()].map(linesIn));
@@ -63,7 +57,7 @@ function printFigures(): void {
   const about = withSql.filter(([name]) => isAboutSql(name.slice('test/'.length)));
   console.log([
     `src: ${source} lines in ${SOURCES.length} files, ${SOURCES.filter(({ text }) => linesIn(text) < MIN_LINES).length} of them under ${MIN_LINES} lines`,
-    `auditor's path: ${sum(auditorsPath().map(linesIn))} lines`,
+    `auditor's path: ${sum(SOURCES.filter(({ name }) => path.includes(name)).map(({ text }) => linesIn(text)))} lines`,
     `functions: ${functions.length}; lines: median ${quantile(functions, 0.5)}, nine of ten up to ${quantile(functions, 0.9)}, longest ${functions.at(-1)}`,
     `shell: ${sum([...shell.values()].map(linesIn))} lines in ${shell.size} files`,
     `tests: ${testLines} lines in ${tests.size} files, ${(testLines / source).toFixed(2)} for one of src; SQL in ${withSql.length} files, the subject of ${about.length}`,

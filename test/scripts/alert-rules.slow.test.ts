@@ -36,6 +36,8 @@ const MADE = 'service_backup_last_success_timestamp_seconds';
 const [VERIFIED, CHECKED] =
   ['service_backup_last_verified_timestamp_seconds', 'service_backup_restic_last_check_timestamp_seconds'];
 const SENT = 'service_backup_offsite_last_success_timestamp_seconds{destination="dir"}';
+const [PROVEN, DRILLS] = ['last_proven_restore_timestamp_seconds', 'drill_interval_seconds']
+  .map((name) => `service_backup_${name}{destination="dir"}`) as [string, string];
 const REFUSED = (limit: string): string => `service_limits_refused_total{limit="${limit}"}`;
 const SCANS = (result: string): string => `service_attachment_scans_total{result="${result}"}`;
 
@@ -109,6 +111,10 @@ const CASES = {
     fires: { [FAILED('backup')]: '1x30' }, quiet: { [FAILED('backup')]: '0x30' }, labels: { run: 'backup' },
     says: 'The last backup of X was not made, or lacks data.',
   },
+  ContentHubInterimFailed: {
+    fires: { service_backup_interim_last_run_failed: '1x30' }, quiet: { [FAILED('backup')]: '0x30', service_backup_interim_last_run_failed: '0x30' },
+    says: 'The last interim backup of X was not made, or lacks something.',
+  },
   ContentHubBackupDamaged: {
     fires: { [FAILED('verify')]: '1x30' }, quiet: { [FAILED('verify')]: '0x30' }, labels: { run: 'verify' },
     says: 'A backup of X failed its verification and still exists.',
@@ -130,6 +136,10 @@ const CASES = {
   },
   ContentHubResticUnchecked: {
     fires: { [CHECKED]: '-604800x30' }, quiet: { [CHECKED]: '-500000x30' }, says: 'restic data of X was last found good 7d 1h 40m 0s ago.',
+  },
+  ContentHubRestoreUnproven: {
+    fires: { [PROVEN]: '-3888000x30', [DRILLS]: '2592000x30' }, quiet: { [PROVEN]: '-9000000x30', [DRILLS]: '0x30' },
+    labels: { destination: 'dir' }, says: 'A restore of X from dir was last proven 45d 1h 40m 0s ago.',
   },
   ContentHubSpaceLow: {
     fires: { service_data_free_bytes: `${GIB / 2}x30` }, quiet: { service_data_free_bytes: `${2 * GIB}x30` },
@@ -187,7 +197,7 @@ test('every rule has a case, a severity, a time to wait, a summary that does not
   assert.deepEqual(RULES.map(({ name }) => name).filter((name) => !(name in CASES)), ['ContentHubNotScraped']);
   for (const { name, severity, wait, summary, runbook } of RULES) {
     assert.match(severity, /^(?:critical|warning|info)$/, name);
-    assert.match(wait, /^\d+[mhd]$/, name);
+    assert.match(wait, /^\d+[smhd]$/, name);
     assert.match(summary, /^[A-Z][^{]*\.$/, name);
     assert.ok(anchors.includes(/^scripts\/README\.md#([\w-]+)$/.exec(runbook)?.[1] ?? ''), runbook);
   }

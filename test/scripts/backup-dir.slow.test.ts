@@ -1,6 +1,6 @@
 // Protects backups in a folder of their own, which may lie on another disk.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openHubDatabase } from '../../src/app/processes/open-hub.ts';
@@ -8,6 +8,7 @@ import { loadConfig } from '../../src/features/hub/read-config.ts';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
 import { DAY } from '../../src/platform/clock.ts';
+import { backupHub } from '../support/backup-hub.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { temporaryFolder } from '../support/temporary-project.ts';
@@ -46,4 +47,27 @@ test('with BACKUP_DIR backups are made, verified, shown and removed there, by co
   rmSync(backupDir, { recursive: true });
   const gone = await (await fetch(`${address}/api/health`)).json() as { lastBackup: { verified: boolean }; degraded: string[] };
   assert.deepEqual([gone.lastBackup.verified, gone.degraded], [true, ['backup-dir']], 'there were backups, and what is wrong is said');
+});
+
+test('a mount point without its disk gets no nightly and no interim backup, and backup.sh begins on a new disk', async (t) => {
+  const { dataDir, db } = backupHub(t);
+  db.close();
+  const backupDir = join(temporaryFolder(t), 'another disk');
+  const env = { ...hubEnvironment(dataDir), PATH: process.env['PATH'] ?? '', HUB_NODE: process.execPath, BACKUP_DIR: backupDir };
+  const run = (script: string, ...args: string[]) => runProgram('sh', [join(PROJECT_ROOT, 'scripts', script), ...args], { env });
+  mkdirSync(backupDir);
+  assert.equal((await run('nightly-backup.sh')).status, 0);
+  renameSync(backupDir, `${backupDir}, unmounted`);
+  mkdirSync(backupDir);
+
+  for (const script of ['nightly-backup.sh', 'interim-backup.sh']) {
+    const { status, stderr } = await run(script);
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /BACKUP_DIR .*another disk holds none of the backups that were made in it: mount its disk\. If the disk is new, run /);
+    assert.deepEqual(readdirSync(backupDir), []);
+    assert.equal(readBackupStatus({ config: loadConfig(env), clock: Date.now }).lost, 'empty');
+  }
+  assert.equal((await run('backup.sh')).status, 0);
+  assert.equal((await run('nightly-backup.sh')).status, 0);
+  assert.equal(readBackupStatus({ config: loadConfig(env), clock: Date.now }).lost, null);
 });

@@ -52,14 +52,20 @@ function assertSays(text: string, periods: string[]): void {
   assert.deepEqual(text.match(/\b(\d+|an?) (day|hour|minute)s?\b/g) ?? [], periods, text);
 }
 
-test('the reference has every event of the log, with its level, and no other', () => {
-  const logged = SOURCES.flatMap(({ code }) => [...code.matchAll(/\blog\.(info|warn|error)\(\s*'([^']+)'/g)])
-    .map(([, level = '', event = '']) => `${event}: ${level}`);
-  const told = HANDBOOK.rows('Events of the log')
-    .flatMap(([event = '', when = '']) => [...when.matchAll(/^(?!warn:|error:)|\b(?:warn|error)(?=:)/g)]
-      .map(([level]) => `${event}: ${level || 'info'}`));
+test('the reference has every event of the log with its level and fields, and no other event', () => {
+  const calls = SOURCES.flatMap(({ code }) => [...code.matchAll(/\blog\.(info|warn|error)\(\s*'([^']+)'(?:,\s*\{([^}]*)\})?/g)]);
+  const logged = calls.map(([, level = '', event = '']) => `${event}: ${level}`);
+  const rows = HANDBOOK.rows('Events of the log');
+  const told = rows.flatMap(([event = '', when = '']) => [...when.matchAll(/^(?!warn:|error:)|\b(?:warn|error)(?=:)/g)]
+    .map(([level]) => `${event}: ${level || 'info'}`));
   const byWatch = ['web delivers alerts while the worker is silent: info', 'the worker delivers alerts again: info'];
   assert.deepEqual(told.sort(), [...new Set([...logged, ...byWatch])].sort());
+  const fieldsOf = new Map(rows.map(([event = '', , fields = '']) => [event, fields]));
+  for (const [, , event = '', members = ''] of calls) {
+    const names = members.split(',').flatMap((member) => /^\s*(\w+)/.exec(member)?.[1] ?? []);
+    const untold = names.filter((name) => name !== 'requestId' && !fieldsOf.get(event)?.includes(`\`${name}\``));
+    assert.deepEqual(untold, [], event);
+  }
 });
 
 const KEPT = 'Retention';
@@ -139,7 +145,7 @@ test('each trouble that is told has its row among the alerts, with the bounds th
   assertSays(alert('webhook-silent'), [words(LONGEST_QUIET)]);
   assertSays(alert('worker-silent'), [words(LONGEST_SILENCE)]);
   assertSays(alert('backup-stale'), [words(OLDEST_BACKUP)]);
-  assertSays(alert('error-burst'), [words(BURST_TIME)]);
+  assertSays(alert('error-burst'), [words(BURST_TIME), words(BURST_TIME)]);
   assert.ok(alert('error-burst').startsWith(`${BURST} unexpected errors`));
   assert.match(alert('space-low'), new RegExp(`less than ${LEAST_FREE / 1024 ** 3} GiB is free`));
   assert.equal(HYSTERESIS, 1.1, '10 % more, the handbook says');

@@ -36,6 +36,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/\/safe\/place/g, '"$SAFE"'],
   [/--identity KEY <backup_dir>/g, '--identity "$SAFE"/hub-backup.key "$FAR"/20260131-031500'],
   [/<backup> --identity KEY/g, '"$FAR"/20260131-031500/backup.tar.gz.age --identity "$SAFE"/hub-backup.key'],
+  [/--identity KEY$/g, '--identity "$SAFE"/hub-backup.key'],
   [/(fetch |name=)20260131-031500/g, '$1"$(cd "$HUB" && scripts/restic-backups.sh list | sed -n "$ s/ .*//p")"'],
   [/<backup(_dir)?>/g, 'data/backups/20260131-031500'],
   [/20260131-031500/g, '"$(ls "$HUB"/data/backups | grep -xE "[0-9]{8}-[0-9]{6}" | tail -n 1)"'],
@@ -49,6 +50,7 @@ const OURS: [theirs: RegExp, ours: string][] = [
   [/^scp -pr (.*) new-machine:$/gm, 'mkdir -p "$HUB"/../new/home && cp -pr $1 "$HUB"/../new/home/'],
   [/~\/("\$\(ls [^)]*\)"|\.env)/g, '../$1'],
   [/--hours N/g, '--hours 2'],
+  [/--every HOURS/g, '--every 2'],
   [/--state STATE/g, '--state failed'],
   [/retry <id>/g, 'retry 9001'],
   [/discard <id>/g, 'discard 9002'],
@@ -66,6 +68,11 @@ const OURS: [theirs: RegExp, ours: string][] = [
 const ELSEWHERE: Record<string, [file: string, says: string]> = {
   'npm test': ['scripts/scripts.test.ts', `'scripts/run.sh'), 'test'`],
   'CONFIRM_RESTORE=YES ./scripts/restore.sh --restic <name>': ['scripts/restore-typed.slow.test.ts', "['--restic', name]"],
+  './scripts/verify-backup.sh data/backups/interim/2026-01-31T141500Z':
+    ['scripts/interim-backup.slow.test.ts', `run('verify-backup.sh', folder)`],
+  'CONFIRM_RESTORE=YES ./scripts/restore.sh data/backups/interim/2026-01-31T141500Z':
+    ['scripts/interim-backup.slow.test.ts', 'runRestore(hub.dataDir, 0, [folder]'],
+  './scripts/interim-backup.sh': ['scripts/interim-backup.slow.test.ts', `run('interim-backup.sh')`],
   './scripts/hubctl offsite adopt': ['scripts/off-site-restic-hubs.slow.test.ts', `['offsite', 'adopt', ...args]`],
   './scripts/hubctl offsite adopt --no': ['scripts/off-site-restic-hubs.slow.test.ts', `adopt(hub, staging, '--no')`],
   'restic check --read-data': ['scripts/off-site-restic-damage.slow.test.ts', 'restic check --read-data'],
@@ -81,18 +88,23 @@ const ELSEWHERE: Record<string, [file: string, says: string]> = {
   './.runtime/upgrade/new/scripts/upgrade.sh --recover': ['scripts/upgrade-kill.slow.test.ts', `hub.run('--recover')`],
   'systemctl restart content-hub-web content-hub-worker':
     ['scripts/install-systemd-boot.slow.test.ts', 'systemctl restart content-hub-worker'],
+  './scripts/upgrade.sh --from ARCHIVE': ['scripts/upgrade-archive.slow.test.ts', "run(`--from '${archive}'`)"],
+  './scripts/release.sh TAG FOLDER': ['scripts/release.slow.test.ts', './scripts/release.sh'],
+  './scripts/release.sh v1.2.3 <folder>': ['scripts/release.slow.test.ts', './scripts/release.sh'],
+  'npm run --silent sbom': ['scripts/sbom.test.ts', 'scripts/sbom.ts'],
   'systemctl list-timers': ['scripts/handbook.slow.test.ts', 'system.sh(`systemctl list-timers'],
 };
 
 /** Code of several words that nobody is asked to type. */
 const NO_COMMANDS = [
-  'result=verified … dir=…', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
+  'result=verified … dir=…', '--every 24', '--restic 20260131-031500', 'rest-server --append-only', 'kill -9', 'port 8080 is in use',
+  'hubctl invite',
   '--to v1.2.3', 'tailscale serve --bg 8080', // there is no Tailscale where tests run
   'the database has schema version …, this program knows only up to …', 'migration … is not safe to apply by itself',
   'database not readable', 'a restore or an upgrade is in progress or was interrupted', "the hub's own database is damaged",
   'uploads missing', 'slow query', 'old rows removed', '"clean": true', '"clean": false', 'AlertExceedsMax yes', '"PutStream": false',
   'chunk_size = 64Mi', 'no hub is in DATA_DIR yet', 'the database lacks migration …', 'restart to apply:',
-  'hubctl status', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
+  'hubctl status', 'upgrade.sh --from', '--ssh-key FILE', '--gpg-key KEY', 'Pack ID does not match, want <id>', 'LoadIndex returned errors', 'restic repair index',
 ];
 
 function ours(theirs: string): string {
@@ -139,6 +151,14 @@ const STEPS: Record<string, Step[]> = {
     },
     async (walk, text) => assert.match((await done(walk, text)).stdout, /^REHEARSED: /m),
   ],
+  'An hour instead of a night': [
+    async (walk, text) => {
+      await done(walk, text);
+      assert.match(readFileSync(walk.place('crontab'), 'utf8'), /^15 0,1,2,4,.*interim-backup\.sh' --every 1$/m);
+      const timer = readFileSync(join(walk.place('image'), 'etc/systemd/system/content-hub-interim.timer'), 'utf8');
+      assert.match(timer, /^OnCalendar=.* 0,1,2,4,/m);
+    },
+  ],
   'Off-site copies': [
     async (walk, text) => {
       await done(walk, 'rclone config');
@@ -172,6 +192,10 @@ const STEPS: Record<string, Step[]> = {
       }
     },
   ],
+  'To prove that a copy can be restored': [
+    async (walk, text) => assert.equal((await done(walk, text)).stdout.match(/^COMPARED: /gm)?.length, 2),
+    async (walk, text) => assert.match((await done(walk, text)).stdout, /^PROVEN: /m),
+  ],
   'Large hubs': [
     async (walk, text) => {
       await done(walk, text);
@@ -180,6 +204,7 @@ const STEPS: Record<string, Step[]> = {
       assert.deepEqual([status, /exclude each other/.test(stderr)], [2, true]);
       await done(walk, 'sed -i "s/^BACKUP_AGE_RECIPIENT/#&/" .env; cp /etc/content-hub/restic-password /safe/place');
       await done(walk, './scripts/off-site.sh send data/backups/20260131-031500 restic');
+      await done(walk, './scripts/drill.sh restic');
     },
     async (walk, text) => {
       const backup = walk.place(`hub/data/backups/${backupsOf(walk).at(-1)}`);
@@ -299,6 +324,8 @@ const STEPS: Record<string, Step[]> = {
       await walk.run("sed -i '/^UPGRADE_/d' .env", 'hub');
     },
   ],
+  // release.slow.test.ts runs the first two blocks, set-up-offline.slow.test.ts and upgrade-archive.slow.test.ts the others.
+  'An archive of a version': Array.from({ length: 4 }, () => async () => {}),
   'Moving to another machine': [
     async (walk, text) => done(walk, text),
     async (walk, text) => {

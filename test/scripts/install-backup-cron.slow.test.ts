@@ -243,6 +243,40 @@ for (const name of ['plain', "a hub, 100% Ada's", '%%', "'", '$(touch gone) `tou
   });
 }
 
+const HOURS: Record<string, string> = {
+  1: '0,1,2,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23', 2: '1,5,7,9,11,13,15,17,19,21,23', 3: '0,6,9,12,15,18,21',
+  4: '7,11,15,19,23', 6: '9,15,21', 8: '11,19', 12: '15',
+};
+
+test('--every adds a line for interim backups at each interval that divides the day, without the hour of the night', async (t) => {
+  const cron = await realCron(t, OTHERS);
+  if (!cron) return;
+  for (const [every, hours] of Object.entries(HOURS)) {
+    assert.equal((await cron.install(['--every', every])).status, 0);
+    const lines: string[] = cron.table()?.trimEnd().split('\n').slice(-2) ?? [];
+    const [nightly = '', interim = ''] = lines;
+    assert.match(nightly, /^15 3 \* \* \* HUB_NODE='.*' '.*nightly-backup\.sh'$/);
+    assert.equal(interim, nightly.replace('15 3', `15 ${hours}`).replace('nightly', 'interim') + ` --every ${every}`);
+    assert.equal(cron.table(), `${OTHERS}${nightly}\n${interim}\n`);
+    await cron.install();
+    assert.equal(cron.table(), `${OTHERS}${nightly}\n${interim}\n`, 'it stays without --every');
+  }
+  const before = cron.table();
+  for (const wrong of ['5', '0', '01', '1.5', '48', '', '-1', '1 2']) {
+    const { status, stderr } = await cron.install(['--every', wrong]);
+    assert.deepEqual([status, stderr], [2, `--every must be 1, 2, 3, 4, 6, 8, 12 or 24 hours, not ${wrong}\n`]);
+  }
+  assert.equal(cron.table(), before);
+  const last = join(cron.root, 'data/run/last-interim.json');
+  writeFiles(cron.root, { 'data/run/last-interim.json': '{}' });
+  await cron.install(['--every', '24']);
+  assert.match(cron.table() ?? '', /nightly-backup\.sh'\n$/);
+  assert.ok(!existsSync(last), 'the hub waits for no interim backup any more');
+  await cron.install(['--every', '1']);
+  await cron.install(['--remove']);
+  assert.equal(cron.table(), OTHERS);
+});
+
 test('a folder that cron cannot name is refused', async (t) => {
   const { root } = projectIn(t, 'back\\slash');
   const { status, stderr } = await runProgram('sh', [join(root, 'scripts/install-backup-cron.sh')], {

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { readKeptDrills } from '../../src/features/backups/drill-status.ts';
+import { noteRun } from '../../src/features/backups/note-run.ts';
 import { reply, startOrigin } from '../support/origin.ts';
 import { runProgram, type Outcome } from '../support/run-program.ts';
+import { sha256 } from '../support/sha256.ts';
 import { temporaryProject, writeFiles } from '../support/temporary-project.ts';
 
 const MEBIBYTE = 1_048_576;
@@ -74,6 +77,22 @@ test('a good night gives one sign of life, a bad one none; one that fails is in 
   place.let({ verify: 'exit 1' });
   assert.deepEqual([bad.status, (await run('/ping/SECRET')).status, service.requests.length], [1, 1, 3]);
   assert.doesNotMatch(place.log() + bad.stderr, /SECRET/);
+});
+
+test('a drill that is killed or takes too long is recorded as failed, and the night stays good', async (t) => {
+  const place = night(t);
+  const far = { place: sha256('/mnt/far').slice(0, 16), unsent: null };
+  const run = { name: '20260102-031500', at: Date.now(), ok: true, bytes: 1, seconds: 1, problem: null, ...far };
+  mkdirSync(join(place.root, 'data/run'));
+  await noteRun(join(place.root, 'data'), 'offsite-dir', run, process.pid);
+  writeFiles(place.root, { 'scripts/drill.sh': '#!/bin/sh\necho "drilling $1"; kill -KILL $$\n' }, 0o755);
+
+  const env = { PATH: '/usr/bin:/bin', BACKUP_OFFSITE_DIR: '/mnt/far', DRILL_EVERY_DAYS: '1' };
+  assert.deepEqual(await place.run(env), { status: 0, stdout: '', stderr: '' });
+
+  assert.match(place.log(), /Z drill\ndrilling dir\n.*ended with exit code 0\n$/s);
+  const { last } = readKeptDrills(join(place.root, 'data'), 'dir');
+  assert.deepEqual([last?.outcome, last?.problem], ['failed', 'the drill was killed, or took longer than 21600 s']);
 });
 
 test('of older backups one is verified each night, the longest unverified first; one from the future is not the newest', async (t) => {

@@ -1,11 +1,13 @@
 // Protects the systemd units on a booted system: confined, restarted, and still during a restore.
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createHeartbeats } from '../../src/platform/jobs/scheduler.ts';
 import { AT, installedHub, type InstalledHub } from '../support/booted-system.ts';
 import { query } from '../support/restore-hub.ts';
+import { putUpload } from '../support/stored-uploads.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -91,6 +93,20 @@ test('under systemd nothing starts during a restore, and a mistake in the config
   assert.equal((await hub.sh('systemctl start content-hub-web content-hub-worker')).status, 0);
 });
 
+test('under systemd the sandboxed night sends a copy, and its drill proves that the copy can be restored', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  await hub.sh(`install -d -o daemon /srv/far && echo BACKUP_OFFSITE_DIR=/srv/far >'${AT}/.env' && ` +
+    `'${AT}/scripts/install-systemd.sh' --user daemon`);
+
+  const { status, stderr } = await hub.sh('systemctl start content-hub-backup.service');
+
+  const log = readFileSync(join(hub.project, 'data/backups/nightly.log'), 'utf8');
+  assert.equal(status, 0, stderr + log);
+  assert.match(log, /^REHEARSED: .*\nPROVEN: \/srv\/far\/[\d-]+ was fetched, verified and restored\.$/m);
+  assert.deepEqual(readdirSync(join(hub.project, 'data/tmp')), []);
+});
+
 test('under systemd the sandboxed backup runs, and can write nowhere else', async (t) => {
   const hub = await installedHub(t);
   if (!hub) return;
@@ -108,6 +124,30 @@ test('under systemd the sandboxed backup runs, and can write nowhere else', asyn
   assert.match(log, new RegExp(`^wrote ${AT}/data$`, 'm'));
   assert.equal(log.match(/^wrote/gm)?.length, 1);
   assert.equal(log.match(/Read-only file system/g)?.length, 2);
+});
+
+test('under systemd interim backups are made by their timer’s sandboxed service, with links to the uploads', async (t) => {
+  const hub = await installedHub(t);
+  if (!hub) return;
+  assert.equal((await hub.sh(`'${AT}/scripts/install-systemd.sh' --every 2`)).status, 0);
+  assert.match((await hub.sh('systemctl list-timers')).stdout, /content-hub-interim\.timer/);
+  const content = 'an owl';
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  const folder = join(hub.project, 'data/uploads', sha256.slice(0, 2));
+  const isOwn = `chown -R daemon '${AT}/data/uploads'`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, sha256), content);
+  query(join(hub.project, 'data'), (db) => putUpload({ db }, sha256, content.length));
+  assert.equal((await hub.sh(isOwn)).status, 0);
+
+  assert.equal((await hub.sh('systemctl start content-hub-interim.service')).status, 0);
+
+  const log = readFileSync(join(hub.project, 'data/backups/interim.log'), 'utf8');
+  assert.match(log, /result=verified off-site=none name=\S+Z /);
+  assert.equal(statSync(join(folder, sha256)).nlink, 2);
+  assert.equal((await hub.sh(`'${AT}/scripts/install-systemd.sh' --every 24`)).status, 0);
+  assert.doesNotMatch((await hub.sh('systemctl list-timers')).stdout, /interim/);
+  assert.ok(!existsSync(join(hub.project, 'data/run/last-interim.json')));
 });
 
 /** In the worker's place: what gets past Node's permission model. */

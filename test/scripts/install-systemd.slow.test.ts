@@ -322,3 +322,33 @@ test('where systemd does not run, nothing is installed and the alternatives are 
   assert.match(stderr, /this machine does not run systemd; --dry-run prints .*install-backup-cron\.sh uses cron instead/);
   assert.equal(left, '');
 });
+
+const INTERIM_UNITS = ['content-hub-interim.service', 'content-hub-interim.timer'];
+
+test('--every installs a timer for interim backups, which stays until --every 24; systemd understands every interval', async (t) => {
+  if (!requireTool(t, 'systemctl') || !requireTool(t, 'systemd-analyze')) return;
+  const { root, units, install, installed } = machine(t);
+  const interim = (): string[] => readdirSync(units).filter((name) => name.includes('interim')).sort();
+  for (const every of [1, 2, 3, 4, 6, 8, 12]) {
+    await installed(['--every', String(every)]);
+    const [service = '', timer = ''] = INTERIM_UNITS.map((unit) => readFileSync(join(units, unit), 'utf8'));
+    assert.ok(service.includes(`ExecStart=:"${root.replaceAll('%', '%%')}/scripts/interim-backup.sh" --every ${every}\n`));
+    const calendar = /^OnCalendar=(.*)$/m.exec(timer)?.[1] ?? '';
+    const hours = Array.from({ length: 24 / every - 1 }, (_, n) => (3 + (n + 1) * every) % 24).sort((a, b) => a - b);
+    assert.equal(calendar, `*-*-* ${hours.join(',')}:15`);
+    const { status } = await runProgram('systemd-analyze', ['calendar', calendar], { env: { PATH: '/usr/bin:/bin' } });
+    assert.equal(status, 0);
+  }
+  const verified = await runProgram('systemd-analyze', ['verify', '--man=no', ...INTERIM_UNITS.map((unit) => join(units, unit))],
+    { env: { PATH: '/usr/bin:/bin' } });
+  assert.deepEqual(verified, { status: 0, stdout: '', stderr: '' });
+  await installed();
+  assert.deepEqual(interim(), INTERIM_UNITS);
+  assert.ok(readdirSync(join(units, 'timers.target.wants')).includes('content-hub-interim.timer'));
+
+  const wrong = await install(['--dry-run', '--every', '5']);
+  assert.deepEqual([wrong.status, wrong.stderr], [2, '--every must be 1, 2, 3, 4, 6, 8, 12 or 24 hours, not 5\n']);
+  await installed(['--every', '24']);
+  assert.deepEqual([interim(), readdirSync(join(units, 'timers.target.wants'))],
+    [[], ['content-hub-backup.timer', 'content-hub-health.timer']]);
+});

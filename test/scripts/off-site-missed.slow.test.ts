@@ -9,13 +9,9 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import { DAY } from '../../src/platform/clock.ts';
-import { backupHub } from '../support/backup-hub.ts';
-import { startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
 import { contents, makeKey, NAME, offSite, SCRIPT, type OffSite } from '../support/off-site.ts';
-import { startOrigin } from '../support/origin.ts';
 import { privately } from '../support/private-mounts.ts';
 import { isRunning, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
-import { parseSeries } from '../support/service-series.ts';
 import { requireTool } from '../support/tools.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -168,6 +164,9 @@ test('the oldest that is unsent stays named though it is gone here, until a run 
   rmSync(pathOf(place, FIRST), { recursive: true });
   await place.run(['send', pathOf(place, THIRD)], away);
   assert.equal(noted(place).last?.unsent, FIRST);
+  const killed = ['offsite-note', 'dir', 'failed', '--killed', '--unsent', THIRD];
+  await runProgram('sh', [join(PROJECT_ROOT, 'scripts/hubctl'), ...killed], { env: { ...place.env, ...away } });
+  assert.equal(noted(place).last?.unsent, FIRST, 'a killed run has sent nothing for certain');
   await place.run(['send', pathOf(place, THIRD)], { BACKUP_OFFSITE_DIR: '/mnt/other' });
   assert.equal(noted(place).last?.unsent, SECOND, 'to another place nothing was owed');
 
@@ -266,34 +265,6 @@ test('only one destination is sent to when it is named', async (t) => {
   assert.equal((await place.run(['send', place.backup, 'tape'])).status, 2);
   const unset = await place.run(['send', place.backup, 'restic']);
   assert.deepEqual([unset.status, unset.stderr], [2, 'off-site: the destination restic is not set: nothing is sent\n']);
-});
-
-test('with BACKUP_OFFSITE_DIR=/mnt/unplugged health, metrics, log and the receiver of alerts say so beside a verified backup', async (t) => {
-  const receiver = await startOrigin(t, (_request, response) => void response.writeHead(200).end());
-  const dataDir = temporaryDataDir(t);
-  backupHub(t).db.prepare<[string], never>('copy', 'VACUUM INTO ?').run(join(dataDir, 'hub.db'));
-  const env = { BACKUP_OFFSITE_DIR: '/mnt/unplugged', ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json' };
-  const web = startHubProcess(t, 'web', dataDir, env);
-  const address = await web.address();
-  const path = { PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`, DATA_DIR: dataDir };
-
-  const { status, stdout, stderr } = await runProgram(join(PROJECT_ROOT, 'scripts/backup.sh'), [], { env: { ...path, ...env } });
-
-  assert.equal(status, 1);
-  assert.match(stdout, /^result=verified off-site=failed /);
-  assert.match(stderr, /the backup is kept on this machine, but the off-site copy FAILED: dir\n$/);
-  const health = await (await fetch(`${address}/api/health`)).json() as Record<string, unknown>;
-  assert.deepEqual(health['offsite'], [{ name: 'dir', ok: false, ageSeconds: null }]);
-  assert.match(JSON.stringify(health['lastBackup']), /"verified":true/);
-  const series = parseSeries(await (await fetch(`${address}/api/metrics`)).text());
-  assert.equal(series.get('service_backup_last_run_failed{run="offsite-dir"}'), 1);
-  assert.equal(series.get('service_backup_last_run_failed{run="backup"}'), 0);
-
-  const worker = startHubProcess(t, 'worker', dataDir, env);
-  const told = (): string => receiver.requests.map(({ body }) => body.toString()).join();
-  await waitUntil('the alert has arrived', () => told().includes('backup-offsite-failed'));
-  assert.match(told(), /Copies on another disk are failing: BACKUP_OFFSITE_DIR \/mnt\/unplugged does not exist/);
-  assert.ok(worker.lines('trouble').some(({ trouble }) => trouble === 'backup-offsite-failed'));
 });
 
 test('a run that is killed at any moment leaves nothing half under a final name, and the next one sends what is missing', async (t) => {

@@ -38,7 +38,7 @@ function sayLarge(hub: ResticHub): () => string[] {
 function passDay(hub: ResticHub): void {
   const [name = ''] = readdirSync(join(hub.dataDir, 'run')).filter((file) => file.startsWith('restic-reading.'));
   const path = join(hub.dataDir, 'run', name);
-  writeFileSync(path, readFileSync(path, 'utf8').replace(/\d{13}/g, (at) => String(Number(at) - DAY)));
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/\b\d{13}\b/g, (at) => String(Number(at) - DAY)));
 }
 
 function partOf(pack: string, parts: number): string {

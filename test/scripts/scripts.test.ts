@@ -17,9 +17,9 @@ const WITH_NODE = { ...BARE, HUB_NODE: process.execPath };
 
 // Those that answer for themselves; find-node.sh is sourced by them, hubctl hands --help on.
 const OWN_HELP = [
-  'bring-node.sh', 'set-up.sh', 'run.sh', 'healthcheck.sh', 'await-health.sh', 'backup.sh', 'verify-backup.sh',
-  'off-site.sh', 'nightly-backup.sh', 'install-backup-cron.sh', 'install-systemd.sh',
-  'try-version.sh', 'upgrade.sh',
+  'bring-node.sh', 'set-up.sh', 'run.sh', 'healthcheck.sh', 'await-health.sh', 'backup.sh', 'verify-backup.sh', 'drill.sh',
+  'off-site.sh', 'nightly-backup.sh', 'interim-backup.sh', 'install-backup-cron.sh', 'install-systemd.sh',
+  'try-version.sh', 'upgrade.sh', 'release.sh',
 ];
 
 /** A project as set-up leaves it, with as little as the scripts look at. */

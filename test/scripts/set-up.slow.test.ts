@@ -61,7 +61,7 @@ test('another folder with packages of its own is set up on request', async (t) =
   assert.equal(readFileSync(join(machine.folder, 'test/bench/node_modules/.installed-lock.json'), 'utf8'), '{}');
 });
 
-test('a Node with another hash is refused before it is unpacked, and nothing is left behind', async (t) => {
+test('set-up refuses a Node package with another hash before unpacking it, and leaves no files behind', async (t) => {
   const machine = fakeMachine(t);
   const lock = readFileSync(join(machine.folder, 'scripts/node.lock'), 'utf8');
   writeFiles(machine.folder, { 'scripts/node.lock': lock.replace(/sha512-../, 'sha512-AA') });

@@ -1,30 +1,17 @@
 // Protects UPGRADE_VERIFY=signed: of another version than one whose tag a named key has signed, nothing runs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { killableUpgrade, type Killable } from '../support/killed-upgrade.ts';
+import { keyring } from '../support/keyring.ts';
+import { killableUpgrade } from '../support/killed-upgrade.ts';
 import { PROJECT_ROOT } from '../support/run-program.ts';
 import { requireTool } from '../support/tools.ts';
 
 const SET_UP = readFileSync(join(PROJECT_ROOT, 'scripts/set-up.sh'), 'utf8');
 
-/** OpenPGP keys of the account that owns the clone, each with a subkey for its signatures. */
-function keyring({ at, env }: Killable) {
-  mkdirSync(at('.gnupg'), { mode: 0o700 });
-  const gpg = (...args: string[]): string => execFileSync('gpg', ['--batch', '--quiet', '--pinentry-mode', 'loopback',
-    '--passphrase', '', ...args], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-  const makeKey = (name: string): string => {
-    gpg('--quick-generate-key', name, 'ed25519', 'cert', 'never');
-    const [, key = ''] = /^fpr:+(\w+)/m.exec(gpg('--with-colons', '--list-keys', name)) ?? [];
-    gpg('--quick-add-key', key, 'ed25519', 'sign', 'never');
-    return key;
-  };
-  return { gpg, makeKey, stop: () => execFileSync('gpgconf', ['--kill', 'all'], { env }) };
-}
-
-test('with UPGRADE_VERIFY=signed only a tag that a named key has signed is taken, and nothing else runs or changes', async (t) => {
+test('with UPGRADE_VERIFY=signed an upgrade takes only a tag that a named key has signed; any other version neither runs nor changes anything', async (t) => {
   for (const tool of ['git', 'gpg', 'gpg-agent']) if (!requireTool(t, tool)) return;
   const hub = killableUpgrade(t, true);
   const { gpg, makeKey, stop } = keyring(hub);

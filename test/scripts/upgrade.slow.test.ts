@@ -78,7 +78,7 @@ test('what cannot work is refused while the hub runs on, and says what to do', a
   const clone = (...names: string[]): string => hub.at('world/hub', ...names);
   const refusals: [what: string, args: string, says: RegExp, status?: number][] = [
     [`echo changed >src/version`, '', /these files of the project were changed:\n M src\/version\n/],
-    [`echo mine >src/unfit`, '', /files that are in the way/],
+    [`echo mine >src/unfit`, '', /files in this folder are in the way/],
     [`git commit -q --allow-empty -m own`, '', /this clone has commits that origin lacks: name the version with --to/],
     [`git checkout -q origin/main`, '--to HEAD~1', /1\.0\.0 \(\w+\) is older than the running version/],
     [`mv ../../remote.git ../away`, '', /git could not fetch from origin/],

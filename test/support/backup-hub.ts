@@ -82,7 +82,7 @@ function hubIn(t: Lifetime, dataDir: string) {
 export function optionsFor(dataDir: string): BackupOptions {
   return {
     dataDir, backupDir: join(dataDir, 'backups'), databasePath: join(dataDir, 'hub.db'), migrations: MIGRATIONS, version: '1.2.3', retentionDays: null,
-    diskReserveBytes: null,
+    diskReserveBytes: null, isUnattended: false,
     clock: Date.now, pid: process.pid, signal: new AbortController().signal, onStep: () => {}, onProgress: () => {},
   };
 }

@@ -5,8 +5,8 @@ import type { TestContext } from 'node:test';
 import { PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { copyFolder, temporaryFolder, writeFiles } from './temporary-project.ts';
 
-const SCRIPTS = ['as-owner.sh', 'await-health.sh', 'common.sh', 'drive-hub.sh', 'find-node.sh', 'healthcheck.sh', 'hubctl',
-  'new-version.sh', 'node.lock', 'rehearse-restore.sh', 'set-up.sh', 'switch-version.sh', 'try-version.sh', 'upgrade.sh'];
+const SCRIPTS = ['archive-version.sh', 'as-owner.sh', 'await-health.sh', 'common.sh', 'drive-hub.sh', 'find-node.sh', 'healthcheck.sh', 'hubctl',
+  'new-version.sh', 'node.lock', 'rehearse-restore.sh', 'release.sh', 'set-up.sh', 'switch-version.sh', 'try-version.sh', 'upgrade.sh'];
 
 /** Programs that change what matters: their calls are counted once an upgrade has begun, and it can be killed at each. */
 const CHANGING = ['cp', 'git', 'mv', 'rm'];
@@ -67,7 +67,7 @@ export function killableUpgrade(t: TestContext, isFit: boolean) {
 mkdir -p "$DATA_DIR/backups/b" && cp "$DATA_DIR/hub.db" "$DATA_DIR/backups/b/"
 echo "result=verified off-site=none name=b dir=$DATA_DIR/backups/b"\n`;
   writeFiles(at('author'), {
-    '.gitignore': '.runtime/\nnode_modules/\n', 'scripts/backup.sh': backup, 'src/bin/launch.ts': '', 'src/bin/healthcheck.ts': '',
+    '.gitignore': '.env\n.runtime/\nnode_modules/\n', 'scripts/backup.sh': backup, 'src/bin/launch.ts': '', 'src/bin/healthcheck.ts': '',
   });
   git('author', 'init', '-q');
   const release = (version: string, files: Record<string, string> = {}): string => {

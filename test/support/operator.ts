@@ -3,12 +3,11 @@ import { execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { createClient, type Client } from './client.ts';
 import { freePort } from './ports.ts';
 import { isHealthy } from './restore-script.ts';
 import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
-import { writeFiles } from './temporary-project.ts';
+import { writeFiles, type Lifetime } from './temporary-project.ts';
 import { waitUntil } from './wait-until.ts';
 
 const PARTS = ['.env.example', '.gitignore', '.npmrc', 'LICENSE', 'README.md', 'data/.gitkeep', 'migrations',
@@ -27,7 +26,7 @@ export type Operator = Awaited<ReturnType<typeof operator>>;
  * settings and units lie in folders of the test's own (`ETC`, `IMAGE`). There, `sudo` does nothing, the crontab is a
  * file, and npm takes the packages from this project instead of the network.
  */
-export async function operator(t: TestContext) {
+export async function operator(t: Lifetime) {
   // Without a comma, of which Node warns in the path of DATA_DIR.
   const folder = mkdtempSync(join(tmpdir(), 'hub operator '));
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));

@@ -39,7 +39,7 @@ export function envExample(): string {
 function tableRow({ name, default: standard, meaning, secret, seeHandbook }: Setting<unknown>): string {
   const variable = secret === 'bytes' ? `${name}_FILE` : name;
   const more = seeHandbook ? `, see [the handbook](scripts/README.md#${seeHandbook})` : '';
-  const file = secret === 'text' ? `; \`${name}_FILE\` reads it from a file` : '';
+  const file = secret === 'text' ? `; \`${name}_FILE\` names a file that holds this value` : '';
   return `| \`${variable}\` |${standard ? ` \`${standard}\`` : ''} | ${meaning}${more}${file} |\n`;
 }
 

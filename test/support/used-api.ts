@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { noteRun } from '../../src/features/backups/note-run.ts';
-import { noteOffsite } from '../../src/features/backups/note-run.ts';
+import { noteDrill, noteOffsite, noteRun } from '../../src/features/backups/note-run.ts';
 import { noteError } from '../../src/features/errors/error-store.ts';
 import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY } from '../../src/platform/clock.ts';
@@ -200,6 +199,7 @@ export async function useAdministration({ hub, ada, call }: Used): Promise<void>
   writeFileSync(join(hub.dataDir, 'run/recovery-kit.json'), '{"at":1}');
   await noteOffsite(hub.handle.config, 'dir',
     { name, at: hub.now(), ok: true, bytes: 1, seconds: 1, problem: null, unsent: null }, 1);
+  await noteDrill(hub.handle.config, 'dir', { outcome: 'proven', name, at: hub.now(), seconds: 1, problem: null }, 1);
   await call(hub.anybody, 'GET /api/health');
   noteError(hub.handle, new Error('something odd'));
   raise(hub, 'space-low', 'A few bytes');

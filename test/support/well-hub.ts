@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { backupName } from '../../src/features/backups/backup-name.ts';
 import type { RunResult } from '../../src/features/backups/backup-status.ts';
-import { noteOffsite, noteRun, noteVerdict } from '../../src/features/backups/note-run.ts';
+import { noteDrill, noteOffsite, noteRun, noteVerdict } from '../../src/features/backups/note-run.ts';
 import { heartbeats } from '../../src/features/hub/hub.ts';
 import { DAY, HOUR, MINUTE } from '../../src/platform/clock.ts';
 import { addFeed, addNotes } from './accounts.ts';
@@ -43,6 +43,9 @@ export async function wellHub(t: TestContext): Promise<{ hub: Hub; ada: Client }
   const hook = await makeWebhook(ada, 'Deployments');
   await sendEvent(hub.address, hook.id, eventOf(hub, hook.secret, 'post.published', { id: 'd1', title: 'Build 1013' }));
   for (let nights = 6; nights >= 0; nights--) await backUp(hub, hub.now() - nights * DAY - 9 * HOUR);
+  const drilledAt = hub.now() - 6 * DAY;
+  const drill = { outcome: 'proven', name: backupName(drilledAt), at: drilledAt, seconds: 51, problem: null } as const;
+  await noteDrill(hub.config, 'dir', drill, process.pid);
   writeFileSync(join(hub.dataDir, 'run/recovery-kit.json'), JSON.stringify({ at: hub.now() - 12 * DAY }));
   await hub.work();
   await hub.work();

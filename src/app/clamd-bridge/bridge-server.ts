@@ -80,7 +80,7 @@ function pathOf(req: IncomingMessage): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }
 
-/** Whether the client broke off its request. Node also destroys requests that were read completely. */
+/** Whether the client broke off its request. A completely read request is destroyed too, but is not cut. */
 function wasCut(req: IncomingMessage): boolean {
   return req.destroyed && !req.complete;
 }
@@ -106,7 +106,7 @@ function send(req: IncomingMessage, res: ServerResponse, { status, headers, body
     'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    'connection': 'close', // so that closeBridge waits only for scans
+    'connection': 'close', // ends idle connections, so that closeBridge waits only for scans
   });
   res.end(req.method === 'HEAD' ? undefined : bytes);
 }

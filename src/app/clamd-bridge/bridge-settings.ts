@@ -6,21 +6,22 @@ import { misspeltNames, variableNames } from '../../features/hub/env-file.ts';
 import { host, integer } from '../../features/hub/setting-values.ts';
 import { SETTINGS, type SettingList, type SettingValues } from '../../features/hub/settings.ts';
 
-const MAX_SOCKET_PATH = 107; // bytes: sun_path of unix(7) without its final NUL
+const MAX_SOCKET_PATH = 107; // bytes of a socket's path: sun_path of unix(7) without its final NUL
 
 /** Settings of the clamd bridge, by their keys in `BridgeConfig`. */
 export const BRIDGE_SETTINGS = {
   clamd: {
     name: 'CLAMD_ADDRESS', parse: clamdAddress, default: '/run/clamav/clamd.ctl',
-    meaning: "clamd's Unix socket, or `host:port`",
+    meaning: "the address of clamd: its Unix socket, or `host:port`",
   },
   port: {
     name: 'CLAMD_BRIDGE_PORT', parse: integer(0, 65_535), default: '3311',
-    meaning: 'port that the bridge listens on, on 127.0.0.1',
+    meaning: 'the port on 127.0.0.1 on which the bridge listens',
   },
   maxBytes: {
     name: 'CLAMD_STREAM_MAX_BYTES', parse: integer(1, 2 ** 31 - 1), default: '26214400',
-    meaning: "largest file that is scanned; must not exceed clamd's `MaxFileSize`, above which clamd calls files clean",
+    meaning: "the size of the largest file that the bridge sends to clamd; must not exceed clamd's `MaxFileSize`, " +
+      'because clamd reports larger files as clean',
   },
   logLevel: SETTINGS.logLevel,
 } satisfies SettingList;

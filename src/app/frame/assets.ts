@@ -43,7 +43,7 @@ function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
     return made;
   }
 
-  /** An outdated address still works for older pages, but browsers may not cache that reply. */
+  /** The address of an older version of a file still works for older pages, but browsers may not cache that reply. */
   const show = (asked: string): Reply => {
     const { css, path } = current();
     return text(css, 'text/css; charset=utf-8', asked === path ? FOR_EVER : FOR_NOW);

@@ -12,7 +12,10 @@ import { ADMIN_LISTS } from './admin-lists.ts';
 import { ARRIVALS, assets, MARK } from './assets.ts';
 import { rail } from './rail.ts';
 
-/** The navigation between pages for administrators. `section`: the `section` of the linked page. */
+/**
+ * The navigation between pages for administrators. `section`: the part of the navigation that the linked page belongs
+ * to.
+ */
 const ADMIN_PAGES = [
   { section: 'admin/', href: '/admin', label: 'Overview' },
   ...ADMIN_LISTS.map(({ name, title }) => ({ section: `admin/${name}`, href: `/admin/${name}`, label: title })),
@@ -44,7 +47,7 @@ ${content.main}`;
   return { ...content, main };
 }
 
-/** The HTML document around the content. `rel=expect` delays rendering until all of it is there. */
+/** The HTML document around the content. `rel=expect` delays rendering until the whole document is there. */
 function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
   const { density, textSize, keys, timeZone } = viewer?.preferences ?? DEFAULT_PREFERENCES;
@@ -192,7 +195,7 @@ function forTheScript({ preferences: { keys } }: Viewer): Html {
 <p class="failed" id="failed" popover>The change could not be saved. Try again.</p>`;
 }
 
-/** The page for a refused request. On 401, asks the visitor to sign in and then returns. */
+/** The page for a refused request. If the status is 401, the page asks the visitor to sign in and then leads back. */
 export function errorPage(hub: Hub, problem: HttpError, { method, target, headers }: RefusedPage): Reply {
   if (problem.status === 401 && method === 'GET') return seeOther(`/sign-in?next=${encodeURIComponent(target)}`);
   if (problem.status === 401) return signInAgain(hub, headers, problem.status);

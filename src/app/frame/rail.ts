@@ -14,8 +14,8 @@ import { MARK } from './assets.ts';
 const MOST_TOLD = 100;
 
 /**
- * Up to this many sources, the rail shows all. Beyond this number, it collapses the folders. A folder with more sources
- * than this lists only sources with unread posts.
+ * The maximum number of sources for which the rail shows every source. With more sources, the rail collapses the
+ * folders. A folder with more sources than this number lists only sources with unread posts.
  */
 const MOST_OPEN = 40;
 
@@ -74,7 +74,7 @@ ${shown.map((folder) => folder.name === null ? sourceItems(hub, folder, section)
 </div>`;
 }
 
-/** The first `most` items with unread posts, and all for which `isKept` holds. */
+/** The first `most` items with unread posts, and all items for which `isKept` holds. */
 function fitting<Shown extends { unread: number }>(
   all: Shown[], most: number, isKept: (one: Shown) => boolean,
 ): Shown[] {
@@ -118,7 +118,7 @@ function sourceSection(id: number): string {
 
 const FAILING = html`<span class="failing" title="Failing">!<span class="unseen"> failing</span></span>`;
 
-/** A count, hidden if 0. The script hub.js finds the count by `name`. */
+/** A count in the navigation, hidden if the count is 0. The script hub.js finds the count by `name`. */
 function countOf(count: number, noun: string, name = '', shown = countText(count)): Html {
   return html`<span class="count" ${name && html`data-count="${name}"`} ${count === 0 && html`hidden`}>${shown}<span
   class="unseen"> ${noun}</span></span>`;

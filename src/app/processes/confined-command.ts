@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { timeOfBackup } from '../../features/backups/backup-name.ts';
+import { timeOfBackup, timeOfInterim } from '../../features/backups/backup-name.ts';
 import { ConfigError, loadConfig, PROJECT_ROOT, type Config } from '../../features/hub/read-config.ts';
 import { isInside } from '../../features/hub/settings.ts';
 import { codeOf } from '../../platform/error-code.ts';
@@ -16,24 +16,24 @@ export type NodeFacts = {
   hasRootLink: boolean; // Linux has /proc/self/root, see grant-names.ts
 };
 
-/** The facts of the running process. */
+/** Reads the capabilities of Node and of the machine from the running process. */
 export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Process, cwd: string): NodeFacts {
   const hasNetFlag = allowedNodeEnvironmentFlags.has('--allow-net');
   return { execPath, cwd, hasNetFlag, hasRootLink: existsSync(nameBehindLinks('/', 1)) };
 }
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
-  dataDir: string; // must exist: Node grants a folder's content only if the folder exists at the start
-  backupDir?: string; // only if BACKUP_DIR is outside DATA_DIR
+  dataDir: string; // this folder must exist: Node grants a folder's content only if the folder exists at the start
+  backupDir?: string; // given only if BACKUP_DIR is outside DATA_DIR
   mayWriteBackups: boolean;
-  folders?: readonly string[]; // further folders to read
+  folders?: readonly string[]; // further folders that the process may read
   needsNetwork: boolean;
 };
 
 /**
  * MiB. With a limit, V8 collects garbage sooner: a busy worker grows to 140 MiB instead of 300, at the same speed. The
- * limit leaves room for eight feeds of 10 MiB at once. The limits on the young generation keep web at 145 MiB instead
- * of 180 after many pages.
+ * limit of the worker's heap leaves room for eight feeds of 10 MiB at once. The limits on the young generation keep web
+ * at 145 MiB instead of 180 after many pages.
  */
 const V8_FLAGS: Record<string, string[]> = {
   web: ['--max-old-space-size=512', '--max-semi-space-size=4'],
@@ -56,13 +56,13 @@ const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'],
 /** The commands of hubctl that use the network. Node 25 and later denies all other commands the network. */
 const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
-/** The commands of hubctl that need an existing hub. They make no missing DATA_DIR: its name may be mistyped. */
+/** The commands of hubctl that make no missing DATA_DIR, because the folder's name may be mistyped. */
 const OF_A_HUB = [
-  'account', 'alerts', 'config', 'doctor', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit', 'retention',
-  'status',
+  'account', 'alerts', 'config', 'doctor', 'drill', 'heartbeat', 'invite', 'jobs', 'offsite', 'recovery-kit',
+  'retention', 'status',
 ];
 
-/** Whether that program may make a missing DATA_DIR. */
+/** Whether the program may make a missing DATA_DIR. */
 export function needsDataFolder(name: string, command = ''): boolean {
   return name !== 'hubctl' || !OF_A_HUB.includes(command);
 }
@@ -79,7 +79,7 @@ export function makeDataFolderOrExit(dataDir: string): void {
   process.exit(1);
 }
 
-/** Null if the folder exists now, otherwise the reason. */
+/** Returns null if the folder exists now, otherwise the reason why the folder is missing. */
 function makeFolder(path: string): string | null {
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -92,7 +92,7 @@ function makeFolder(path: string): string | null {
   }
 }
 
-/** How to start src/bin/<name>.ts, confined by Node's permission model. Throws ConfigError. */
+/** Returns the command that starts src/bin/<name>.ts, confined by Node's permission model. Throws ConfigError. */
 export function confinedCommand(config: Config, name: string, args: readonly string[], node: NodeFacts): StartCommand {
   const needsNetwork = name !== 'hubctl' || ONLINE_COMMANDS.includes(args[0] ?? '');
   const access = { ...config, ...node, needsNetwork, mayWriteBackups: name === 'hubctl' };
@@ -107,10 +107,11 @@ const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
-  return folder && words[0] === 'backup' && timeOfBackup(folder) !== undefined ? undefined : folder;
+  const isName = timeOfBackup(folder ?? '') !== undefined || timeOfInterim(folder ?? '') !== undefined;
+  return words?.[0] === 'backup' && isName ? undefined : folder;
 }
 
-/** How to start hubctl so that it may read that folder. Its user may have no right to read .env and DATA_DIR. */
+/** The command for hubctl with the right to read a folder; its user may lack the right to read .env and DATA_DIR. */
 export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
 ): StartCommand {
@@ -123,8 +124,8 @@ export function verifyingCommand(
 }
 
 /**
- * How to start the clamd bridge, with fewer rights than the hub: it reads its own source and .env, writes nothing and
- * starts no other process. Sockets, also Unix sockets, need no grant of their path.
+ * Returns the command that starts the clamd bridge, with fewer rights than the hub: it reads its own source and .env,
+ * writes nothing and starts no other process. Sockets, also Unix sockets, need no grant of their path.
  */
 export function bridgeCommand(projectRoot: string, args: readonly string[], node: NodeFacts): StartCommand {
   const readable = ['src', 'package.json', '.env'].map((path) => join(projectRoot, path));
@@ -138,7 +139,7 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
   return { name, file: node.execPath, args: [...flags, entrypoint(projectRoot, name), ...args] };
 }
 
-/** How to start a program that tsx restarts when a source file changes; not confined, as tsx compiles and spawns. */
+/** Returns the command of a program that tsx restarts on changes, not confined, as tsx compiles and spawns. */
 export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): StartCommand {
   const tsx = join(projectRoot, 'node_modules/tsx/dist/cli.mjs');
   return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', entrypoint(projectRoot, name)] };
@@ -188,7 +189,7 @@ function networkFlags({ hasNetFlag, needsNetwork }: Pick<ProcessAccess, 'hasNetF
   return hasNetFlag ? [...needsNetwork ? ['--allow-net'] : [], '--disable-warning=ExperimentalWarning'] : [];
 }
 
-/** Node warns of every comma in --allow-fs-write (commas once separated paths). Relative paths are often without. */
+/** Node warns of every comma in --allow-fs-write (commas once separated paths). A relative path often has no comma. */
 function withoutComma(path: string, cwd: string): string {
   return path.includes(',') ? relative(cwd, path) || '.' : path;
 }
@@ -210,6 +211,6 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // hubctl reports the missing folder
+    return path; // hubctl later reports that the folder is missing
   }
 }

@@ -30,7 +30,7 @@ function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: bo
     'begins the name of the other. Rename one of them.']);
 }
 
-/** Whether Node would deny a path because of a name that is its prefix. The name of a file or parent does no harm. */
+/** Whether Node would deny a path because a folder's name is its prefix; a file or a parent folder does no harm. */
 function areBeside(one: Named, other: Named): boolean {
   const [shorter, longer] = one.name.length < other.name.length ? [one, other] : [other, one];
   if (!shorter.isFolder || shorter.name === longer.name || shorter.name === '/') return false;

@@ -9,7 +9,7 @@ import { supervise, type Ending, type StartCommand } from './supervise.ts';
 type RunHubOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
-  onListening: (message: Listening) => void; // gets web's address once web listens
+  onListening: (message: Listening) => void; // called with the address of web once web listens
   isPaused: () => boolean; // whether a restore asked for a pause before web and worker were started
 };
 
@@ -21,7 +21,7 @@ const PAUSE_SIGNAL = 'SIGUSR2';
 /** The result of `runHub` after PAUSE_SIGNAL. */
 const PAUSED = 'the hub pauses';
 
-/** Listens for PAUSE_SIGNAL, which then no longer ends this process. Returns a function: has PAUSE_SIGNAL come? */
+/** Stops PAUSE_SIGNAL from ending this process; the returned function tells whether PAUSE_SIGNAL has come. */
 export function listenForPause(): () => boolean {
   let hasCome = false;
   process.on(PAUSE_SIGNAL, () => (hasCome = true));
@@ -87,9 +87,9 @@ function failurePath(dataDir: string): string {
 }
 
 /**
- * Runs the hub. If a restore or an upgrade makes it stop (SIGUSR2), waits until the hub may start again and calls
+ * Runs the hub. If a restore or an upgrade makes the hub stop (SIGUSR2), waits until the hub may start again and calls
  * `beginAnew`, because the program may be another version by then. If the hub fails on restored data, waits until the
- * previous data is back. Resolves as `run` does.
+ * previous data is back. Resolves to the result of `run` or of `beginAnew`.
  */
 export async function runAroundRestores(
   dataDir: string, run: () => Promise<string | null>, beginAnew: () => Promise<string | null>,
@@ -116,6 +116,6 @@ function tellRestore(dataDir: string, problem: string): void {
   try {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
   } catch {
-    return; // restore.sh then waits for its own time limit
+    return; // if the write fails, restore.sh waits until its own time limit has passed
   }
 }

@@ -32,7 +32,7 @@ export async function startPreparation(args: readonly string[]): Promise<Prepara
   const ended = once(child, 'exit');
   const prepared = await Promise.race([once(child, 'message'), ended.then(() => null)]);
   ignoreSignals();
-  if (isStopped) return 0; // even if everything was prepared at that moment
+  if (isStopped) return 0; // a signal ends the start even if everything was prepared at that moment
   if (prepared === null) return statusOf(child);
   return {
     prepared: prepared[0] as Prepared,
@@ -41,7 +41,7 @@ export async function startPreparation(args: readonly string[]): Promise<Prepara
   };
 }
 
-/** The exit status of a failed preparation. It has printed its reason, unless a signal has ended it. */
+/** The exit status of a failed prepare.ts, which has printed its reason unless a signal has ended the process. */
 function statusOf({ exitCode, signalCode }: ChildProcess): number {
   if (signalCode) process.stderr.write(`the preparation of the hub was ended by ${signalCode}; nothing was started\n`);
   return exitCode ?? 1;

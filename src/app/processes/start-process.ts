@@ -14,8 +14,9 @@ import { onStopSignals } from './stop-signals.ts';
 type HubProcess = {
   hub: Hub;
   /**
-   * Call once, when everything has started. From then on uncaught errors are recorded and logged, and the process goes
-   * on. At a signal or a change of the schema by another program, it awaits `stop`, closes the database and ends.
+   * Call this function once, when everything in the process has started. From then on uncaught errors are recorded and
+   * logged, and the process goes on. At a signal or a change of the schema by another program, the process awaits
+   * `stop`, closes the database and ends.
    */
   keepRunning(stop: () => Promise<void>): void;
 };
@@ -73,7 +74,7 @@ function openOrExit(program: 'web' | 'worker', config: Config, log: Log, self: N
   }
 }
 
-/** Tells whether another program has changed the schema since the start; null if not. */
+/** Describes another program's change of the schema since the start, or returns null if the schema is unchanged. */
 function createSchemaChange(db: Db): () => string | null {
   const read = createSchemaVersion(db);
   const began = read();

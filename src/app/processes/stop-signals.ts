@@ -2,11 +2,11 @@ import { hasPassed, SECOND, type Clock } from '../../platform/clock.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-// On Ctrl-C the terminal and npm both send SIGINT: a signal this soon after the first is the same request.
+// On Ctrl-C the terminal and npm both send SIGINT: a signal this soon after the first signal is the same request.
 const SAME_REQUEST = SECOND;
 
 /**
- * Calls `stop` at the first signal that asks the process to end, and `kill` at a later one. Returns a function that
+ * Calls `stop` at the first signal that asks the process to end, and `kill` at a later signal. Returns a function that
  * stops listening.
  */
 export function onStopSignals(stop: () => void, kill: () => void, clock: Clock = Date.now): () => void {

@@ -7,12 +7,12 @@ import { SECOND } from '../../platform/clock.ts';
  */
 export const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 
-/** How to start a program. */
+/** The command that starts a program, with its environment. */
 export type StartCommand = { name: string; file: string; args: string[] };
 
 export type Ending = {
   stopRequested: boolean;
-  died: string | null; // the first process that ended without being asked to, and how
+  died: string | null; // the first process that ended without being asked to end, and how the process ended
   killed: string[]; // the processes that did not stop in time
 };
 

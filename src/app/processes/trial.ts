@@ -58,12 +58,12 @@ async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   }
 }
 
-/** Milliseconds after which web ends the trial by itself. The scripts decide a little earlier (`limit_trial`). */
+/** Milliseconds after which web ends a trial; the script that began the trial decides earlier (`limit_trial`). */
 function trialLimit({ config }: Hub): number {
   const { what, seconds } = readTrial(config.dataDir) ?? {};
   switch (what) {
     case 'upgrade': return (seconds ?? LIMIT_OF_1_0_0) * SECOND;
     case 'restore': return config.restoreHealthSeconds * SECOND;
-    default: return Infinity; // a rehearsal, or a script that brings back the previous version or data
+    default: return Infinity; // rehearsals, and scripts that bring back the previous version or data, have no limit
   }
 }

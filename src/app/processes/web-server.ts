@@ -17,7 +17,7 @@ import { hubRoutes } from '../routes.ts';
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);
-  ownCheckSecret(hub); // written before the server listens
+  ownCheckSecret(hub); // writes the secret of the hub's own probes before the server listens
   const reader = openDatabase(config.databasePath, { readonly: true });
 
   const server = createHubServer({
@@ -29,7 +29,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     trustedProxies: config.trustedProxies,
     hostNames: config.hostNames,
     metLimit: (limit, seconds, reason) => metLimit(hub, limit, seconds, reason),
-    discardBytes: 8 * config.uploadMaxBytes, // twice the largest request
+    discardBytes: 8 * config.uploadMaxBytes, // bytes; twice the size of the largest request
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
     accountOf: (req) => accountOf(hub, req),

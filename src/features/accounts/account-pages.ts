@@ -72,7 +72,7 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Runs `act`, sets the session cookie and redirects to `path`. On an HttpError of `act`, `refused` shows the form. */
+/** Runs `act`, sets the session cookie, redirects to `path`. If `act` throws an HttpError, `refused` makes a page. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {
@@ -122,21 +122,21 @@ export function submitPreferences(hub: Hub, req: MemberRequest): Promise<Reply> 
 
 export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'token', async ({ days, ...values }) => {
-    const expiry = days === '' ? {} : { days }; // an empty choice means that the token never expires
+    const expiry = days === '' ? {} : { days }; // if the choice of a lifetime is empty, the token never expires
     const { token } = await makeToken(hub, { ...values, ...expiry }, req);
     return showSettings(hub, req, { form: 'token', newToken: token });
   });
 }
 
-/** Form: stores the browser's time zone, which the page's script sends once. */
+/** Form: stores the time zone of the viewer's browser. A script on the page sends this form once. */
 export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { timeZone = '' } = await readForm(req);
-  if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'timeZone is no time zone.' }]);
+  if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'is no time zone.' }]);
   preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, timeZone });
   return req.headers.accept?.includes('json') ? noContent() : seeOther('/settings');
 }
 
-/** Form: hides the getting-started list; `from` is the page to return to. */
+/** Form: hides the getting-started list, then returns to the page `from`. */
 export async function submitStepsAway(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from } = await readForm(req);
   preferences(hub).set(req.viewer.id, { ...req.viewer.preferences, nextSteps: false });
@@ -156,7 +156,7 @@ function readPreferences(values: Record<string, unknown>): Preferences {
   return { density, textSize, timeZone, ...switches };
 }
 
-/** Form: ends one session by id, or all `others` except the current session. */
+/** Form: ends one session by its id, or with `others` all of the viewer's sessions except the current one. */
 export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> {
   return answerForm(hub, req, 'sessions', async (values) => {
     const id = values['session'] === 'others' ? undefined : pathId({ id: values['session'] ?? '' });
@@ -166,7 +166,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Reads a form and runs `act`. If `act` refuses the form, shows the settings page again with values and errors. */
+/** Reads a form and passes it to `act`. If `act` refuses it, shows the settings page with sent values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

@@ -15,7 +15,7 @@ export async function createAccount(hub: Hub, req: HubRequest): Promise<Reply> {
   const input = createInput(values);
   const invitation = input.text('invitation', { max: 300 });
   input.done();
-  const token = invitation.slice(invitation.lastIndexOf('/') + 1); // people paste the whole link instead of the token
+  const token = invitation.slice(invitation.lastIndexOf('/') + 1); // people paste the whole invitation link
   return signedIn(hub, await joinHub(hub, token, values, req.address), 201);
 }
 
@@ -67,7 +67,7 @@ export function deleteInvitation(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-/** An API token's description as the API shows it, without the secret token. */
+/** An API token as the API describes it to its owner, without the secret text of the token. */
 export function tokenJson({ id, name, scope, createdAt, expiresAt, seenAt, address }: ApiToken) {
   return {
     id, name, scope, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), lastUsedAt: isoTime(seenAt), address,
@@ -79,7 +79,7 @@ export function sessionJson({ id, createdAt, seenAt, expiresAt, address }: Sessi
   return { id, createdAt: isoTime(createdAt), lastUsedAt: isoTime(seenAt), expiresAt: isoTime(expiresAt), address };
 }
 
-/** Lists the viewer's sessions; `current` marks the session that sends the request. */
+/** Lists the viewer's sessions; `current` marks the session in which this request came. */
 export function listSessions(hub: Hub, { viewer }: MemberRequest): Reply {
   return json({ items: ownSessions(hub, viewer), next: null });
 }

@@ -62,16 +62,16 @@ export const accounts = store(({ db, clock }) => {
     find: (id: number): AccountWithHash | undefined => select.get(id),
     findByName: (username: string): AccountWithHash | undefined => selectByName.get(username),
 
-    /** Creates an account; undefined if the user name is taken. */
+    /** Creates an account; returns undefined if the user name is taken. */
     create: (account: NewAccount): Account | undefined => insert.get({ ...account, now: clock() }),
 
-    /** Lists accounts after the id `after`, by id. */
+    /** Lists the accounts whose ids are greater than `after`, in the order of their ids. */
     list: (after: number, limit: number): Account[] => selectPage.all(after, limit),
-    /** Whether another enabled administrator exists. */
+    /** Whether an enabled administrator exists besides this account. */
     hasOtherAdmin: (id: number): boolean => selectOtherAdmin.get(id) !== undefined,
     /** Marks the account as deleted and replaces its names with `name`, a pseudonym. */
     depart: (id: number, name: string): void => void depart.run({ id, name, now: clock() }),
-    /** The pseudonym of a deleted account; undefined for any other id. */
+    /** The pseudonym of a deleted account; returns undefined if no deleted account has this id. */
     pseudonymOf: (id: number): string | undefined => selectLeaver.get(id)?.name,
     /** Removes the row of a deleted account. */
     delete: (id: number): void => void remove.run(id),
@@ -97,7 +97,7 @@ export function countAccounts({ db }: Pick<StoreHub, 'db'>): { accounts: number;
 export type Invitation = { id: number; role: Role; purpose: 'set-up' | 'invite'; createdAt: number; expiresAt: number };
 type Wanted = { role: Role; purpose: Invitation['purpose']; createdBy: number | null; lifetime: number };
 
-/** `token` is the secret part of the link; the database stores only the token's hash. */
+/** `token` is the secret part of an invitation link; the database stores only the token's hash. */
 export type NewInvitation = Invitation & { token: string };
 
 const INVITATION = 'id, role, purpose, created_at AS createdAt, expires_at AS expiresAt';
@@ -109,7 +109,10 @@ const INVITATION_TIMES: StoredTime[] = [
   { table: 'invitations', column: 'created_at', furthest: 0, along: 'expires_at' },
 ];
 
-/** Invitation and set-up links. A row is removed when the link is used or has expired. */
+/**
+ * Invitation links, and the set-up links for the first account. An invitation's row is removed when somebody uses the
+ * link, or when the link expires.
+ */
 export const invitations = store(({ db, clock }) => {
   const insert = db.prepare<[string, Role, string, number | null, number, number], Invitation>('create invitation', `
     INSERT INTO invitations (token_hash, role, purpose, created_by, created_at, expires_at)
@@ -133,17 +136,17 @@ export const invitations = store(({ db, clock }) => {
     create({ role, purpose, createdBy, lifetime }: Wanted): NewInvitation {
       const token = newSecret();
       const row = insert.get(hashSecret(token), role, purpose, createdBy, clock(), clock() + lifetime);
-      if (!row) throw new Error('invitation was not created');
+      if (!row) throw new Error('the invitation was not created');
       return { ...row, token };
     },
 
-    /** Finds the invitation of a link; undefined if the link is unknown, used or expired. */
+    /** Finds the invitation of a link; returns undefined if the link is unknown, used or expired. */
     find: (token: string): Invitation | undefined => select.get(hashSecret(token), clock()),
-    /** Invitations that have not expired, by id. */
+    /** Lists the invitations that have not expired, in the order of their ids. */
     list: (after: number, limit: number): Invitation[] => selectPage.all(after, clock(), limit),
-    /** The newest INVITATIONS_MAX invitations that an account has made and nobody has used yet. */
+    /** The newest INVITATIONS_MAX invitations that an account has made and that nobody has used yet. */
     listOf: (accountId: number): Invitation[] => selectOf.all(accountId, clock()),
-    /** Removes an invitation and returns its role; undefined if no invitation has this id. */
+    /** Removes an invitation and returns its role; returns undefined if no invitation has this id. */
     remove: (id: number): Role | undefined => remove.get(id)?.role,
     removeOf: (accountId: number): void => void removeOf.run(accountId),
     removeSetUpLinks: (): void => void removeSetUp.run(),

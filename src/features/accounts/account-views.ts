@@ -5,7 +5,10 @@ import { PASSWORD_MIN } from './passwords.ts';
 
 type FormState = { values?: Record<string, string>; problem?: HttpError };
 
-/** Input for the current password, which some actions require again. The input also shows a 403 that names no field. */
+/**
+ * The input for the current password; some actions ask a signed-in member for the password again. If an action fails
+ * with a 403 that names no field, this input shows the error.
+ */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };
   return html`<label>${label}
@@ -18,11 +21,11 @@ export function problemAbove(problem: HttpError | undefined): Html | false {
   return problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem);
 }
 
-/** Page: the form to join with an invitation. The first account becomes the administrator (`isFirst`). */
+/** Page: the form to join with an invitation. `isFirst`: the new account becomes the administrator. */
 export function joinPage({ isFirst, values = {}, problem }: FormState & { isFirst: boolean }): Page {
   const heading = isFirst ? 'Set up your hub' : 'Join the hub';
   const lead = isFirst
-    ? 'This hub has no accounts yet. Your account will be the administrator account.'
+    ? 'No account exists on this hub yet. Your account will be the administrator account.'
     : 'You were invited to this hub. Choose a name and a password.';
   const main = html`
 <section class="narrow">
@@ -53,7 +56,7 @@ function newPasswordField(problem: HttpError | undefined, label = 'Password', fo
       </label>`;
 }
 
-/** Page: the form to choose a new password through a link. */
+/** Page: the form for choosing a new password through a link. */
 export function newPasswordPage({ username, problem }: FormState & { username: string }): Page {
   const main = html`
 <section class="narrow">
@@ -86,7 +89,7 @@ export function invitationGonePage(): Page {
   const main = html`
 <section class="narrow">
   <h1>This invitation is no longer valid</h1>
-  <p class="lead">The invitation has been used or has expired. Ask the person who sent it for a new invitation.</p>
+  <p class="lead">The invitation has been used or has expired. Ask the sender of the invitation for a new one.</p>
   <p>If you run this hub, <code>./scripts/hubctl invite</code> prints a new link.</p>
 </section>`;
   return { title: 'Invitation no longer valid', main, shape: 'door' };

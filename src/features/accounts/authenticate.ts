@@ -16,8 +16,8 @@ import { checkPassword, PASSWORD_MAX } from './passwords.ts';
 export const SESSION_COOKIE = 'hub_session';
 
 /**
- * The viewer of a request, by API token or session cookie. An unknown API token throws 401; an expired session means
- * that the viewer is null. Other bearer tokens, such as METRICS_TOKEN, are not checked here.
+ * Returns the viewer of a request, found by the request's API token or session cookie. Throws 401 for an unknown API
+ * token. Returns null for an expired session. Ignores bearer tokens that are not API tokens, such as METRICS_TOKEN.
  */
 export function authenticate(hub: Hub, req: IncomingMessage): Caller {
   const from = usedFrom(hub, req);
@@ -52,8 +52,8 @@ function appPasswordOf({ headers }: IncomingMessage): string | undefined {
 }
 
 /**
- * The account that fair queueing charges a request to; undefined if the request has no valid token or session. Reads
- * one row and writes nothing, so that forged tokens and sessions cost little.
+ * The account for which fair queueing counts a request; undefined if the request has no valid token or session.
+ * `accountOf` reads one row and writes nothing, so requests with forged tokens or sessions cost little.
  */
 export function accountOf(hub: Hub, req: IncomingMessage): number | undefined {
   const bearer = apiTokenOf(req);
@@ -82,22 +82,22 @@ function requireToken(hub: Hub, token: string, from: () => string | undefined): 
   return viewer;
 }
 
-/** The Set-Cookie header that starts a session. The cookie lives as long as the longest session. */
+/** Builds the Set-Cookie header that starts a session. The cookie lives as long as the longest possible session. */
 export function sessionCookie({ config: { secure } }: Hub, session: string): { 'set-cookie': string } {
   return { 'set-cookie': setCookie(SESSION_COOKIE, session, { secure, maxAge: SESSION_MAX / SECOND }) };
 }
 
-/** Headers that delete the session cookie and, over https, clear the cached pages that the back button would show. */
+/** Headers that delete the session cookie and, over https, the cached pages that the back button would show. */
 export function endedSession({ config: { secure } }: Hub): { 'set-cookie': string; 'clear-site-data': string } {
   return { 'set-cookie': setCookie(SESSION_COOKIE, '', { secure, maxAge: 0 }), 'clear-site-data': '"cache"' };
 }
 
-/** A signed-in account, and the secret of its new session for the session cookie. */
+/** A signed-in account, and the secret of its new session: the session cookie contains this secret. */
 export type SignedIn = { account: Account; session: string };
 
 /**
- * Signs in with name and password. 401 if name or password is wrong, without saying which; 403 if the account is
- * disabled; 429 after repeated failures.
+ * Signs in with name and password. Throws 401 if name or password is wrong, without saying which of the two is wrong;
+ * 403 if the account is disabled; 429 after repeated failures.
  */
 export async function signIn(hub: Hub, values: Record<string, unknown>, address: string): Promise<SignedIn> {
   const { username, password } = readCredentials(values);
@@ -111,7 +111,7 @@ export async function signIn(hub: Hub, values: Record<string, unknown>, address:
   return signedIn.result;
 }
 
-/** Ends the session that sends the request. */
+/** Ends the viewer's session in which this request came. */
 export function signOut(hub: Hub, by: By): void {
   hub.db.write('sign out', () => {
     audit(hub, 'session.ended', by);

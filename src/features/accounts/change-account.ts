@@ -12,9 +12,9 @@ import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passw
 type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
- * Changes the display name or the password. A new password requires the current password and ends all other sessions,
- * app passwords and password links; other API tokens keep working. Throws 403 for a wrong password or an API token;
- * also 401, 422 and 429.
+ * Changes the display name or the password of the viewer's account. A new password requires the current password. The
+ * change ends the account's other sessions, app passwords and password links; other API tokens keep working. Throws 403
+ * for a wrong password or a request with an API token; also throws 401, 422 and 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const change = readChange(values, by);
@@ -23,7 +23,7 @@ export async function changeAccount(hub: Hub, values: Record<string, unknown>, b
   return ownAccount(hub, by.viewer);
 }
 
-/** The viewer's account; throws 401 if the account was deleted meanwhile. */
+/** The viewer's account; throws 401 if the account was deleted while the request ran. */
 export function ownAccount(hub: Hub, { id }: Viewer): Account {
   const account = accounts(hub).find(id);
   if (!account) throw new HttpError(401, 'This account no longer exists.');
@@ -55,14 +55,14 @@ function readChange(values: Record<string, unknown>, by: By): Change {
   const wantsPassword = values['newPassword'] !== undefined;
   const newPassword = wantsPassword ? input.secret('newPassword', PASSWORD_MIN, PASSWORD_MAX) : undefined;
   const currentPassword = wantsPassword ? readConfirmation(input, by) : '';
-  if (displayName === undefined && !wantsPassword) input.refuse('displayName', 'or newPassword is required.');
+  if (displayName === undefined && !wantsPassword) input.refuse('displayName', 'must be sent, or newPassword.');
   input.done();
   return { displayName, newPassword, currentPassword };
 }
 
 /**
- * Ends one session of the viewer or, without `sessionId`, all sessions except the current session. Throws 403 for a
- * wrong password, 404 for another account's session, 422 for an invalid form.
+ * Ends the session `sessionId` of the viewer; without `sessionId`, ends all the viewer's sessions except the current
+ * session. Throws 403 for a wrong password, 404 for a session of another account, 422 for an invalid form.
  */
 export async function endSessions(
   hub: Hub, values: Record<string, unknown>, by: By, sessionId?: number,
@@ -86,9 +86,10 @@ export async function endSessions(
 export const TOKEN_DAYS_MAX = 3_650;
 
 /**
- * Creates an API token from `name` (up to 80 characters), `scope` (default `write`) and `expiresAt` or `days`; without
- * an expiry the token never expires. Only the result contains the secret token. Throws 403 for a wrong password or an
- * API token, 422 beyond TOKENS_MAX.
+ * Creates an API token from `name` (up to 80 characters), `scope` (default `write`) and the expiry `expiresAt` or
+ * `days`. Without an expiry, the token never expires. The secret token is only in the returned value; the hub stores
+ * the token's hash. Throws 403 for a wrong password or a request with an API token, and 422 if the account already has
+ * TOKENS_MAX tokens.
  */
 export async function makeToken(
   hub: Hub, values: Record<string, unknown>, by: By,
@@ -109,7 +110,7 @@ export async function makeToken(
 
 const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens. Revoke an unused API token first.`;
 
-/** When a new API token expires (unix ms); null if the token never expires. */
+/** When a new API token expires (unix ms), or null if the token never expires. */
 function readExpiry(input: Input, now: number): number | null {
   const days = input.optionalInteger('days', 1, TOKEN_DAYS_MAX);
   const expiresAt = input.time('expiresAt');

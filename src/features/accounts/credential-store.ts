@@ -15,13 +15,13 @@ export const SESSION_LIFETIME = 30 * DAY;
 export const SESSION_MAX = 180 * DAY;
 export const PASSWORD_LINK_LIFETIME = HOUR;
 
-/** The last use of a credential is stored at most this often. */
+/** The time at which a session or API token was last used is stored at most this often. */
 const USE_NOTED = 10 * MINUTE;
-/** How many sign-in networks the hub remembers for each account. */
+/** For each account, the hub remembers this many networks from which the account has signed in. */
 const NETWORKS = TABLES.sign_in_networks.most;
 /** Maximum of sessions of an account. A new session beyond the maximum ends the oldest session. */
 export const SESSIONS_KEPT = TABLES.sessions.most;
-/** Maximum of API tokens of an account; an expired token counts until it is revoked. */
+/** Maximum of API tokens of an account. An expired token counts until its owner revokes it. */
 export const TOKENS_MAX = TABLES.api_tokens.most;
 
 /** A token of scope `reader` is an app password: it opens the Google Reader API and nothing else. */
@@ -36,7 +36,7 @@ export type ApiToken = Used & {
 export type NewToken = ApiToken & { token: string };
 export type Session = Used & { id: number; expiresAt: number; address: string | null };
 
-/** `keys` is null if the account has no row in `preferences`. */
+/** `keys`: the preference for keyboard shortcuts; null if the account has no row in `preferences`. */
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
   { keys: number | null; seenAt: number | null };
 const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
@@ -50,7 +50,7 @@ const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresA
 const SCOPE = `iif(for_reader, 'reader', scope) AS scope`;
 const TOKEN = `id, name, ${SCOPE}, address, ${USED}`;
 
-/** Networks from which accounts have signed in. Failed sign-ins from elsewhere never lock these networks out. */
+/** Networks from which accounts have signed in. Failed sign-ins from other networks never lock these networks out. */
 export const signInNetworks = store(({ db, clock }) => {
   const select = db.prepare<[number, string], { seenAt: number }>('known network',
     'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
@@ -74,7 +74,7 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** Makes a viewer from a row. Calls `note`, at most every USE_NOTED, to store when the credential was last used. */
+/** Makes the viewer from the row of a session or token. Calls `note` to store the use, at most once per USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
   const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
@@ -89,7 +89,7 @@ function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => v
   return viewer;
 }
 
-/** SESSION_MAX counts from created_at, SESSION_LIFETIME from seen_at. */
+/** SESSION_MAX counts from a session's `created_at`, SESSION_LIFETIME from its `seen_at`. */
 const SESSION_TIMES: StoredTime[] = [
   { table: 'sessions', column: 'created_at', furthest: 0 },
   { table: 'sessions', column: 'seen_at', furthest: 0, along: 'expires_at' },
@@ -126,7 +126,7 @@ export const sessions = store((hub) => {
      ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
-    /** The viewer of a session; null without a valid session. Stores the use if `from` returns an address. */
+    /** The viewer of a valid session, or null. Stores the use of the session if `from` returns the client's address. */
     viewerOf(secret: string, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(secret), now);
@@ -137,7 +137,7 @@ export const sessions = store((hub) => {
       });
     },
 
-    /** The account of a session; undefined without a valid session. Writes nothing. */
+    /** The account of a session, or undefined if the session is not valid. Writes nothing. */
     accountOf: (secret: string): number | undefined => owner.get(hashSecret(secret), clock())?.id,
 
     /**
@@ -153,7 +153,7 @@ export const sessions = store((hub) => {
       return secret;
     },
 
-    /** The newest SESSIONS_KEPT sessions that have not expired, oldest first. */
+    /** Lists the newest SESSIONS_KEPT sessions of an account that have not expired, oldest first. */
     listOf: (accountId: number): Session[] => selectOf.all(accountId, clock()).toReversed(),
     end: (id: number): void => void remove.run(id),
     /** Ends all sessions of the account except the session `id`. Returns the number of ended sessions. */
@@ -199,7 +199,7 @@ export const apiTokens = store(({ db, clock }) => {
     'DELETE FROM api_tokens WHERE account_id = ? AND for_reader = 1');
 
   return {
-    /** The viewer of a token; null without a valid token. Stores the use if `from` returns an address. */
+    /** The viewer of a valid API token, or null. The token's use is stored if `from` returns the client's address. */
     viewerOf(token: string, opens: Opens, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(token), Number(opens === 'reader'), now);
@@ -210,24 +210,27 @@ export const apiTokens = store(({ db, clock }) => {
       });
     },
 
-    /** The account of a token; undefined without a valid token. Writes nothing. */
+    /** The account of an API token, or undefined if the token is not valid. Writes nothing. */
     accountOf: (token: string, opens: Opens): number | undefined =>
       owner.get(hashSecret(token), Number(opens === 'reader'), clock())?.id,
 
-    /** Creates an API token. Only the result contains the secret token; the hub stores the token's hash. */
+    /** Creates an API token. The secret token is only in the returned value; the hub stores the token's hash. */
     create(accountId: number, name: string, scope: TokenScope, expiresAt: number | null): NewToken {
       const isReader = scope === 'reader';
       const token = isReader ? newTypedSecret() : TOKEN_PREFIX + newSecret();
       const hash = hashSecret(token);
       const row = insert.get({ accountId, name, hash, scope, isReader: Number(isReader), now: clock(), expiresAt });
-      if (!row) throw new Error('api token was not created');
+      if (!row) throw new Error('the API token was not created');
       return { ...row, token };
     },
 
     /** How many more API tokens the account may create. */
     left: (accountId: number): number => TOKENS_MAX - (count.get(accountId)?.n ?? 0),
     nameOf: (id: number, accountId: number): string | undefined => selectOne.get(id, accountId)?.name,
-    /** API tokens after the id `after`, by id. An account made with version 1.0.0 may exceed TOKENS_MAX. */
+    /**
+     * Lists an account's API tokens whose ids are greater than `after`, in the order of their ids. An account may have
+     * more than TOKENS_MAX tokens if it made them with version 1.0.0.
+     */
     listOf: (accountId: number, after: number, limit: number): ApiToken[] => selectOf.all(accountId, after, limit),
     revoke: (id: number, accountId: number): void => void remove.run(id, accountId),
     revokeReadersOf: (accountId: number): void => void removeReaders.run(accountId),
@@ -235,12 +238,12 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
-/** 5 minutes of slack, so that a small clock correction does not end a password link. */
+/** The 5 minutes are slack: a small correction of the clock must not end a password link. */
 const LINK_TIMES: StoredTime[] = [
   { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
 ];
 
-/** Links for choosing a new password, at most one for each account. */
+/** Links for choosing a new password; an account has at most one such link. */
 export const passwordLinks = store(({ db, clock }) => {
   const upsert = db.prepare<[number, string, number]>('create password link', `
     INSERT INTO password_links (account_id, token_hash, expires_at) VALUES (?, ?, ?)
@@ -254,14 +257,14 @@ export const passwordLinks = store(({ db, clock }) => {
       (SELECT account_id FROM password_links WHERE expires_at <= ? LIMIT ?)`);
 
   return {
-    /** Creates a password link, which replaces the account's older link. The database stores only the token's hash. */
+    /** Creates a password link, which replaces the account's older link. The database stores only the link's hash. */
     create(accountId: number): { token: string; expiresAt: number } {
       const [token, expiresAt] = [newSecret(), clock() + PASSWORD_LINK_LIFETIME];
       upsert.run(accountId, hashSecret(token), expiresAt);
       return { token, expiresAt };
     },
 
-    /** The account id of a password link; undefined if the link is unknown, used or expired. */
+    /** The id of the account whose password a link changes; undefined if the link is unknown, used or expired. */
     accountOf: (token: string): number | undefined => select.get(hashSecret(token), clock())?.accountId,
     removeOf: (accountId: number): void => void removeOf.run(accountId),
     /** Removes the password links of all accounts. */
@@ -279,8 +282,8 @@ export function revokeCredentials(hub: StoreHub, accountId: number): void {
 }
 
 /**
- * Ends all sessions and password links in a restored database: a session that ended after the backup must not work
- * again. Returns the number of ended sessions.
+ * Ends all sessions and password links in a restored database: a session that was ended after the backup was made must
+ * not work again. Returns the number of ended sessions.
  */
 export function endAllSessions({ db }: Pick<StoreHub, 'db'>): number {
   db.exec('DELETE FROM password_links');

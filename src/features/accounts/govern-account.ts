@@ -12,20 +12,24 @@ import type { SignedIn } from './authenticate.ts';
 type Values = Record<string, unknown>;
 type Change = { role?: Role | undefined; disabled?: boolean | undefined };
 
-/** Changes an account's role, or disables or enables the account. 403 for a wrong administrator password, 404, 409. */
+/**
+ * Changes the role of an account, or disables or enables the account. Throws 403 for a wrong administrator password,
+ * 404 for an unknown account, 409 for the last administrator.
+ */
 export async function governAccount(hub: Hub, id: number, values: Values, by: By): Promise<Account> {
   const input = createInput(values);
   const change = { role: input.optionalChoice('role', ['admin', 'member']), disabled: input.optionalFlag('disabled') };
   const isNothing = change.role === undefined && change.disabled === undefined;
-  if (isNothing) input.refuse('role', 'or disabled is required.');
+  if (isNothing) input.refuse('role', 'must be sent, or disabled.');
   const password = readConfirmation(input, by);
   input.done();
   return confirmed(hub, password, by, () => setState(hub, id, change, actorOf(by)));
 }
 
 /**
- * Changes role and state of an account. Disabling ends the account's sessions, tokens and links. An administrator who
- * is demoted or disabled loses all invitations and password links made. Throws 409 for the last administrator.
+ * Changes the role of an account, or disables or enables the account. Disabling an account ends its sessions, API
+ * tokens and password links. If an administrator is demoted or disabled, the invitations and password links that this
+ * administrator made end. Throws 409 if the change would leave no enabled administrator.
  */
 export function setState(hub: Hub, id: number, change: Change, actor: Actor): Account {
   return hub.db.write('change account', () => {
@@ -40,12 +44,16 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
     if (isDisabled) revokeCredentials(hub, id);
     if (!isAdmin) invitations(hub).removeOf(id);
-    if (before.role === 'admin' && !isAdmin) passwordLinks(hub).removeAll(); // the hub does not store who made a link
+    // All password links end, because the hub does not store which administrator made a link.
+    if (before.role === 'admin' && !isAdmin) passwordLinks(hub).removeAll();
     return requireAccount(hub, id);
   });
 }
 
-/** Makes a password link. Throws 403 for a wrong administrator password, 404, or 409 for a disabled account. */
+/**
+ * Makes a link with which the owner of an account chooses a new password. Throws 403 for a wrong administrator
+ * password, 404 for an unknown account, 409 for a disabled account.
+ */
 export async function linkForPassword(hub: Hub, id: number, values: Values, by: By): Promise<PasswordLink> {
   const input = createInput(values);
   const password = readConfirmation(input, by);
@@ -53,7 +61,7 @@ export async function linkForPassword(hub: Hub, id: number, values: Values, by: 
   return confirmed(hub, password, by, () => makePasswordLink(hub, id, actorOf(by)));
 }
 
-/** The password link to send to the account's owner, and when the link expires (unix ms). */
+/** A password link, for an administrator to send to the account's owner, and when the link expires (unix ms). */
 export type PasswordLink = { url: string; expiresAt: number };
 
 /** Makes a password link, which replaces the account's older link, and notifies the account. */
@@ -80,7 +88,7 @@ function requireLink(hub: Hub, token: string): Account {
   throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new link.');
 }
 
-/** Sets a new password through a link and signs in. Ends the link, and the account's other sessions and tokens. */
+/** Sets a new password through a password link and signs in. Ends the link and all earlier sessions and tokens. */
 export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);
@@ -89,7 +97,7 @@ export async function choosePassword(hub: Hub, token: string, values: Values, ad
   input.done();
   const hash = await passwords(hub).hash(password);
   return hub.db.write('choose password', () => {
-    const account = requireLink(hub, token); // checked again: the link may have been used while the password was hashed
+    const account = requireLink(hub, token); // somebody may have used the link while the password was hashed
     const { id, username } = account;
     accounts(hub).setPasswordHash(id, hash);
     revokeCredentials(hub, id);

@@ -36,12 +36,12 @@ export async function submitInvitation(hub: Hub, req: MemberRequest): Promise<Re
   }
 }
 
-/** An invitation as the API shows it, without its link. */
+/** An invitation as the API shows it to administrators, without the secret link. */
 export function invitationJson({ id, role, createdAt, expiresAt }: Invitation) {
   return { id, role, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }
 
-/** `url`: the link of the invitation just created. */
+/** `url`: the invitation link, if the invitation was created by this request. */
 type InviteForm = { values?: Record<string, string>; problem?: HttpError; url?: string };
 
 function inviteForm({ values = {}, problem, url }: InviteForm): Html {

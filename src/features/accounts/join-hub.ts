@@ -20,8 +20,8 @@ export const JOIN_LIMIT: NamedLimit = { name: 'join', burst: 20, everyMs: MINUTE
 const USERNAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?$/;
 
 /**
- * Creates an invitation from `role` (default member) and `hours` (default 72). Throws 403 for a wrong password or an
- * API token, and 422.
+ * Creates an invitation from the fields `role` (default member) and `hours` (the link's lifetime, default 72). Throws
+ * 403 for a wrong password or a request with an API token, and 422 for invalid fields.
  */
 export async function invite(hub: Hub, values: Record<string, unknown>, by: By): Promise<NewInvitation> {
   const input = createInput(values);
@@ -32,7 +32,7 @@ export async function invite(hub: Hub, values: Record<string, unknown>, by: By):
   return confirmed(hub, password, by, () => makeInvitation(hub, role, hours * HOUR, actorOf(by)));
 }
 
-/** Creates an invitation; `lifetime` in ms. */
+/** Creates an invitation whose link works for `lifetime` ms. */
 export function makeInvitation(hub: Hub, role: Role, lifetime: number, actor: Actor): NewInvitation {
   return hub.db.write('invite', () => {
     const open = actor.id === null ? 0 : invitations(hub).listOf(actor.id).length;
@@ -55,8 +55,8 @@ export function withdrawInvitation(hub: Hub, id: number, by: By): void {
 }
 
 /**
- * Makes a set-up link for the first account and returns its token; null if an account exists. Earlier set-up links stay
- * valid until one of the links is used, because the operator may still have one open.
+ * Makes a set-up link for the first account and returns the link's token; returns null if an account exists. Earlier
+ * set-up links stay valid until somebody uses a set-up link, because the operator may still have an earlier link open.
  */
 export function makeSetUpLink(hub: StoreHub): string | null {
   return hub.db.write('make set-up link', () => {
@@ -68,18 +68,18 @@ export function makeSetUpLink(hub: StoreHub): string | null {
   });
 }
 
-/** The link that contains an invitation's token. */
+/** The address of an invitation link, which contains the invitation's token. */
 export function joinUrl({ baseUrl }: Pick<Config, 'baseUrl'>, token: string): string {
   return `${baseUrl}/join/${token}`;
 }
 
-/** The invitation of a link; undefined if the invitation cannot be used (any more). */
+/** The invitation of a link; undefined if the invitation was used, has expired or never existed. */
 export function findInvitation(hub: Hub, token: string): Invitation | undefined {
   const invitation = invitations(hub).find(token);
   return invitation?.purpose === 'set-up' && accounts(hub).exists() ? undefined : invitation;
 }
 
-/** Creates an account with an invitation and signs in. Throws 410 for a used invitation, 409 for a taken name. */
+/** Creates an account with an invitation and signs it in. Throws 410 for a used invitation, 409 for a taken name. */
 export async function joinHub(
   hub: Hub, token: string, values: Record<string, unknown>, address: string,
 ): Promise<SignedIn> {
@@ -94,7 +94,8 @@ function createAccount(
   hub: Hub, token: string, name: { username: string; displayName: string }, passwordHash: string, address: string,
 ): SignedIn {
   return hub.db.write('join', () => {
-    const invitation = requireInvitation(hub, token); // checked again: the invitation may have been used meanwhile
+    // Somebody may have used the invitation while the password was hashed.
+    const invitation = requireInvitation(hub, token);
     const role: Role = accounts(hub).exists() ? invitation.role : 'admin';
     const account = accounts(hub).create({ ...name, role, passwordHash });
     if (!account) throw nameTaken();
@@ -116,7 +117,7 @@ function requireInvitation(hub: Hub, token: string): Invitation {
 function readJoin(values: Record<string, unknown>): { username: string; displayName: string; password: string } {
   const input = createInput(values);
   const username = input.text('username', {
-    max: 32, pattern: USERNAME, expected: 'may have letters, digits, and . _ - between letters or digits.',
+    max: 32, pattern: USERNAME, expected: 'may contain letters, digits, and . _ - between letters or digits.',
   });
   const displayName = input.optionalText('displayName', { max: DISPLAY_NAME_MAX }) ?? username;
   const password = input.secret('password', PASSWORD_MIN, PASSWORD_MAX);
@@ -125,6 +126,6 @@ function readJoin(values: Record<string, unknown>): { username: string; displayN
 }
 
 function nameTaken(): HttpError {
-  const detail = 'This name is taken.';
+  const detail = 'This user name is taken.';
   return new HttpError(409, detail, { errors: [{ pointer: '/username', detail }] });
 }

@@ -13,7 +13,7 @@ import type { NamedLimit } from '../hub/limits.ts';
 import { accounts, publicPart, type Account, type AccountWithHash } from './account-store.ts';
 import { signInNetworks } from './credential-store.ts';
 
-/** Shortest and longest password, in bytes of UTF-8. */
+/** The shortest and the longest password that the hub accepts, in bytes of UTF-8. */
 export const PASSWORD_MIN = 10;
 export const PASSWORD_MAX = 1024;
 
@@ -21,45 +21,54 @@ export const PASSWORD_MAX = 1024;
 const CURRENT = { memory: 19 * 1024, passes: 2, parallelism: 1 };
 const TAG_LENGTH = 32;
 
-/** Hashes computed at once. A hash takes 0.1 s and 19 MiB, in the thread pool that also serves files and DNS. */
+/**
+ * At most this many password hashes are computed at the same time. Computing a hash takes 0.1 s and 19 MiB, in Node's
+ * thread pool, which also serves files and DNS.
+ */
 const AT_ONCE = 2;
 const WAITING = 30;
 
 type Parameters = typeof CURRENT;
 type Parsed = { parameters: Parameters; salt: Buffer; tag: Buffer };
 
-/** A hash that no password matches: an unknown user name is checked against it, to take as long as a known name. */
+/**
+ * A hash that no password matches. Sign-ins with an unknown user name are checked against this hash, so that they take
+ * as long as sign-ins with a known name.
+ */
 const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Buffer.alloc(TAG_LENGTH) };
 
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-/** Limit on wrong passwords when a signed-in member confirms the password. Failed sign-ins elsewhere do not count. */
+/** Limit on wrong passwords when a member confirms the password. Failed sign-ins elsewhere do not count. */
 const SESSION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
-/** Limit on failed sign-ins to an account from a network that it has used before. Failures elsewhere do not count. */
+/**
+ * The limit on failed sign-ins to an account from a network that the account has used before. Failed sign-ins from
+ * other networks do not count towards this limit.
+ */
 const KNOWN_LIMIT: NamedLimit = { name: 'sign-in-known', burst: 10, everyMs: MINUTE };
-/** Limit on failed sign-ins from one address, for any name: ten, then one a minute. */
+/** The limit on failed sign-ins from one address, whatever the user name: ten at once, then one a minute. */
 const ADDRESS_LIMIT: NamedLimit = { name: 'sign-in', burst: 10, everyMs: MINUTE };
-/** High limit on failed sign-ins to one name from unknown networks, so that strangers cannot lock owners out. */
+/** High limit on failed sign-ins to one account from unknown networks, so that strangers cannot lock owners out. */
 const NAME_LIMIT: NamedLimit = { name: 'sign-in-name', burst: 100, everyMs: 10 * SECOND };
 
-/** A password is checked at most twice: again only if the stored hash changed during the first check. */
+/** A password is checked a second time only if the stored hash changed during the first check. */
 const ROUNDS = 2;
 
 type Attempt = {
   username: string;
   password: string;
   address: string;
-  /** The session in which the viewer confirms the password. */
+  /** The session in which the viewer confirms the password, if the viewer is signed in. */
   sessionId?: number;
-  /** The new password, if the given password is right. */
+  /** The new password, which replaces the old password if the given password is right. */
   newPassword?: string | undefined;
 };
 
 /**
- * Checks a password and, if it is right, runs `act` in a transaction and resolves to its result; undefined if the
- * password is wrong. If the stored hash changed during the slow check, the password is checked once more. Renews hashes
- * with outdated parameters. Throws 429 after repeated failures.
+ * Checks a password. If the password is right, runs `act` in a transaction and resolves to the result of `act`;
+ * otherwise resolves to undefined. If the stored hash changed during the slow check, checks the password once more.
+ * Replaces a stored hash that has outdated parameters. Throws 429 after repeated failures.
  */
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
@@ -82,24 +91,24 @@ export async function checkPassword<T>(
     }
     return undefined;
   } catch (refusal) {
-    giveBack(); // the password was right or was not checked
+    giveBack(); // the given password was right, or no password was checked
     throw refusal;
   }
 }
 
-/** Runs `act` if the account still has the checked password hash; otherwise returns undefined. */
+/** Runs `act` if the account still has the password hash that was checked; otherwise returns undefined. */
 function whileUnchanged<T>(
   hub: Hub, { id, passwordHash }: AccountWithHash, newHash: string | undefined, act: (account: Account) => T,
 ): { result: T } | undefined {
   return hub.db.write('use password', () => {
-    const account = accounts(hub).find(id); // read again: the account's role may have changed
+    const account = accounts(hub).find(id); // the account's role may have changed during the check
     if (account?.passwordHash !== passwordHash) return undefined;
     if (newHash !== undefined) accounts(hub).setPasswordHash(id, newHash);
     return { result: act(publicPart(account)) };
   });
 }
 
-/** The limits that an attempt counts against. `who`: the key for fair queueing, an account or the widest network. */
+/** The limits that one password attempt counts towards. `who`: the account or network, for fair queueing. */
 export function signInLimitsOf(
   hub: Hub, { username, address, sessionId }: Omit<Attempt, 'password'>,
 ): { taken: [NamedLimit, string][]; who: string | number | undefined } {
@@ -113,19 +122,22 @@ export function signInLimitsOf(
   return { taken: taken.map(([limit, key]) => [limit, key]), who: networks.at(-1) };
 }
 
-/** Limits for a client address and, for IPv6, for its larger networks; each larger network has twice the limit. */
+/** Limits of a client address and, for IPv6, of its larger networks; each larger network has twice the limit. */
 export function byNetwork({ name, burst, everyMs }: NamedLimit, address: string): [NamedLimit, string][] {
   return networksOf(address).map((network, n) => [{ name, burst: burst * 2 ** n, everyMs: everyMs / 2 ** n }, network]);
 }
 
-/** Reads the password that some actions require again, from `currentPassword` or `password`. 403 for an API token. */
+/**
+ * Reads the viewer's own password from the field `currentPassword` or `password`; some actions require this password.
+ * Throws 403 for a request with an API token.
+ */
 export function readConfirmation(input: Input, { viewer }: By, missing = 'currentPassword'): string {
   const name = ['currentPassword', 'password'].find((one) => input.value(one) !== undefined) ?? missing;
   if (viewer.via === 'session') return input.secret(name, 1, PASSWORD_MAX);
-  throw new HttpError(403, 'An API token cannot do this: this action requires a session and the current password.');
+  throw new HttpError(403, 'An API token cannot do this. The action requires a session and the current password.');
 }
 
-/** Checks the viewer's password again and runs `act` in a transaction. Throws 403 for a wrong password, or 429. */
+/** Checks the viewer's password, then runs `act` in a transaction. Throws 403 for a wrong password, or 429. */
 export async function confirmed<T>(
   hub: Hub, password: string, by: By, act: () => T, newPassword?: string,
 ): Promise<T> {
@@ -139,9 +151,9 @@ export function confirmation(password: string, { viewer, address }: By): Attempt
   return { username: viewer.username, password, address, sessionId: viewer.credentialId };
 }
 
-/** Hashes and verifies passwords with argon2id (RFC 9106), as PHC strings. Throws 503 when too many passwords wait. */
+/** Hashes and verifies passwords with argon2id (RFC 9106). Throws 503 when too many passwords wait for hashing. */
 export const passwords = once((hub: StoreHub) => {
-  const queue = createSlots(AT_ONCE, WAITING, () => metLimit(hub, 'passwords', 5, 'Too many sign-ins at once.'));
+  const queue = createSlots(AT_ONCE, WAITING, () => metLimit(hub, 'passwords', 5, 'Too many people are signing in.'));
 
   return {
     hash: (password: string): Promise<string> => queue(async () => {
@@ -150,8 +162,8 @@ export const passwords = once((hub: StoreHub) => {
     }),
 
     /**
-     * Whether the password matches the stored hash. Without a hash (unknown name) the check takes as long and fails.
-     * `outdated`: the hash has weaker parameters than CURRENT.
+     * Whether the password matches the stored hash. For an unknown user name, which has no hash, the check takes as
+     * long and returns false. `outdated`: the stored hash has weaker parameters than CURRENT.
      */
     verify(
       password: string, stored: string | undefined, who?: string | number,
@@ -175,7 +187,7 @@ function format({ memory, passes, parallelism }: Parameters, salt: Buffer, tag: 
 
 function parse(phc: string): Parsed {
   const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc) ?? [];
-  if (!tag) throw new Error('stored password hash has an unknown format');
+  if (!tag) throw new Error('the stored password hash has an unknown format');
   const parameters = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
   return { parameters, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') };
 }

@@ -9,7 +9,7 @@ import { passwordField, problemAbove } from './account-views.ts';
 import type { ApiToken, Session } from './credential-store.ts';
 import { PASSWORD_MIN } from './passwords.ts';
 
-/** The settings form that was just sent, and its error or result. */
+/** The settings form that the viewer has just sent, with the form's error or result. */
 export type SentSettings = {
   form: 'preferences' | 'name' | 'password' | 'token' | 'sessions';
   values?: Record<string, string>;
@@ -17,10 +17,10 @@ export type SentSettings = {
   newToken?: string;
 };
 
-/** Values and error of a refused form; empty if the form was not refused. */
+/** The sent values and the error of a refused form; empty if no form was refused. */
 type Refused = { values?: Record<string, string>; problem?: HttpError };
 
-/** `current`: the id of the session that shows the page. */
+/** `current`: the id of the viewer's current session. */
 type Settings = {
   account: Account;
   preferences: Preferences;
@@ -35,7 +35,7 @@ type Settings = {
 const ABOUT_DATA = 'One JSON file with everything the hub stores about you: sources, offers, posts, drafts, follows, ' +
   'reading history, notifications, preferences, sessions, names of tokens, and your part of the audit log.';
 
-/** Page: the viewer's account and preferences. */
+/** Page: the settings of the viewer's account, and the viewer's preferences. */
 export function accountSettingsPage(settings: Settings): Page {
   const { account, tokens, sessions, current, now, times, sent } = settings;
   const sentAs = (form: SentSettings['form']): Refused => (sent?.form === form && sent.problem ? sent : {});
@@ -60,7 +60,7 @@ ${settingsSection('data', 'Your data', ABOUT_DATA, html`
   return { title: 'Settings', bar, main, section: 'settings' };
 }
 
-/** The new API token, at the top of the page and focused, because the token is shown only once. */
+/** The new API token. The token is at the top of the page and focused, because the hub shows it only once. */
 function newTokenNote(token: string): Html {
   return html`
 <div class="done" role="status" tabindex="-1" autofocus>
@@ -68,7 +68,7 @@ function newTokenNote(token: string): Html {
   <p><code class="secret">${token}</code></p></div>`;
 }
 
-/** A section of a settings page; `about` is the hint beside the section's forms. */
+/** A section of the settings page; `about` is the hint beside the section's forms. */
 export function settingsSection(id: string, heading: string, about: string, body: Html): Html {
   return html`
 <section id="${id}">
@@ -118,7 +118,7 @@ function tickBox(name: string, label: string, isOn: boolean, problem: HttpError 
       ${label}</label>${faultOf(problem, name)}`;
 }
 
-/** All time zones by region. The first option lets the script set the browser's zone once. */
+/** A menu of all time zones by region. The first option lets a script set the browser's time zone once. */
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>
@@ -148,7 +148,7 @@ function nameSection({ displayName }: Account, { values, problem }: Refused): Ht
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
-  const about = 'A new password signs you out everywhere else and ends app passwords. API tokens keep working.';
+  const about = 'A new password signs you out of all other browsers and ends app passwords. API tokens keep working.';
   return settingsSection('password', 'Password', about, html`
   <form method="post" action="/settings/password" class="stack">
     ${problemAbove(problem)}
@@ -195,14 +195,14 @@ function sessionItem({ id, createdAt, seenAt, address }: Session, isCurrent: boo
 
 const SCOPES: Choice[] = [
   ['read', 'read'], ['write', 'read and write, as a member'],
-  ['admin', 'everything, including administration if you are an administrator'],
+  ['admin', 'everything that you can do, including administration if you are an administrator'],
 ];
 
 const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 days'], ['365', 'in a year']];
 
 type Choice = [value: string, label: string];
 
-/** The options of a menu. A sent value that the menu lacks is added as an option. */
+/** The options of a menu, with the chosen option marked. A sent value that the menu lacks becomes an option. */
 function options(choices: Choice[], chosen: string): Html[] {
   const isListed = choices.some(([value]) => value === chosen);
   return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>

@@ -7,14 +7,14 @@ import { page, type HttpError, type Page, type Reply } from '../../platform/http
 import type { Hub } from '../hub/hub.ts';
 import { SESSION_COOKIE } from './authenticate.ts';
 
-/** `next`: the path to go to after signing in. `isEnded`: the browser had a session before. */
+/** `next`: the path to which the browser goes after signing in. `isEnded`: the browser had a session that has ended. */
 type SignIn = {
   next: string; isEnded: boolean; values?: Record<string, string>; problem?: HttpError; note?: string | undefined;
 };
 
 /**
- * Answers a form sent without a valid session with the sign-in page, which leads back to the form's page. `kept`: the
- * note about a saved draft, and the page to continue on.
+ * Answers a form that came without a valid session with the sign-in page; after signing in, the viewer returns to the
+ * page with the form. `kept`: a note about the saved draft, and the page on which the viewer continues the draft.
  */
 export function signInAgain(
   hub: Hub, headers: IncomingHttpHeaders, status: number, kept?: { next: string; note: string },
@@ -24,7 +24,7 @@ export function signInAgain(
   return page(signInPage(form), status, { 'cache-control': 'no-store' });
 }
 
-/** Whether the request has a session cookie. A cookie without a viewer means that the session has ended. */
+/** Whether the request has a session cookie. If a request has a session cookie but no viewer, its session has ended. */
 export function hasCookie({ config: { secure } }: Hub, { cookie }: IncomingHttpHeaders): boolean {
   return readCookie(cookie, cookieName(SESSION_COOKIE, secure)) !== undefined;
 }

@@ -14,10 +14,10 @@ import type { Hub } from '../hub/hub.ts';
 import { contentUsage } from '../sources/content-usage-store.ts';
 import { sources } from '../sources/source-store.ts';
 
-/** `sources`: how many sources the account owns. `contentBytes`: the size of the contents of these sources. */
+/** `sources`: how many sources the account owns. `contentBytes`: the size of the posts in the account's sources. */
 type ListedAccount = Account & { sources: number; contentBytes: number };
 
-/** The administrators' list of all accounts. */
+/** The list of all accounts, which only administrators see. */
 export const accountList = adminList<ListedAccount>({
   name: 'accounts',
   title: 'Accounts',
@@ -31,7 +31,7 @@ export const accountList = adminList<ListedAccount>({
     <th class="number">Contents</th><th>Joined</th></tr></thead>
   <tbody>${items.map((one) => accountRow(one, times))}</tbody>
 </table></div>`,
-  empty: 'Nobody has joined yet.',
+  empty: 'No account exists yet.',
   more: 'More accounts',
 });
 
@@ -90,7 +90,7 @@ export function showAccountPage(hub: Hub, req: MemberRequest, sent: Sent = {}): 
   return page(accountPage(find(hub, req), sent, timesOf(hub, req.viewer)), sent.problem?.status, sent.problem?.headers);
 }
 
-/** The change that each button of the account page asks for. */
+/** For each button of the account page: the change that the button sends. */
 const CHANGES: Record<string, { role: string } | { disabled: boolean }> = {
   'make-admin': { role: 'admin' },
   'make-member': { role: 'member' },
@@ -113,7 +113,7 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
   return showAccountPage(hub, req, { done: 'The account was changed.' });
 }
 
-/** Whether a problem concerns the change, not the password; the password field shows its own problems. */
+/** Whether an error concerns the change of the account, not the password, whose field shows its own errors. */
 function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
   return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
 }
@@ -138,7 +138,7 @@ ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
   ${isAboutTheAct(sent.problem) && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
     ? 'A disabled account cannot sign in; its sessions and tokens end at once. The account’s sources stay active.'
-    : 'This account cannot sign in. The account’s sources stay active.'}
+    : 'This account is disabled and cannot sign in. The account’s sources stay active.'}
     A used link for a new password ends the account’s sessions and tokens.</p>
   ${passwordField(sent.problem)}
   <div class="actions">

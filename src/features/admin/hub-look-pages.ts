@@ -13,7 +13,7 @@ const HUB_NAME_MAX = 60;
 const FRONT_TEXT_MAX = 500;
 const HUE_MAX = 359;
 
-/** The accent colours that the page offers. Any other hue works, because the stylesheet sets lightness and chroma. */
+/** The accent colours that the page offers. Any hue works, because the stylesheet sets lightness and chroma. */
 const HUES: [hue: number, name: string][] = [
   [268, 'Ink'], [295, 'Violet'], [325, 'Plum'], [355, 'Rose'], [25, 'Brick'], [55, 'Amber'], [90, 'Straw'],
   [125, 'Moss'], [155, 'Fern'], [185, 'Teal'], [215, 'Lake'], [240, 'Sea'],

@@ -11,7 +11,7 @@ import { counts, jobs, type Hub } from '../hub/hub.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 
-/** The list of jobs, with buttons to retry or discard a job. The page shows dead-lettered jobs by default. */
+/** The list of jobs, with buttons to retry or discard a job. By default the page shows only dead-lettered jobs. */
 export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   name: 'jobs',
   title: 'Jobs',
@@ -24,7 +24,7 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   empty: 'No jobs in this state.',
 });
 
-/** How many unfinished jobs of each kind the queue has. Some kinds, such as virus scans, have one job per file. */
+/** How many unfinished jobs of each kind the queue has. A kind such as virus scans has one job per file. */
 function toDo(hub: Hub): Html {
   const reading = counts(hub).read();
   const left = new Map<string, number>();
@@ -39,7 +39,7 @@ function toDo(hub: Hub): Html {
 
 const UNDER_WAY = ['queued', 'running', 'retrying'];
 
-/** A job as the API shows it. `subject`: the dedupe key of the job; the payload stays internal. */
+/** A job as the API shows it, without its payload. `subject`: what the job works on (its dedupe key). */
 function jobJson({ id, kind, dedupeKey, lane, state, attempts, maxAttempts, lastError, ...at }: JobRow) {
   const { progress: done, progressTotal: total } = at;
   return {
@@ -87,7 +87,7 @@ export function retryJobJson(hub: Hub, req: MemberRequest): Reply {
 
 export function deleteJob(hub: Hub, req: MemberRequest): Reply {
   if (settleJob(hub, 'discard', find(hub, req), actorOf(req))) return noContent();
-  throw new HttpError(409, 'This job is running or has ended.');
+  throw new HttpError(409, 'This job cannot be discarded: it is running or has ended.');
 }
 
 function find(hub: Hub, { params }: MemberRequest): JobRow {
@@ -99,8 +99,8 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
 const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
 /**
- * Retries a failed job, or discards a failed or waiting job. False if another job for the same subject already waits,
- * or if the job to discard is running or has ended.
+ * Retries a failed job, or discards a failed or waiting job. Returns false if another job for the same subject already
+ * waits, or if the job to discard is running or has ended.
  */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {

@@ -14,12 +14,12 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countsForPage } from '../reading/reading-counts.ts';
 import { manySources } from '../sources/source-store.ts';
 
-/** A step of the getting-started list. Whether a step is done is computed from the data, not stored. */
+/** A step of the getting-started list. Whether a step is done is computed from the hub's data, not stored. */
 type NextStep = { title: string; href: string; isDone: boolean; how: Html; button?: Html | false };
 
 /**
- * The getting-started list; false once every step is done or the viewer has hidden the list. `from`: the path of the
- * page that shows the list.
+ * The getting-started list; false if every step is done or the viewer has hidden the list. `from`: the path of the page
+ * that shows the list.
  */
 export function nextSteps(hub: Hub, viewer: Viewer, from: string): Html | false {
   if (!viewer.preferences.nextSteps) return false;
@@ -75,14 +75,15 @@ function stepsOfMember(hub: Hub, viewer: Viewer): NextStep[] {
   ];
 }
 
-/** Whether the viewer follows a source. Members follow every source that they add. */
+/** Whether the viewer follows a source. Members automatically follow every source that they add. */
 function isReading(hub: Hub, viewer: Viewer): boolean {
   return countsForPage(hub, viewer).folders.length > 0;
 }
 
 /**
- * The step "alerts" is done once an alert has arrived, even a test alert. Delivered alerts are removed after
- * DELIVERED_KEPT, so the step also counts as done if the account is older and nothing is wrong.
+ * The step "alerts" is done once any alert has reached the receiver; a test alert is enough. Delivered alerts are
+ * removed after DELIVERED_KEPT. If the viewer's account is older than DELIVERED_KEPT and no alert is failing, the step
+ * counts as done too.
  */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
   const [found] = findingOn('Alerts', startReading(hub));
@@ -92,7 +93,7 @@ function alertStep(hub: Hub, viewer: Viewer): NextStep {
   return {
     title: 'Let the hub tell you of problems', href: '/admin/alerts',
     isDone: isSetUp && !found?.isBad && (hasArrived || isForgotten),
-    how: html`${found?.whatToDo ? told(found) : 'See whether a test alert arrives.'}${
+    how: html`${found?.whatToDo ? told(found) : 'See whether a test alert arrives at your receiver.'}${
       !isSetUp && ' Then restart the hub.'}`,
     button: isSetUp && TEST_BUTTON,
   };

@@ -17,10 +17,10 @@ import { asSentence } from '../manage-sources/source-state.ts';
 import { failingSources, type FailingSource } from '../sources/source-store.ts';
 import { nextSteps } from './next-steps.ts';
 
-/** How many failing sources the overview lists, the longest-failing first. */
+/** The overview lists at most this many failing sources; the source that has failed longest comes first. */
 const FAILING_SHOWN = 5;
 
-/** Page: the administrators' overview: a verdict in one sentence, a tile for each subject, and plots of the past. */
+/** Page: the administrators' overview, with a verdict on the hub, a tile for each subject, and plots of the past. */
 export function showOverview(hub: Hub, { viewer, query }: MemberRequest): Reply {
   const range = rangeOf(query);
   const times = timesOf(hub, viewer);
@@ -45,7 +45,7 @@ ${jobsView(counts(hub).read())}`;
   return page({ title: 'Overview', bar, main, section: 'admin/' });
 }
 
-/** The alert whose end the hub reported last. */
+/** The alert that the hub most recently reported as over. */
 function lastOver(hub: Hub): PastTrouble | null {
   const over = alertEvents(hub).all().flatMap(({ event, isOpen, overToldAt }) => {
     const words = ALERT_WORDS.get(event)?.over;
@@ -60,7 +60,7 @@ function rangeOf(query: URLSearchParams): Range {
   throw new HttpError(400, `range must be ${Object.keys(RANGES).join(', ')}.`);
 }
 
-/** The table of jobs: one row for each kind and state. */
+/** The overview's table of jobs: one row for each kind of job and state. */
 function jobsView(kept: CountsReading): Html {
   const labels = kept.labels('jobs').filter((label) => kept.value('jobs', label) > 0);
   const row = (label: string): Html => {
@@ -77,10 +77,10 @@ function jobsView(kept: CountsReading): Html {
 ${labels.length > 0 ? table : html`<p class="empty">The queue is empty.</p>`}</section>`;
 }
 
-/** The problem that ended last, in words, and the time of its end (unix ms). */
+/** The problem that ended most recently, in words, and the time of its end (unix ms). */
 type PastTrouble = { words: string; at: number };
 
-/** The heading of the overview: "All is well", or the problems, since when, and what to do. */
+/** The heading of the overview: "All is well", or the current problems, their beginnings, and what to do. */
 function verdict(problems: Finding[], past: PastTrouble | null, times: Times): Html {
   const [worst, ...others] = problems;
   if (!worst) {
@@ -112,12 +112,12 @@ const LAMP_WORDS: Record<Level, string> = {
   good: 'well', off: 'not set up', warn: 'look at this', bad: 'look at this',
 };
 
-/** The tiles of the overview, one for each finding. */
+/** The tiles of the overview, each made from one finding. */
 function tiles(all: Finding[], times: Times): Html {
   return html`<dl class="tiles">${all.map((one) => tile(one, times))}</dl>`;
 }
 
-/** A tile of the overview. A number at the beginning of its text is shown larger. */
+/** A tile of the overview. If the tile's text begins with a number, the number is shown larger. */
 function tile({ subject, level, state, detail, at, href }: Finding, times: Times): Html {
   const [, number, rest] = /^(\d[\d.]*)( .*)?$/.exec(state) ?? [];
   const told = html`${detail}${detail !== null && at !== null && ', '}${at !== null && showTime(times, at)}`;
@@ -128,7 +128,7 @@ function tile({ subject, level, state, detail, at, href }: Finding, times: Times
 ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
 }
 
-/** The list of failing sources, each with the reason and a button that fetches the source again. */
+/** The list of failing sources. Each row has the reason of the failure and a button that fetches the source again. */
 function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
 <li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>

@@ -11,20 +11,20 @@ import { formatFor, receiverOf } from './send-alert.ts';
 
 const LOOK_AGAIN = 3; // seconds
 
-/** Characters of a message that the page shows; the API returns the whole message. */
+/** The page shows at most this many characters of an alert's message; the API returns the whole message. */
 const SHOWN_BODY = 4_000;
 
 /** The form that sends the operator a test alert. */
 export const TEST_BUTTON = html`<form method="post" action="/admin/alerts/test">
 <button>Send a test alert</button></form>`;
 
-/** Sends a test alert; the list then shows its result. */
+/** Sends a test alert; the list of alerts then shows whether the test alert arrived. */
 export function submitTestAlert(hub: Hub): Reply {
   sendTestAlert(hub);
   return seeOther('/admin/alerts');
 }
 
-/** The alerts sent to the operator, and the result of each delivery. */
+/** The list of the alerts that the hub has sent, with the result of each delivery; only administrators see it. */
 export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefined>({
   name: 'alerts',
   title: 'Alerts',
@@ -39,7 +39,7 @@ export const alertList = adminList<AlertDelivery, 'id', DeliveryState | undefine
   empty: 'No alerts.',
 });
 
-/** A delivery as the API and the command line show it. */
+/** The delivery of an alert as the API and the command line show it. */
 export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: AlertDelivery) {
   return { ...delivery, createdAt: isoTime(createdAt), nextAt: isoTime(nextAt), finishedAt: isoTime(finishedAt) };
 }
@@ -47,14 +47,14 @@ export function deliveryJson({ createdAt, nextAt, finishedAt, ...delivery }: Ale
 function receiver(hub: Hub): Html {
   const known = receiverOf(hub);
   return known === undefined
-    ? html`No receiver is configured: problems are only logged. Set <code>ALERT_WEBHOOK_URL</code> to where you read
-messages, such as a webhook of Slack, Mattermost, Discord or ntfy, and restart the hub.`
+    ? html`No receiver is configured: problems are only logged. Set <code>ALERT_WEBHOOK_URL</code> to the address
+of a service whose messages you read, such as a webhook of Slack, Mattermost, Discord or ntfy. Then restart the hub.`
     : html`Alerts are sent to <code>${describeDestination(known.url)}</code> in the format <code>${
 formatFor(known)}</code>${known.format === 'auto' &&
 html`, which <code>ALERT_WEBHOOK_FORMAT=auto</code> derives from the address`}.`;
 }
 
-/** The result of a test alert, if it is the newest alert. */
+/** The result of the last test alert, if no other alert was sent after it. */
 function lastTest(hub: Hub): Html | false {
   const [last] = alertDeliveries(hub).list({ limit: 1 });
   const known = receiverOf(hub);
@@ -87,7 +87,7 @@ function item(delivery: AlertDelivery, times: Times): Html {
   </div></li>`;
 }
 
-/** Scheme, host and port of the receiver. The rest of its address is secret. */
+/** Scheme, host and port of the alert receiver's address. The rest of the address is secret. */
 export function describeDestination(address: string): string {
   const url = URL.parse(address);
   return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;

@@ -5,11 +5,11 @@ import { store } from '../hub/hub.ts';
 
 /** The state of the alerts of one condition; times in unix ms. */
 export type AlertEvent = {
-  event: string; // the name of a condition, perhaps of an older version of the hub
+  event: string; // the name of a condition, possibly a condition that only an older version of the hub had
   isOpen: number;
-  isTold: number; // 1: the last message said that the problem lasts
-  untold: number; // how often the alert was raised since the last message
-  subjects: string[]; // the first few problems since the last message, a line each
+  isTold: number; // 1: the last message reported that the problem exists
+  untold: number; // how often the condition raised its alert since the last message
+  subjects: string[]; // the first few problems that were found since the last message, a line each
   raisedAt: number | null;
   toldAt: number | null;
   overToldAt: number | null;
@@ -22,10 +22,10 @@ export const DELIVERY_STATES = ['failed', 'pending', 'delivered'] as const;
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** A message to the operator's receiver and how its delivery goes; times in unix ms. */
+/** A message to the receiver of alerts, and how the delivery of this message goes; times in unix ms. */
 export type AlertDelivery = AlertMessage & {
   id: number;
-  event: string; // the name of a condition, perhaps of an older version of the hub; or TEST
+  event: string; // the name of a condition, possibly of an older version of the hub, or TEST
   state: DeliveryState;
   attempts: number;
   createdAt: number;
@@ -36,20 +36,20 @@ export type AlertDelivery = AlertMessage & {
 
 type NewDelivery = AlertMessage & { event: string };
 
-/** `before`: the id of the last delivery on the previous page. */
+/** `before`: the id of the last delivery on the previous page of the list. */
 type DeliveryQuery = { state?: DeliveryState | undefined; before?: number | undefined; limit: number };
 
 const EVENT_COLUMNS = `event, is_open AS isOpen, is_told AS isTold, untold, subjects, raised_at AS raisedAt,
   told_at AS toldAt, over_told_at AS overToldAt`;
 
-/** Times that would silence a condition's alerts for long if they lay in the future. */
+/** Times of alerts that, if they lay in the future, would silence a condition's alerts for long. */
 const EVENT_TIMES: StoredTime[] = [
   { table: 'alert_events', column: 'raised_at', furthest: 0 },
   { table: 'alert_events', column: 'told_at', furthest: 0 },
   { table: 'alert_events', column: 'over_told_at', furthest: 0 },
 ];
 
-/** One row for each condition whose alert was ever raised. */
+/** The alert of each condition: one row for each condition that has ever raised its alert. */
 export const alertEvents = store(({ db, clock }) => {
   const select = db.prepare<[string], EventRow>('alert event',
     `SELECT ${EVENT_COLUMNS} FROM alert_events WHERE event = ?`);
@@ -70,7 +70,7 @@ export const alertEvents = store(({ db, clock }) => {
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
     bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
-    /** Replaces every problem that contains `words` by `instead`, if no message has told the problem yet. */
+    /** Replaces by `instead` every problem that contains `words`, unless a message has already reported the problem. */
     forget(words: string, instead: string): void {
       for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
         if (!subjects.some((subject) => subject.includes(words))) continue;
@@ -95,10 +95,10 @@ const DELIVERY_COLUMNS = `id, event, severity, title, body, suppressed, state, a
 /** The name of the jobs that deliver a message. */
 export const DELIVER_ALERT = 'deliver-alert';
 
-/** A failure or a Retry-After delays a delivery by at most this time. */
+/** After a failure or a Retry-After, the next attempt to deliver waits at most this time. */
 const LONGEST_PAUSE = 2 * HOUR;
 
-/** Messages to the operator. */
+/** Messages to the receiver of alerts, and their deliveries. */
 export const alertDeliveries = store(({ db, clock }) => {
   const insert = db.prepare<[NewDelivery & { now: number }], { id: number }>('create alert delivery', `
     INSERT INTO alert_deliveries (event, severity, title, body, suppressed, created_at, next_at)
@@ -129,13 +129,13 @@ export const alertDeliveries = store(({ db, clock }) => {
 
     create(delivery: NewDelivery): number {
       const row = insert.get({ ...delivery, now: clock() });
-      if (!row) throw new Error('alert delivery was not created');
+      if (!row) throw new Error('the alert delivery was not created');
       return row.id;
     },
 
     find: (id: number): AlertDelivery | undefined => select.get(id),
 
-    /** Lists deliveries, the newest first. */
+    /** Lists deliveries of alerts, the newest first. */
     list({ state, before = Number.MAX_SAFE_INTEGER, limit }: DeliveryQuery): AlertDelivery[] {
       return state ? selectState.all(state, before, limit) : selectAll.all(before, limit);
     },
@@ -146,28 +146,28 @@ export const alertDeliveries = store(({ db, clock }) => {
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
-    /** Replaces every line that contains `words` by `instead`. Runs in the caller's transaction. */
+    /** Replaces by `instead` every line of a message that contains `words`. Runs in the caller's transaction. */
     forget(words: string, instead: string): void {
       for (const { id, body } of selectNaming.all(words)) {
         rewrite.run(without(body.split('\n'), words, instead).join('\n'), id);
       }
     },
-    /** The deliveries that have not ended: a few for each condition. */
+    /** Lists the deliveries that have neither arrived nor failed: a few for each condition. */
     pending: (): AlertDelivery[] => selectPending.all(),
-    /** Removes up to `limit` deliveries that reached this state before `before` (unix ms). Returns their number. */
+    /** Removes up to `limit` deliveries whose current state began before `before` (unix ms). Returns their number. */
     prune: (state: DeliveryState, before: number, limit: number): number => prune.run(state, before, limit).changes,
   };
 });
 
 export type Severity = 'error' | 'warning' | 'info' | 'resolved';
 
-/** A message about a condition. `suppressed`: the number of further problems that the message does not list. */
+/** A message about a condition. `suppressed`: the number of further problems, which the message does not list. */
 export type AlertMessage = { title: string; body: string; severity: Severity; suppressed: number };
 
 /** The `event` of test alerts. */
 export const TEST = 'test';
 
 export const TEST_MESSAGE: AlertMessage = {
-  title: 'Test alert', body: 'This hub’s operator sent this message to test alert delivery.', severity: 'info',
+  title: 'Test alert', body: 'This hub’s operator sent this message to test whether alerts arrive.', severity: 'info',
   suppressed: 0,
 };

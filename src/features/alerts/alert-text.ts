@@ -3,8 +3,9 @@ import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy
 import type { Severity } from './alert-store.ts';
 
 /**
- * An alert to send. `event`: the alert's name for programs. `at`: unix ms. `hubUrl`: the hub's public address.
- * `suppressed`: how many alerts were not sent since the last message. Title and text may contain any characters.
+ * An alert that is to be sent to the operator's receiver. `event`: the alert's name for programs. `at`: unix ms.
+ * `hubUrl`: the hub's public address. `suppressed`: how many alerts about the condition were not sent since the last
+ * message about it. The alert's title and text may contain any characters.
  */
 export type Alert = {
   title: string;
@@ -16,21 +17,21 @@ export type Alert = {
   suppressed: number;
 };
 
-/** An alert, cleaned and cut to length, with the lines that follow its text. */
+/** An alert whose texts are cleaned and cut to length, with the lines that follow the text. */
 export type Message = {
   title: string;
   text: string;
   severity: Severity;
-  /** Says how many alerts were not sent; empty if all were sent. */
+  /** Says how many alerts were not sent; empty if no alert was left out. */
   repeats: string;
-  /** The alert's time, its name and the hub's address. */
+  /** The alert's time, the alert's name, and the hub's address. */
   origin: string;
 };
 
 const MAX = { title: 150, text: 20_000, event: 100 }; // characters
-const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // characters that reorder the text around them
+const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // characters that change the direction of text
 
-/** The parts of a message. An empty title becomes the event, an empty text the title. */
+/** The parts of a message. An empty title becomes the event of the alert; an empty text becomes the title. */
 export function toMessage(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';
@@ -44,7 +45,7 @@ export function toMessage(alert: Alert): Message {
   };
 }
 
-/** Text, repeats and origin of a message, a line each. `text`: the message's text, escaped or cut. */
+/** The lines of a message: text, repeats and sending hub. `text`: the message's text, already escaped or cut. */
 export function messageLines({ repeats, origin }: Message, text: string): string {
   return [text, repeats, origin].filter(Boolean).join('\n');
 }
@@ -68,32 +69,32 @@ const ZERO_WIDTH_SPACE = '\u200b';
 const LINK = /(https?:\/\/[^\s<>"'`|\\()[\]*]+)/;
 const BROADCAST = /@(?=(?:all|channel|everyone|here|group)\b)/gi;
 
-/** Escapes Slack's control characters (& < >), and breaks @ for receivers that take it for a mention. */
+/** Escapes Slack's control characters (& < >), and breaks up @, because some receivers read @ as a mention. */
 export function escapeSlack(text: string): string {
   return outsideLinks(text, breakMentions)
     .replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 /**
- * Escapes Markdown for Mattermost and Rocket.Chat; links stay links. Replaces angle brackets, because both services
- * also read Slack's `<!channel>` and `<url|label>`, for which their Markdown has no escape.
+ * Escapes Markdown for Mattermost and Rocket.Chat; links stay links. Replaces angle brackets too: both services read
+ * Slack's `<!channel>` and `<url|label>`, and their Markdown cannot escape these.
  */
 export function escapeMarkdown(text: string): string {
   const escape = (part: string) => breakMentions(escapeMarks(part)).replaceAll('<', '‹').replaceAll('>', '›');
   return outsideLinks(text, escape);
 }
 
-/** Escapes Markdown for Discord, whose request turns off mentions. */
+/** Escapes Markdown for Discord. The request to Discord turns off mentions. */
 export function escapeDiscord(text: string): string {
   return outsideLinks(text, (part) => escapeMarks(part).replace(/[<>]/g, '\\$&'));
 }
 
-/** Google Chat has no escape: breaks `<users/all>` and `<url|label>` with a zero-width space after `<`. */
+/** Inserts a zero-width space after `<`, because Google Chat has no escape for `<users/all>` and `<url|label>`. */
 export function escapeGoogleChat(text: string): string {
   return text.replaceAll('<', `<${ZERO_WIDTH_SPACE}`);
 }
 
-/** Escapes Markdown of Adaptive Cards: breaks labelled links, and doubles line breaks. */
+/** Escapes the Markdown of Adaptive Cards: breaks up labelled links, and doubles line breaks. */
 export function escapeCard(text: string): string {
   return text.replaceAll('](', `]${ZERO_WIDTH_SPACE}(`).replace(/\n+/g, '\n\n');
 }
@@ -110,7 +111,7 @@ function breakMentions(text: string): string {
   return text.replaceAll('@', `@${ZERO_WIDTH_SPACE}`);
 }
 
-/** Changes the text between links. In a link, only an @ that would mention everybody is broken. */
+/** Applies `change` to the text between links. In a link, breaks up only an @ that would mention everybody. */
 function outsideLinks(text: string, change: (part: string) => string): string {
   return text.split(LINK).map((part, index) => {
     return index % 2 === 0 ? change(part) : part.replace(BROADCAST, `@${ZERO_WIDTH_SPACE}`);
@@ -120,8 +121,8 @@ function outsideLinks(text: string, change: (part: string) => string): string {
 const SHRINK = 0.85;
 
 /**
- * Renders as much of the text as fits into `limit` characters, or units of `measure`. The text is cut before it is
- * escaped, so that no escape is cut in half.
+ * Renders as much of the text as fits into `limit` characters, or into `limit` units of `measure`. The alert's text is
+ * cut before it is escaped, so that no escape is cut in half.
  */
 export function fitText(
   text: string, limit: number, render: (text: string) => string,
@@ -135,11 +136,11 @@ export function fitText(
 
 const WORD_START = '=?UTF-8?B?';
 const WORD_END = '?=';
-const WORD_BYTES = 45; // as 60 characters of base64; an encoded word may have 75 in all (RFC 2047, section 2)
+const WORD_BYTES = 45; // bytes: 60 characters of base64, because an encoded word has at most 75 (RFC 2047, section 2)
 
 /**
- * Text as an ASCII header value. Visible ASCII that does not look encoded stays as it is; other text becomes encoded
- * words (RFC 2047) of whole characters.
+ * Encodes a text as the value of an ASCII header. Visible ASCII that does not look encoded stays as it is. Any other
+ * text becomes encoded words (RFC 2047), which never split a character.
  */
 export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();

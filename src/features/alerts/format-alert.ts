@@ -6,21 +6,21 @@ import {
 } from './alert-text.ts';
 import type { Severity } from './alert-store.ts';
 
-/** One request, ready to be sent. Headers are ASCII. */
+/** HTTP request that delivers an alert. Headers are ASCII. */
 export type AlertRequest = { method: 'POST'; url: string; headers: Record<string, string>; body: string };
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * The request for one alert in this format. Credentials in the address become Basic authorization (RFC 7617). Throws a
- * TypeError, which does not quote the address, if the address is invalid.
+ * The HTTP request that delivers one alert in the given format. Credentials in the address become Basic authorization
+ * (RFC 7617). Throws a TypeError, which does not quote the address, if the address is invalid.
  */
 export function formatAlert(format: AlertFormat, address: string, alert: Alert): AlertRequest {
   const url = URL.parse(address);
-  if (url === null) throw new TypeError('the address for alerts is not valid');
+  if (url === null) throw new TypeError('the address of the alert receiver is not valid');
   const authorization = authorizationOf(url);
   [url.username, url.password, url.hash] = ['', '', ''];
-  // Without `wait`, Discord does not say whether it stored the message.
+  // Without the parameter `wait`, Discord's answer does not tell whether Discord stored the message.
   if (format === 'discord' && !url.searchParams.has('wait')) url.searchParams.append('wait', 'true');
   const message = toMessage(alert);
   const { headers, body } = format === 'ntfy'
@@ -29,7 +29,7 @@ export function formatAlert(format: AlertFormat, address: string, alert: Alert):
   return { method: 'POST', url: url.href, headers: { ...headers, ...authorization }, body };
 }
 
-/** Escapes the message, so that its text formats and mentions nothing in a chat. */
+/** Escapes an alert for a chat, so that the alert's text neither formats the message nor mentions anybody. */
 function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Message): object {
   switch (format) {
     case 'slack': return slackBody(message);
@@ -43,7 +43,7 @@ function jsonFor(format: Exclude<AlertFormat, 'ntfy'>, alert: Alert, message: Me
   }
 }
 
-/** The body for a receiver that is a program: nothing is escaped. */
+/** The request body for a receiver that is a program: no text is escaped. */
 function plainBody({ event, at, hubUrl, suppressed }: Alert, { title, text, severity }: Message): object {
   return { event, severity, title, text, at: isoTime(at), hubUrl, suppressed };
 }
@@ -54,26 +54,26 @@ function authorizationOf(url: URL): { Authorization: string } | undefined {
   return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-/** A part of an address without percent-encoding. */
+/** A percent-decoded part of an address. */
 export function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // a literal percent sign
+    return part; // a percent sign that begins no encoded character
   }
 }
 
-// Reserved names, which no ntfy topic can have.
+// Reserved names on ntfy servers, which no ntfy topic can have.
 const RESERVED_TOPICS = new Set([
   'docs', 'static', 'file', 'app', 'account', 'settings', 'pricing', 'signup', 'login', 'reset-password',
 ]);
 
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
-// The first rule that matches decides. Self-hosted receivers are recognised by their paths.
+// The first rule that matches the address decides the format. Self-hosted receivers are recognised by their paths.
 const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
-  { format: 'json', matches: isSlack }, // Slack workflows and triggers take plain JSON
+  { format: 'json', matches: isSlack }, // Slack workflows and triggers accept plain JSON only
   { format: 'slack', matches: (url) => isDiscord(url) && url.pathname.endsWith('/slack') },
   { format: 'discord', matches: isDiscord },
   { format: 'googlechat', matches: ({ hostname }) => hostname === 'chat.googleapis.com' },
@@ -85,13 +85,13 @@ const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'ntfy', matches: (url) => isTopic(url) && isNtfy(url) },
 ];
 
-/** Derives the format from the address, for `auto`: known hosts and forms decide, any other address gets `json`. */
+/** Chooses the format for `auto`: known hosts and paths decide, and any other receiver's address gets `json`. */
 export function guessFormat(address: string): AlertFormat {
   const url = URL.parse(address);
   return RULES.find(({ matches }) => url !== null && matches(url))?.format ?? 'json';
 }
 
-/** Whether version 1.0 took the address for an ntfy topic: its path is one name, and no known form fits. */
+/** Whether version 1.0 took the address for an ntfy topic: its path is one name, and no known service fits. */
 export function wasTakenForTopic(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && isTopic(url) && !RULES.some(({ matches }) => matches(url));
@@ -120,7 +120,7 @@ function isTopic({ pathname }: URL): boolean {
   return topic !== undefined && !RESERVED_TOPICS.has(topic);
 }
 
-/** Each severity: sign, colours in chats and cards, ntfy's tag and priority, Gotify's priority. */
+/** For each severity: the sign before the title, colours in chats and cards, ntfy's and Gotify's priority. */
 const LOOKS = {
   error: { mark: '🔴', colour: 0xe01e5a, card: 'Attention', tag: 'red_circle', ntfy: 'high', gotify: 8 },
   warning: { mark: '🟠', colour: 0xde9e31, card: 'Warning', tag: 'orange_circle', ntfy: 'default', gotify: 5 },
@@ -128,11 +128,11 @@ const LOOKS = {
   resolved: { mark: '🟢', colour: 0x2eb886, card: 'Good', tag: 'green_circle', ntfy: 'default', gotify: 5 },
 } satisfies Record<Severity, object>;
 
-// Maximum characters of an escaped message (except Teams). Receivers accept more, or cut the message themselves.
+// The maximum of characters of an escaped message, except for Teams. Receivers accept longer messages or cut them.
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
-const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; the limit for the whole is 28 KB
+const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; Teams limits the whole card to 28 KB
 
-/** `fallback`: the text of notifications. Slack parses no text of this body as mrkdwn. */
+/** `fallback`: the text that Slack shows in notifications. Slack parses no text of this request body as mrkdwn. */
 function slackBody(message: Message): object {
   const title = escapeSlack(message.title);
   const text = fitText(message.text, MAX.slack, (part) => escapeSlack(messageLines(message, part)));
@@ -140,7 +140,7 @@ function slackBody(message: Message): object {
   return { text: title, mrkdwn: false, attachments: [{ color, fallback: title, text, mrkdwn_in: [] }] };
 }
 
-/** `strong`: the mark around bold text. The body names no channel: receivers may refuse it. */
+/** `strong`: the characters around bold text. The body names no channel, because receivers may refuse the channel. */
 function markdownText(message: Message, strong: string, limit: number): string {
   const title = `${LOOKS[message.severity].mark} ${strong}${escapeMarkdown(message.title)}${strong}`;
   return fitText(message.text, limit, (part) => `${title}\n${escapeMarkdown(messageLines(message, part))}`);
@@ -181,10 +181,10 @@ function teamsBody(message: Message): object {
   return { type: 'message', attachments: [{ contentType, contentUrl: null, content }] };
 }
 
-const MAX_NTFY_BYTES = 4_000; // a longer message becomes an attachment from 4,096 on
+const MAX_NTFY_BYTES = 4_000; // ntfy turns a message of 4,096 bytes or more into an attachment
 const MAX_GOTIFY = 4_000; // characters
 
-/** A text and headers for the address of an ntfy topic; ntfy takes JSON only at the server's root. */
+/** The request for an ntfy topic: a text with headers, because ntfy takes JSON only at the server's root. */
 function ntfyContent(message: Message, hubUrl: string): Pick<AlertRequest, 'headers' | 'body'> {
   const { ntfy, tag } = LOOKS[message.severity];
   const headers = {

@@ -10,24 +10,25 @@ import { deliverAlert } from './send-alert.ts';
 /** The shortest time between two messages about one condition. */
 export const TELL_EVERY = HOUR;
 
-/** While a problem lasts, its alert is raised again this often. */
+/** While a problem lasts, the hub raises the problem's alert again after each such period. */
 export const REMIND_EVERY = DAY;
 
-const LISTED = 5; // problems in one message
+const LISTED = 5; // the number of problems that one message lists
 const MAX_PROBLEM = 300; // characters
 
 /**
- * A problem to tell the operator. `event`: the name of a condition in `health/conditions.ts`. `source`: the source with
- * the problem, or null; deleting the source removes the alert's text about the source. `problem`: one line.
+ * A problem that the hub reports to the operator. `event`: the name of a condition in `health/conditions.ts`. `source`:
+ * the source that has the problem, or null. When the source is deleted, the alert's text about the source is removed.
+ * `problem`: one line.
  */
 type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
 
-/** The texts of messages about one condition. Titles end without a full stop. */
+/** The texts of the messages about one condition. Titles end without a full stop. */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };
 
 /**
- * Logs an alert, and stores it in the caller's transaction if there is a receiver. `tellAlerts` then sends the receiver
- * at most one message an hour for each condition.
+ * Logs an alert and, if an alert receiver is configured, stores the alert in the caller's transaction. `tellAlerts`
+ * later sends the receiver at most one message an hour for each condition.
  */
 export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void {
   const line = source ? `“${source.title}” (${hub.config.baseUrl}${addressEnd(source.id)} ${problem}` : problem;
@@ -35,24 +36,25 @@ export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void
   if (hasReceiver(hub)) noteRaised(hub, event, line);
 }
 
-/** The end of a source's address: every line about the source contains it, so that `forgetSourceAlerts` finds them. */
+/** The end of the address of a source's page. `forgetSourceAlerts` finds every line about the source by this text. */
 function addressEnd(sourceId: number): string {
   return `/sources/${sourceId}):`;
 }
 
-/** Removes alerts' texts about a source, whose title may name a person. Runs in the caller's transaction. */
+/** Removes the texts about a source from alerts: its title may name a person. Runs in the caller's transaction. */
 export function forgetSourceAlerts(hub: Hub, sourceId: number): void {
   for (const storeOf of [alertEvents, alertDeliveries]) {
-    storeOf(hub).forget(addressEnd(sourceId), 'A source that has been deleted.');
+    storeOf(hub).forget(addressEnd(sourceId), 'A source that has been deleted had this problem.');
   }
 }
 
-/** For each condition, the subjects that had the problem when this process last checked. */
+/** For each condition: the subjects that had the problem when this process last checked the condition. */
 const lookedAt = once(() => new Map<string, ReadonlySet<string>>());
 
 /**
- * Raises or ends the alert of a condition that the caller checks regularly. `problems` has a line for each subject with
- * the problem; no line ends the alert. The alert is raised at the beginning, then once a day, and for each new subject.
+ * Raises or ends the alert of a condition that the caller checks regularly. `problems` has a line for each subject that
+ * has the problem. If `problems` is empty, the alert ends. The alert is raised when the problem begins, then once a
+ * day, and whenever another subject has the problem.
  */
 export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string, string>): void {
   const before = lookedAt(hub).get(event);
@@ -67,7 +69,7 @@ export function watchAlert(hub: Hub, event: string, problems: ReadonlyMap<string
   });
 }
 
-/** Ends an alert that is open. Takes the write lock only if there is something to write. */
+/** Ends the alert of a condition, if the alert is open. Takes the write lock only if the alert is open. */
 export function resolveAlert(hub: Hub, event: string): void {
   if (!hasReceiver(hub) || !isAlertOpen(hub, event)) return;
   hub.db.write('resolve alert', () => {
@@ -76,12 +78,12 @@ export function resolveAlert(hub: Hub, event: string): void {
   });
 }
 
-/** Whether an alert was raised and has not ended. Always false without a receiver. */
+/** Whether the alert of a condition was raised and has not ended. */
 export function isAlertOpen(hub: Hub, event: string): boolean {
   return alertEvents(hub).find(event)?.isOpen === 1;
 }
 
-/** Sends a message for each condition with news, if an hour has passed since its last message. `words`: the texts. */
+/** Sends a message for each alert that has changed, if its last message is an hour old. `words`: the texts. */
 export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): void {
   alertEvents(hub).bringBackTimes();
   for (const { event, untold, isOpen, isTold } of alertEvents(hub).all()) {
@@ -91,9 +93,9 @@ export function tellAlerts(hub: Hub, words: ReadonlyMap<string, AlertWords>): vo
   }
 }
 
-/** Sends the operator a test message, unless another one is still pending. Throws 409 without a receiver. */
+/** Sends a test alert, unless an earlier test alert is still pending. Throws 409 if there is no alert receiver. */
 export function sendTestAlert(hub: Hub): void {
-  if (!hasReceiver(hub)) throw new HttpError(409, 'There is no receiver: ALERT_WEBHOOK_URL is not set.');
+  if (!hasReceiver(hub)) throw new HttpError(409, 'There is no receiver for alerts: ALERT_WEBHOOK_URL is not set.');
   hub.db.write('send test alert', () => {
     if (alertDeliveries(hub).pending().some(({ event }) => event === TEST)) return;
     send(hub, TEST, TEST_MESSAGE);
@@ -122,7 +124,7 @@ function isToBeRaised(hub: Hub, event: string): boolean {
   return known?.isOpen !== 1 || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
 }
 
-/** Sends the message about a condition if a message is due. Runs in a transaction. */
+/** Sends the message about one condition, if this message is due. Runs in a transaction. */
 function tellOne(hub: Hub, event: string, words: AlertWords): void {
   const state = alertEvents(hub).find(event);
   if (!state) return;
@@ -145,7 +147,7 @@ function messageOfProblems(state: AlertEvent, { title, severity, whatToDo }: Ale
     [...lines, state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.']);
 }
 
-/** The problem may have come back `untold` times since the last message. */
+/** Since the last message, the alert may have been raised `untold` times. */
 function messageOfEnd(state: AlertEvent, { title, over }: AlertWords): AlertMessage {
   return messageWith(over, 'resolved', state, (lines) => [`Resolved: ${title}`, ...lines]);
 }

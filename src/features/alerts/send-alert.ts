@@ -14,22 +14,22 @@ import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
 import type { Alert } from './alert-text.ts';
 import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
-/** Attempts per alert, including the first. */
+/** Attempts to deliver an alert, including the first attempt. */
 export const MAX_ATTEMPTS = 5;
 
-/** Failed messages are kept longer, so that an operator can find out why. */
+/** Alerts that could not be delivered are kept longer, so that an operator can find out the reason. */
 export const DELIVERED_KEPT = 30 * DAY;
 export const FAILED_KEPT = 90 * DAY;
 
-/** Upper bound for a receiver's Retry-After. */
+/** The longest Retry-After of a receiver that the hub follows. */
 const LONGEST_WAIT = HOUR;
 
-/** Jitter: at most this share is added to a Retry-After, so that refused alerts do not return together. */
+/** Jitter: up to this share of a Retry-After is added, so that refused alerts are not all sent again at once. */
 const SPREAD = 0.1;
 
 /**
- * Sends an alert at least once: if a worker dies between the receiver's answer and the commit, the alert is sent again.
- * A restore discards these jobs, because the alerts in a backup are old.
+ * Delivers an alert at least once: if the worker dies between the receiver's answer and the commit, the alert is sent
+ * again. A restore discards the jobs that deliver alerts, because the alerts in a backup are old.
  */
 export const deliverAlert: JobKind<{ deliveryId: number }> = {
   name: DELIVER_ALERT,
@@ -57,7 +57,7 @@ export async function deliver(
   throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-/** Records a failed attempt in its delivery. The failed job need not be kept. */
+/** Records a failed attempt to deliver an alert in the row of the delivery. The failed job itself need not be kept. */
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
   if (fate === 'retrying') {
     const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
@@ -68,8 +68,8 @@ function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { a
 }
 
 /**
- * The next state of a delivery after attempt number `attempts`. Waits grow (`backoff`) and are at least Retry-After.
- * `delayMs`: the time until the next attempt.
+ * The state of a delivery after attempt number `attempts` has failed. The wait before the next attempt grows with each
+ * attempt (`backoff`), and is at least Retry-After. `delayMs`: the wait before the next attempt, in milliseconds.
  */
 export function planDelivery(
   { outcome, retryAfterMs = 0 }: Pick<SendResult, 'outcome' | 'retryAfterMs'>, attempts: number, random: Random,
@@ -80,7 +80,7 @@ export function planDelivery(
   return { state: 'pending', delayMs: Math.max(backoff(attempts, random), Math.ceil(asked)) };
 }
 
-/** Repairs deliveries after the clock was set back, and fails deliveries whose job was discarded. */
+/** Repairs the times of deliveries after the clock was set back. Fails deliveries whose job was discarded. */
 export function tidyDeliveries(hub: Hub): void {
   alertDeliveries(hub).bringBackTimes();
   for (const { id, attempts } of alertDeliveries(hub).pending()) {
@@ -89,17 +89,17 @@ export function tidyDeliveries(hub: Hub): void {
   }
 }
 
-/** Removes up to `limit` old deliveries. Returns how many. */
+/** Removes up to `limit` old deliveries of alerts. Returns how many. */
 export function removeOldDeliveries(hub: Hub, limit: number): number {
   const { prune } = alertDeliveries(hub);
   const delivered = prune('delivered', hub.clock() - DELIVERED_KEPT, limit);
   return delivered === limit ? limit : prune('failed', hub.clock() - FAILED_KEPT, limit);
 }
 
-/** `retryAfterMs`: the receiver's Retry-After. `detail`: contains no part of the address but its host. */
+/** `retryAfterMs`: the receiver's Retry-After. `detail`: the result in words, which name only the address's host. */
 export type SendResult = { outcome: DeliveryOutcome; status: number | null; retryAfterMs?: number; detail: string };
 
-/** The operator's receiver. `timeoutMs`: milliseconds for one whole attempt. */
+/** The operator's receiver. `timeoutMs`: limit in milliseconds for one attempt to deliver an alert. */
 type Receiver = {
   url: string;
   format: AlertFormat | 'auto';
@@ -112,24 +112,24 @@ type Received = ReceiverAnswer & { headers: IncomingHttpHeaders };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** The receiver gave no answer; the error's message becomes `detail`. */
+/** Thrown if the receiver gave no answer; the error's message becomes `detail`. */
 class NoAnswer extends Error {}
 
-/** The configured receiver, if any. */
+/** The receiver that the operator has configured for alerts, or null. */
 export function receiverOf({ config, clock }: Hub): Receiver | undefined {
   const { alertWebhookUrl: url, alertWebhookFormat: format } = config;
   return url === null ? undefined : { url, format, userAgent: hubUserAgent(config), clock };
 }
 
-/** The format in which this receiver gets alerts. */
+/** The format in which the configured receiver gets alerts. */
 export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): AlertFormat {
   return format === 'auto' ? guessFormat(url) : format;
 }
 
 /**
- * Sends an alert to the operator's receiver with one POST, and returns its result. The address may be private.
- * Redirects are failures. An aborted signal ends the attempt as 'retry'. Throws a TypeError, which does not quote the
- * address, if the address is not http or https.
+ * Sends an alert to the operator's receiver with one POST request, and returns the result of the delivery. The receiver
+ * may have a private address. Redirects are failures. If the signal aborts, the delivery's result is 'retry'. Throws a
+ * TypeError, which does not quote the address, if the address is not http or https.
  */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
@@ -174,7 +174,7 @@ function post({ method, url, headers, body }: AlertRequest, userAgent: string, s
   return openRequest(new URL(url), { method, headers: { ...headers, ...ours }, signal }).end(body);
 }
 
-/** Reads an answer up to the limits. The answer's status counts even if its body breaks off. */
+/** Reads the receiver's answer up to the size limits. Its status counts even if the answer's body breaks off. */
 async function readAnswer(response: IncomingMessage): Promise<Received> {
   const { statusCode: status = 0, headers } = response;
   const chunks: Buffer[] = [];
@@ -202,13 +202,13 @@ function describe(host: string, { status, isWhole }: ReceiverAnswer, outcome: De
   return isWhole ? `${said} (not what this kind of receiver answers)` : `${said} (the answer broke off)`;
 }
 
-/** Does not pass on Node's own messages, because some contain the whole address. */
+/** Leaves out the messages of Node's errors, because some of these messages contain the whole address. */
 function reasonOf(error: unknown, host: string): string {
   if (error instanceof NoAnswer) return error.message;
   return `the exchange with ${host} failed (${codeOf(error) ?? 'unknown error'})`;
 }
 
-/** The receiver's answer. `isWhole`: false if the answer broke off or exceeded the limit. */
+/** The receiver's answer. `isWhole`: false if the answer broke off or was longer than the limit. */
 type ReceiverAnswer = { status: number; contentType: string; body: string; isWhole: boolean };
 
 type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
@@ -216,8 +216,10 @@ type DeliveryOutcome = 'delivered' | 'retry' | 'failed';
 const WORTH_RETRYING = new Set([408, 425, 429]);
 
 /**
- * Whether an alert arrived. A 2xx counts if its body is what this format's receivers answer. Temporary statuses (408,
- * 425, 429, 5xx) and a 2xx that broke off are retried. Other answers are final: a new attempt would fail or repeat it.
+ * Decides from the receiver's answer whether an alert arrived. With a 2xx status, the alert arrived if the answer's
+ * body is a body that receivers of this format send. The hub tries again after a temporary status (408, 425, 429, 5xx),
+ * or a 2xx answer that broke off. After any other answer the hub does not try again: the attempt would fail again, or
+ * deliver the alert twice.
  */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;
@@ -229,25 +231,25 @@ function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutco
 
 function isAccepted(format: AlertFormat, { contentType, body }: ReceiverAnswer): boolean {
   if (format === 'json') return true;
-  if (/^text\/html\b/i.test(contentType)) return false; // perhaps a sign-in page
+  if (/^text\/html\b/i.test(contentType)) return false; // the answer may be a sign-in page
   if (format === 'slack') return body.trim() === 'ok';
   return format !== 'rocketchat' || !/"success"\s*:\s*false/.test(body);
 }
 
 const MAX_QUOTED = 160;
 
-/** The answer is searched for every part of a secret that has this many characters. */
+/** The hub searches the receiver's answer for every part of a secret that has at least this many characters. */
 const WINDOW = 6;
 
-// Path segments that are the same in all addresses of a service.
+// Path segments that all addresses of a service have, so these segments are not secret.
 const COMMON_WORDS = new Set([
   'api', 'hooks', 'incoming', 'invoke', 'manual', 'message', 'messages', 'paths', 'rest', 'services', 'spaces', 'token',
   'triggers', 'v1', 'webhook', 'webhooks', 'workflows',
 ]);
 
 /**
- * The receiver's answer as one short line for the log. Empty if it repeats a part of the address other than the host,
- * as in "cannot POST /services/…".
+ * The receiver's answer as one short line for the log. Returns an empty text if the answer repeats a part of the
+ * receiver's address other than the host, as in "cannot POST /services/…".
  */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
@@ -261,7 +263,7 @@ function repeats(quoted: string, url: URL): boolean {
   return secretsOf(url).some((secret) => windowsOf(secret.toLowerCase()).some((part) => folded.includes(part)));
 }
 
-/** Parts of an address that may be secret: path segments, values, credentials; as written and decoded. */
+/** Parts of an address that may be secret: path segments, query values and credentials, as written and decoded. */
 function secretsOf(url: URL): string[] {
   const pair = Buffer.from(`${url.username}:${url.password}`).toString('base64');
   const query = url.search.slice(1).split('&').map((parameter) => parameter.slice(parameter.indexOf('=') + 1));

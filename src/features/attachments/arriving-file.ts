@@ -1,10 +1,10 @@
 /**
- * `type`: the file type is not accepted, or not the type that the file name says (415). `damaged`: the file is
- * incomplete or malformed (422). `dimensions`: the image has too many pixels (422).
+ * `type`: the hub does not accept files of this type, or the file's content is not of the type that its name says
+ * (415). `damaged`: the file is incomplete or malformed (422). `dimensions`: the image has too many pixels (422).
  */
 type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
-/** Thrown for a file that the hub refuses because of its content. The sender of the file reads the message. */
+/** Thrown for a file that the hub refuses because of its content. The person who sent the file reads the message. */
 export class RefusedFile extends Error {
   readonly kind: RefusalKind;
 
@@ -21,33 +21,33 @@ export function nameRefusal(filename: string): (error: unknown) => never {
   };
 }
 
-/** A parser that reads a file in one pass. The parser yields while the bytes that it needs next have not arrived. */
+/** A parser that reads a file in one pass. The parser yields when the next bytes that it needs have not arrived. */
 export type Parsing<T> = Generator<undefined, T, undefined>;
 
 /** A file that a parser reads while the file arrives. The position only grows, so a parser's loops always end. */
 export type ArrivingFile = {
   position(): number;
-  /** Takes the next bytes, as a copy. Refuses a file with fewer than `count` bytes left. */
+  /** Returns a copy of the next bytes and moves past these bytes. Refuses a file with fewer bytes left. */
   take(count: number): Parsing<Buffer>;
-  /** Takes the next byte; much faster than `take(1)`. */
+  /** Returns the next byte, and moves the position; much faster than `take(1)`. */
   takeByte(): Parsing<number>;
-  /** Returns the next bytes without moving the position; fewer than `count` at the end of the file. */
+  /** Returns the next `count` bytes without moving the position; returns fewer bytes at the end of the file. */
   peek(count: number): Parsing<Buffer>;
-  /** Takes all bytes that have arrived, as a view that is valid until the next yield; empty at the end of the file. */
+  /** Takes all bytes that have arrived, as a view that is valid until the next yield; empty at the file's end. */
   takeArrived(): Parsing<Buffer>;
   skip(count: number): void;
-  /** Whether the file has ended. Refuses a file that ended within skipped bytes. */
+  /** Whether the file has ended. Throws RefusedFile if the file ended within bytes that `skip` has skipped. */
   isAtEnd(): Parsing<boolean>;
 };
 
-/** Parses a file pushed in pieces of any size. `push` and `finish` throw what the parser throws. */
+/** Parses a file that arrives in pieces of any size. `push` and `finish` throw the errors that the parser throws. */
 export type PushParser<T> = { push: (chunk: Buffer) => void; finish: () => T };
 
-/** Starts a parser for a file that `push` passes on. The parser must read to the end of the file. */
+/** Starts a parser for a file whose pieces `push` passes to the parser. The parser must read to the end of the file. */
 export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushParser<T> {
   let held: Buffer = Buffer.alloc(0);
   let at = 0; // index of the next byte in `held`; beyond the end of `held` while skipped bytes have not arrived
-  let start = 0; // position of `held` in the file
+  let start = 0; // position of the first byte of `held` in the file
   let hasEnded = false;
 
   const file: ArrivingFile = {
@@ -93,18 +93,18 @@ export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushP
     finish: () => {
       hasEnded = true;
       const last = parsing.next();
-      if (last.done !== true || last.value === undefined) throw cutShort(); // undefined: the parser has thrown before
+      if (last.done !== true || last.value === undefined) throw cutShort(); // undefined after an error of the parser
       return last.value;
     },
   };
 }
 
-/** Refuses a file that continues after its content: viewers do not show such bytes, which may be anything. */
+/** Refuses a file that continues after its content: viewers do not show the additional bytes, which may be anything. */
 export function* requireEnd(file: ArrivingFile): Parsing<void> {
   if (!(yield* file.isAtEnd())) throw new RefusedFile('damaged', 'The file continues after the end of its content.');
 }
 
-/** The error for a file that ends too early. */
+/** The error for a file that ends before its content is complete. */
 export function cutShort(): RefusedFile {
   return new RefusedFile('damaged', 'The file ends too early; it was cut short or is damaged.');
 }

@@ -1,10 +1,10 @@
 import type { Config } from '../hub/read-config.ts';
 import type { Attachment } from './attachment-store.ts';
 
-/** The settings that file addresses depend on: the hub's address, and whether it keeps copies of remote files. */
+/** The settings that file addresses depend on: the hub's address, and whether the hub copies remote files. */
 export type LinkHub = { config: Pick<Config, 'baseUrl' | 'attachmentCacheMaxBytes'> };
 
-/** Media types of remote files that the hub keeps copies of. Audio and video stay links to their publisher. */
+/** Media types of remote files that the hub copies. Readers get audio and video from the publisher. */
 const KEPT_TYPE = /^(?:image\/(?:\*|png|jpeg|jpg|pjpeg|gif|webp|avif)|application\/pdf)$/i;
 const KEPT_NAME = /\.(?:png|jpe?g|jfif|gif|webp|avif|pdf)$/i;
 
@@ -15,13 +15,13 @@ export function attachmentJson(hub: LinkHub, attachment: Attachment) {
   return { id, kind, filename, mediaType, bytes, sha256, url, scan: scan ?? 'unscanned' };
 }
 
-/** The address at which readers get an attachment: at the hub, or at its publisher. */
+/** The address at which readers get an attachment: on the hub, or on the publisher's server. */
 export function attachmentUrl(hub: LinkHub, attachment: Attachment): string | null {
   const path = attachmentPath(hub, attachment);
   return path === null ? attachment.remoteUrl : hub.config.baseUrl + path;
 }
 
-/** The path at which the hub serves an attachment; null if the hub only links to the publisher. */
+/** The path at which the hub serves an attachment, or null if readers get the attachment from its publisher. */
 export function attachmentPath({ config }: LinkHub, attachment: Attachment): string | null {
   const { kind, filename, isInline, mediaType } = attachment;
   const isKept = isInline === 1 || (mediaType === null ? KEPT_NAME.test(filename) : KEPT_TYPE.test(mediaType));
@@ -29,12 +29,12 @@ export function attachmentPath({ config }: LinkHub, attachment: Attachment): str
   return servedPath(attachment);
 }
 
-/** The path of a file at the hub. The random part keeps an old path from ever naming another file. */
+/** The path of a file at the hub. The random part of the path keeps an old path from ever leading to another file. */
 export function servedPath({ id, urlKey, filename }: Pick<Attachment, 'id' | 'urlKey' | 'filename'>): string {
   return `/attachments/${id}-${urlKey}/${encodeURIComponent(filename)}`;
 }
 
-/** A post's attachments to list below it: no images of its content, and no files in quarantine. */
+/** The attachments that a post's page lists: no images that the content shows, and no files in quarantine. */
 export function listedAttachments(attachments: Attachment[]): Attachment[] {
   return attachments.filter(({ isInline, scan }) => isInline === 0 && scan !== 'infected');
 }

@@ -4,7 +4,7 @@ import { store, type StoreHub } from '../hub/hub.ts';
 
 type ScanState = 'clean' | 'unscanned' | 'infected';
 
-/** A file of a post: uploaded to the hub (native), or at its publisher's server (remote). */
+/** A file of a post, either uploaded to the hub (native) or on the server of its publisher (remote). */
 export type Attachment = {
   id: number;
   urlKey: string; // the random part of the file's address
@@ -17,13 +17,13 @@ export type Attachment = {
   remoteUrl: string | null;
   title: string | null;
   durationSeconds: number | null;
-  isInline: number; // 1: an image in the content, not listed below the post
-  scan: ScanState | null; // null for remote files
-  width: number | null; // in pixels; null unless an uploaded image
+  isInline: number; // 1: the post's content shows the image, so it is not listed below the post
+  scan: ScanState | null; // null for a file on the publisher's server
+  width: number | null; // in pixels; null if the file is not an uploaded image
   height: number | null;
 };
 
-/** A received file, recognised and perhaps scanned, that can be attached to a post. */
+/** A received file, whose type is recognised and which may be scanned; a post can have it as an attachment. */
 export type NewUpload = {
   sha256: string;
   bytes: number;
@@ -34,7 +34,7 @@ export type NewUpload = {
   scan: 'clean' | 'unscanned';
 };
 
-/** A file that a publisher lists with a post, or shows in its content. */
+/** A file on a publisher's server that the publisher lists with a post, or shows in the post's content. */
 export type RemoteFile = {
   url: string;
   filename: string;
@@ -50,47 +50,50 @@ type AttachUpload = Pick<NewUpload, 'sha256' | 'bytes' | 'mediaType' | 'filename
 };
 type RemoteRow = Omit<RemoteFile, 'url' | 'isInline'> & { position: number; isInline: 0 | 1 };
 
-/** SQL that selects the `postId` and `bytes` of an account's uploaded files. The parameter is the account's id. */
+/** SQL that selects the `postId` and `bytes` of the files that an account uploaded. Parameter: the account's id. */
 export const FILES_OF_OWNER = 'SELECT post_id AS postId, bytes FROM attachments WHERE owner_id = ?';
 
-/** The hub looks for a thumbnail among this many files of a post. */
+/** The hub looks for a post's thumbnail only among this many first files of the post. */
 const FIRST_FILES = 6;
 
 const UPLOAD_TIMES: StoredTime[] = [{ table: 'uploads', column: 'unnamed_since', furthest: 0 }];
 
-/** Uploaded files, with one row per content even if several attachments name it; also the accounts' quota usage. */
+/** Stores uploaded files, one row per content even if several attachments name the content; counts for quotas. */
 export const uploads = store(({ db, clock }) => {
   const sql = prepareUploads(db);
 
   return {
-    /** Adds a file, or notes that an attachment names the file again. A scan result replaces only 'unscanned'. */
+    /**
+     * Adds the row of an uploaded file, or notes that an attachment names the known file again. A scan result is stored
+     * only if the row's scan is 'unscanned'.
+     */
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
-    /** Bytes that count towards the account's quota. */
+    /** The bytes of the account's uploaded files, which count towards the account's file quota. */
     usageOf: (accountId: number): number => sql.usage.get(accountId)?.bytes ?? 0,
     scanOf: (sha256: string): ScanState | undefined => sql.scanOf.get(sha256)?.scan,
     setScan: (sha256: string, scan: ScanState): void => void sql.setScan.run(scan, sha256),
-    /** Bytes of the file, counted when the file arrived. */
+    /** The size of the file in bytes, as counted when the file arrived. */
     countedBytes: (sha256: string): number | undefined => sql.countedBytes.get(sha256)?.bytes,
-    /** Sets `unnamed_since` on files that no attachment names; clears `unnamed_since` on files that are named again. */
+    /** Sets `unnamed_since` on files that no attachment names, and clears it on files that are named again. */
     markUnnamed(): void {
       db.write('mark unnamed uploads', () => {
         sql.unmark.run();
         sql.mark.run(clock());
       });
     },
-    /** Deletes rows of files unnamed since `before` (unix ms), in the caller's transaction. Returns their hashes. */
+    /** Deletes rows of files that no attachment names since `before`, in the caller's transaction. Returns hashes. */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
-    /** The next `limit` files without a scan result, ordered by hash, from the hash `after` on. */
+    /** Lists up to `limit` files without a scan result whose hash is greater than `after`, ordered by hash. */
     unscanned: (after: string, limit: number): string[] =>
       sql.unscanned.all(after, limit).map(({ sha256 }) => sha256),
-    /** The next `limit` files, ordered by hash, from the hash `after` on. */
+    /** Lists up to `limit` files whose hash is greater than `after`, ordered by hash. */
     named: (after: string, limit: number) => sql.named.all(after, limit),
     bringBackTimes: createTimeRepair(db, clock, UPLOAD_TIMES),
   };
 });
 
-/** Attachments of posts. A file is stored on disk before the rows that name the file: see upload-files. */
+/** Attachments of posts. A file is stored on the disk before the rows that name it (see `upload-files.ts`). */
 export const attachments = store((hub) => {
   const { db, clock } = hub;
   const { put } = uploads(hub);
@@ -98,17 +101,18 @@ export const attachments = store((hub) => {
 
   return {
     find: (id: number): Attachment | undefined => sql.find.get(id),
-    /** Attachments of the given posts, in each post's order. */
+    /** The attachments of the given posts, in the order in which each post lists its attachments. */
     ofPosts: (postIds: number[]): Attachment[] => sql.ofPosts.all(JSON.stringify(postIds)),
-    /** Possible pictures among the first files of the given posts, in each post's order. */
+    /** The attachments of the given posts that may be pictures, among the first files of each post. */
     firstOfPosts: (postIds: number[]): Attachment[] => sql.firstOfPosts.all(JSON.stringify(postIds), FIRST_FILES),
-    /** Number of attachments by post id; posts without attachments are left out. */
+    /** The number of attachments by post id; posts without attachments have no entry. */
     countsOfPosts: (postIds: number[]): Map<number, number> =>
       new Map(sql.countsOfPosts.all(JSON.stringify(postIds)).map(({ postId, files }) => [postId, files])),
 
     /**
-     * Adds the files as attachments of the post, in the caller's transaction; returns the attachments' ids. A 'clean'
-     * scan does not lift a quarantine: the scan may be older, or the scanner may know less malware.
+     * Adds the files as attachments of the post, in the caller's transaction; returns the ids of the attachments. A
+     * 'clean' scan result does not end a file's quarantine: the scan may be older, or the scanner may know fewer
+     * viruses.
      */
     attach(postId: number, ownerId: number, files: NewUpload[]): number[] {
       const first = (sql.lastPosition.get(postId)?.position ?? -1) + 1;
@@ -118,7 +122,7 @@ export const attachments = store((hub) => {
       });
     },
 
-    /** Replaces the post's remote attachments. A known URL keeps its attachment id, so that links to it still work. */
+    /** Replaces a post's remote attachments. A known URL keeps its attachment's id, so that links to it still work. */
     replaceRemote(postId: number, wanted: RemoteFile[]): void {
       const known = new Map(sql.remote.all(postId).map((row) => [row.url, row.id]));
       wanted.forEach(({ url, isInline, ...columns }, position) => {
@@ -132,7 +136,7 @@ export const attachments = store((hub) => {
     },
 
     detach: (id: number): void => void sql.detach.run(id),
-    /** All attachments with this content hash, with owner, post and name of each. */
+    /** All attachments whose content has this hash, each with its owner, post and name. */
     namersOf: (sha256: string) => sql.namers.all(sha256),
   };
 });
@@ -143,7 +147,7 @@ function prepareAttachments(db: Db) {
     a.sha256, a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline,
     u.scan, u.width, u.height`;
   return {
-    // The same bytes may be attached under two types, such as .txt and .md. The hub serves the first upload's type.
+    // The same content may be attached as .txt and as .md. The first upload decides which type the hub serves.
     find: db.prepare<[number], Attachment>('attachment', `
       SELECT ${columns('COALESCE(u.media_type, a.media_type)', 'COALESCE(u.bytes, a.bytes)')}
         FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256 WHERE a.id = ?`),
@@ -212,22 +216,22 @@ function prepareUploads(db: Db) {
   };
 }
 
-/** An uploaded file as a backup lists it. */
+/** An uploaded file, as the archive of a backup lists it. */
 export type UploadRow = { sha256: string; bytes: number; createdAt: number };
 
-/** Numbers of native attachments and of distinct uploaded files, and the bytes of these files. */
+/** The number of attachments with uploaded files, the number of distinct files, and the bytes of these files. */
 export type UploadCounts = { attachments: number; uploads: number; uploadBytes: number };
 
 type FileToFetch = { id: number; urlKey: string; filename: string; sha256: string; bytes: number; ownerId: number };
 
-/** Counts uploads. This function and all below also work on the database of a backup. */
+/** Counts uploads. `countFiles` and all functions below also work on the database of a backup. */
 export function countUploads({ db }: Pick<StoreHub, 'db'>): UploadCounts {
   const native = db.prepare<[], { n: number }>('count attachments',
     `SELECT COUNT(*) AS n FROM attachments WHERE kind = 'native'`).get();
   return { attachments: native?.n ?? 0, ...sumUploads({ db }) };
 }
 
-/** Number of uploaded files, and their bytes. */
+/** The number of uploaded files, and their total bytes. */
 export function sumUploads({ db }: Pick<StoreHub, 'db'>): Omit<UploadCounts, 'attachments'> {
   return db.prepare<[], Omit<UploadCounts, 'attachments'>>('count uploads',
     'SELECT COUNT(*) AS uploads, COALESCE(SUM(bytes), 0) AS uploadBytes FROM uploads').get()
@@ -240,14 +244,14 @@ export function listUploads({ db }: Pick<StoreHub, 'db'>): UploadRow[] {
     'SELECT sha256, bytes, created_at AS createdAt FROM uploads ORDER BY sha256').all();
 }
 
-/** Number of native attachments without a row in `uploads`. */
+/** The number of attachments that name an uploaded file without a row in `uploads`. */
 export function countDangling({ db }: Pick<StoreHub, 'db'>): number {
   return db.prepare<[], { n: number }>('attachments without upload', `
     SELECT COUNT(*) AS n FROM attachments
      WHERE kind = 'native' AND (sha256 IS NULL OR sha256 NOT IN (SELECT sha256 FROM uploads))`).get()?.n ?? 0;
 }
 
-/** The largest files outside quarantine, each with an account that may see the file. */
+/** The largest uploaded files outside quarantine, each with an account that may see the file. */
 export function largestUploads({ db }: Pick<StoreHub, 'db'>, limit: number): FileToFetch[] {
   return db.prepare<[number], FileToFetch>('largest files', `
     SELECT a.id, a.url_key AS urlKey, a.filename, u.sha256, u.bytes, a.owner_id AS ownerId
@@ -261,19 +265,19 @@ export type SavedFile = { sha256: string; filename: string; bytes: number; postI
 const SAVED_FILES = `SELECT a.sha256, a.filename, u.bytes, a.post_id AS postId
   FROM attachments a JOIN uploads u ON u.sha256 = a.sha256`;
 
-/** Uploads in a backup's database with this hash or exactly this name, once per post with such a file. */
+/** Uploads in a backup's database with this hash or exactly this name, one row per post with such a file. */
 export function findSavedFiles(db: Db, hashOrName: string): SavedFile[] {
   return db.prepare<[{ hashOrName: string }], SavedFile>('saved files',
     `${SAVED_FILES} WHERE a.sha256 = @hashOrName OR a.filename = @hashOrName ORDER BY a.id`).all({ hashOrName });
 }
 
-/** Uploads in a backup's database whose name contains the text in any case, newest first. */
+/** Finds the uploads in a backup's database whose names contain the text, in upper or lower case, the newest first. */
 export function searchSavedFiles(db: Db, text: string, limit: number): SavedFile[] {
   return db.prepare<[string, number], SavedFile>('search saved files',
     `${SAVED_FILES} WHERE instr(lower(a.filename), lower(?)) > 0 ORDER BY a.id DESC LIMIT ?`).all(text, limit);
 }
 
-/** All columns of a post's attachments in a backup's database, in order. */
+/** All columns of the attachments of a post in a backup's database, in the post's order. */
 export function filesOfSavedPost(db: Db, postId: number): Record<string, string | number | null>[] {
   return db.prepare<[number], Record<string, string | number | null>>('files of saved post',
     'SELECT * FROM attachments WHERE post_id = ? ORDER BY position').all(postId);

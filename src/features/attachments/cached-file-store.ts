@@ -6,13 +6,13 @@ import { counts, store } from '../hub/hub.ts';
 type CachedFile = { urlHash: string; bytes: number; mediaType: string; sha256: string; usedAt: number };
 type NewCachedFile = Omit<CachedFile, 'usedAt'> & Record<'width' | 'height', number | null>;
 
-/** A cached image; `width` and `height` in pixels. */
+/** A cached copy of a remote image; `width` and `height` in pixels. */
 type CachedImage = { urlHash: string; bytes: number; width: number; height: number };
 
-/** `used_at` is updated at most this often, so that reading hardly ever writes. */
+/** `used_at` is updated at most once in this time, so that reading a cached file hardly ever writes to the database. */
 const USED_RESOLUTION = HOUR;
 
-/** After a failed fetch, the hub does not fetch the file again for this long. */
+/** After a failed fetch of a remote file, the hub does not fetch this file again for this long. */
 export const FAILURE_KEPT = HOUR;
 
 const TIMES: StoredTime[] = [
@@ -20,21 +20,21 @@ const TIMES: StoredTime[] = [
   { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
 ];
 
-/** Cached copies of remote files in cache/, and recent failures to fetch a remote file. */
+/** Stores which remote files have a copy in cache/, and which remote files the hub could not fetch lately. */
 export const cachedFiles = store((hub) => {
   const { db, clock } = hub;
   const sql = prepareCachedFiles(db);
 
   return {
     find: (urlHash: string): CachedFile | undefined => sql.find.get(urlHash),
-    /** The cached images among the given files. */
+    /** The images among the given files of which the hub has a cached copy. */
     images: (urlHashes: string[]): CachedImage[] => sql.images.all(JSON.stringify(urlHashes)),
-    /** The given files that the hub could not fetch lately. */
+    /** The files among the given files that the hub could not fetch lately. */
     missing: (urlHashes: string[]): string[] =>
       sql.missing.all(JSON.stringify(urlHashes), clock()).map(({ urlHash }) => urlHash),
-    /** The next `limit` cached files, ordered by hash, from the hash `after` on. */
+    /** Lists up to `limit` cached files whose hash is greater than `after`, ordered by hash. */
     list: (after: string, limit: number) => sql.list.all(after, limit),
-    /** The reason of the last failed fetch, while it is too early to fetch the file again. */
+    /** Why the last fetch of the file failed; undefined if the hub may fetch the file again. */
     failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
     noteUse(file: CachedFile): void {
       if (hasPassed(file.usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), file.urlHash);
@@ -43,7 +43,7 @@ export const cachedFiles = store((hub) => {
       sql.remove.run(file.urlHash);
       sql.insert.run({ ...file, now: clock() });
     }),
-    /** Remembers a failed fetch until `until` (unix ms). */
+    /** Remembers until `until` (unix ms) that a fetch failed. */
     fail: db.transaction('remember failed fetch', (urlHash: string, until: number, error: string): void => {
       sql.remove.run(urlHash);
       sql.insertFailure.run({ urlHash, now: clock(), until, error });
@@ -52,7 +52,7 @@ export const cachedFiles = store((hub) => {
     forgetFailures: (): void => void sql.forgetFailures.run(clock()),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
 
-    /** The least recently used file except `spared`; undefined while the cache takes at most `maxBytes`. */
+    /** The least recently used file except the file `spared`; undefined if the cache takes at most `maxBytes`. */
     nextToEvict(maxBytes: number, spared = ''): string | undefined {
       return counts(hub).value('attachment_cache_bytes') > maxBytes ? sql.oldest.get(spared)?.urlHash : undefined;
     },

@@ -9,14 +9,17 @@ import { MARK_LENGTH } from './icon-views.ts';
 
 const KEY = new RegExp(`^(\\d+)-([0-9a-f]{${MARK_LENGTH}})$`);
 
-/** The icon at an address never changes. Only browsers may cache icons, because access to a source can change. */
+/**
+ * An icon's address contains the icon's hash, so the response for an address never changes. Only browsers may cache
+ * icons, not shared caches, because access to a source can change.
+ */
 const HEADERS = {
   'cache-control': 'private, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** GET /icons/7-0123456789abcdef: the source's id, and the first digits of the icon's hash. */
+/** GET /icons/7-0123456789abcdef: the address contains the source's id, and the first digits of the icon's hash. */
 export function showIcon(hub: Hub, { params, viewer, path, query }: HubRequest): Reply {
   const [, id = '', mark = ''] = KEY.exec(params['key'] ?? '') ?? [];
   const signedFor = viewer === null ? viewerOfAddress(hub, path, query) : null;
@@ -27,14 +30,14 @@ export function showIcon(hub: Hub, { params, viewer, path, query }: HubRequest):
   return { status: 200, headers: { ...HEADERS, 'content-type': icon.mediaType, ...forApp }, body: icon.content };
 }
 
-/** API, idempotent: removes the icon of a feed for good, even if the site has an icon. Only feeds have icons. */
+/** Idempotent: removes the icon of a feed, and keeps the hub from fetching a new icon. Only feeds have icons. */
 export function deleteIcon(hub: Hub, { params, viewer }: MemberRequest): Reply {
   const { id, kind } = manageableSource(hub, pathId(params), viewer);
   if (kind === 'feed') sourceIcons(hub).clear(id);
   return noContent();
 }
 
-/** API, idempotent: makes the hub look for a feed's icon again. */
+/** Idempotent: makes the hub look for the icon of a feed again. */
 export function findIconAgain(hub: Hub, { params, viewer }: MemberRequest): Reply {
   sourceIcons(hub).want(manageableSource(hub, pathId(params), viewer).id);
   return noContent();

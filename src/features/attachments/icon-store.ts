@@ -6,23 +6,23 @@ import { joinSource } from '../sources/source-store.ts';
 
 export type Icon = { sha256: string; mediaType: string; content: Buffer };
 
-/** A source whose icon is due to be fetched. `isWell`: 1 if the source's feed works. */
+/** A source whose icon the hub has to fetch now. `isWell`: 1 if the synchronisation of the source's feed works. */
 type DueIcon = { sourceId: number; ownerId: number; isWell: number };
 
-/** The hub asks a site for its icon this often, even if the site had no icon. */
+/** The hub asks each site for its icon once in this time, even if the site had no icon before. */
 const ASKED_EVERY = 7 * DAY;
 
-/** Wait after a feed names another icon address, because some feeds name another address each time. */
+/** A feed may name another icon address each time: after such a change, the hub waits this long before a fetch. */
 const ASKED_AFTER_CHANGE = DAY;
 
 const TIMES: StoredTime[] = [{ table: 'source_icons', column: 'due_at', furthest: ASKED_EVERY + HOUR }];
 
-/** The icons of sources, and the time when the hub fetches each icon next. */
+/** Stores the icons of sources, and the time when the hub next fetches each icon. */
 export const sourceIcons = store(({ db, clock }) => {
   const sql = prepareIcons(db);
   return {
     bringBackTimes: createTimeRepair(db, clock, TIMES),
-    /** The hash of the source's icon; undefined without an icon. */
+    /** The hash of a source's icon, or undefined if the source has no icon. */
     hashOf: (sourceId: number): string | undefined => sql.hashOf.get(sourceId)?.sha256,
     /** The hashes of several sources' icons, by source id. */
     hashesOf: (sourceIds: number[]): Map<number, string> =>
@@ -32,24 +32,24 @@ export const sourceIcons = store(({ db, clock }) => {
     namedBy: (sourceId: number): string | null => sql.namedBy.get(sourceId)?.url ?? null,
     isCleared: (sourceId: number): boolean => sql.isCleared.get(sourceId) !== undefined,
 
-    /** Notes the icon address that a feed names. Runs in the caller's transaction, like the functions below. */
+    /** Notes the icon address that a feed names. Runs in the caller's transaction, as the functions below do. */
     noteNamed: (sourceId: number, url: string | null): void =>
       void sql.noteNamed.run({ sourceId, url, now: clock(), later: clock() + ASKED_AFTER_CHANGE }),
-    /** Takes up to `limit` due icons, one owner after another. Each icon is due again in a week, fetched or not. */
+    /** Takes up to `limit` due icons, one owner after another. A taken icon is due again in a week, fetched or not. */
     takeDue(limit: number): DueIcon[] {
       const due = sql.due.all(clock(), limit);
       for (const { sourceId } of due) sql.postpone.run(clock() + ASKED_EVERY, sourceId);
       return due;
     },
-    /** Stores the icon of a source, unless the owner has removed the icon meanwhile. */
+    /** Stores the icon of a source, unless the owner has removed the icon while it was fetched. */
     keep(sourceId: number, icon: Icon): void {
       if (!sql.isWanted.get(sourceId)) return;
       sql.insert.run(icon);
       sql.give.run(icon.sha256, sourceId);
     },
-    /** Removes the source's icon for good. */
+    /** Removes the icon of a source for good. */
     clear: (sourceId: number): void => void sql.clear.run(sourceId),
-    /** Makes the source's icon due now. */
+    /** Makes the icon of a source due now. */
     want: (sourceId: number): void => void sql.want.run(clock(), sourceId),
   };
 });
@@ -73,7 +73,7 @@ function prepareIcons(db: Db) {
     noteNamed: db.prepare<[{ sourceId: number; url: string | null; now: number; later: number }]>('note named icon', `
       INSERT INTO source_icons (source_id, named_url, due_at) VALUES (@sourceId, @url, @now)
       ON CONFLICT DO UPDATE SET named_url = @url, due_at = min(due_at, @later) WHERE named_url IS NOT @url`),
-    // The caller skips sources that are not well: their icons are due again in a week.
+    // The caller fetches no icons for failing sources: these icons are due again in a week.
     due: db.prepare<[number, number], DueIcon>('icons that are due', `
       SELECT sourceId, ownerId, isWell FROM (
         SELECT s.id AS sourceId, s.owner_id AS ownerId, s.state = 'active' AS isWell, i.due_at AS dueAt,

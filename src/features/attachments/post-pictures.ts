@@ -6,30 +6,30 @@ import { attachments, type Attachment } from './attachment-store.ts';
 import { cachedFiles } from './cached-file-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** Maximum bytes of a picture in a list, for readers with slow connections. */
+/** The maximum bytes of a picture that a list of posts shows, for readers with slow connections. */
 const THUMBNAIL_BYTES = 100 * 1024;
 
-/** Smallest size of a picture in a list, in pixels: smaller pictures are mostly icons and buttons. */
+/** The smallest side, in pixels, of a picture in a list: smaller pictures are mostly icons and buttons. */
 const THUMBNAIL_WIDTH = 96;
 const THUMBNAIL_HEIGHT = 64;
 
-/** Limits of large pictures above posts, of which a page has only a few. */
+/** The limits of a large picture above a post. A page has only a few such pictures. */
 const LARGE_WIDTH = 480;
 const LARGE_BYTES = 400 * 1024;
 
-/** A picture that the hub has: an upload, or a cached copy of a remote file. */
+/** A picture of which the hub has the file: an uploaded picture, or a cached copy of a remote picture. */
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
 /**
- * Addresses of small pictures by post id, for posts with such a picture on the hub. Opening such an address never makes
- * the hub fetch a remote file.
+ * The addresses of small pictures for a list of posts, by post id. Only posts with a suitable picture on the hub have
+ * an entry. A request for such an address never makes the hub fetch a remote file.
  */
 export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT);
 }
 
-/** Markup of pictures that are large enough to stand above a post, by post id. */
+/** Markup of the pictures that are large enough to stand above a post, by post id. */
 export function largePictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, Html> {
   const paths = firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= LARGE_BYTES && width >= LARGE_WIDTH && width > height);
@@ -49,27 +49,27 @@ function firstFitting(
   return found;
 }
 
-/** Query parameter of an attachment's address: the hub serves its cached copy or answers 404, and fetches nothing. */
+/** Query parameter of an attachment's address: the hub then serves its cached copy or answers 404, without a fetch. */
 export const KEPT_ONLY = 'kept';
 
-/** Known sizes of the images among the attachments, by attachment id. */
+/** The known sizes of images among the attachments, by attachment id. */
 export function sizesOf(hub: StoreHub, all: Attachment[]): Map<number, ImageSize> {
   return new Map(knownPictures(hub, all).map(({ attachment, width, height }) => [attachment.id, { width, height }]));
 }
 
-/** Attributes of an `img` that reserve its place on the page: its size, or a class for an unknown size. */
+/** Attributes by which an `img` reserves its place on the page: its size, or a class if the size is unknown. */
 export function boxAttributes(size: ImageSize | undefined): Html {
   return size ? html`width="${size.width}" height="${size.height}"` : html`class="unsized"`;
 }
 
-/** Ids of the attachments that the hub could not fetch lately. */
+/** The ids of the attachments whose remote files the hub could not fetch lately. */
 export function missingAmong(hub: StoreHub, all: Attachment[]): Set<number> {
   const hashes = urlHashes(all);
   const missing = new Set(cachedFiles(hub).missing([...hashes.values()]));
   return new Set([...hashes].flatMap(([id, urlHash]) => missing.has(urlHash) ? [id] : []));
 }
 
-/** Hashes of remote files' URLs, by attachment id. */
+/** The hashes of the URLs of remote files, by attachment id. */
 function urlHashes(all: Attachment[]): Map<number, string> {
   return new Map(all.flatMap(({ id, remoteUrl }) =>
     remoteUrl === null ? [] : [[id, hash('sha256', remoteUrl)] as const]));

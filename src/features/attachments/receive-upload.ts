@@ -13,27 +13,28 @@ import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
 import { uploadFiles } from './upload-files.ts';
 
-/** Name of the form field that holds the files. */
+/** The name of the form field that contains the files. */
 const FILE_FIELD = 'attachments';
 export const MAX_UPLOADS = 10;
 
-/** Seconds, sent as Retry-After while the virus scanner does not answer. */
+/** Seconds for Retry-After in refusals of uploads while the virus scanner does not answer. */
 const SCANNER_RETRY = 60;
 
 const NO_SPACE = 'There is no space left on the hub’s disk for this file.';
 
-/** An uploaded file of a form; it lies in tmp/ until `keepFiles` moves it to uploads/. */
+/** A file of an upload form. The file lies in tmp/ until `keepFiles` moves it to uploads/. */
 export type ReceivedFile = NewUpload & { path: string; isKept: boolean };
 
 type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
 
 /**
- * Receives a multipart form and passes its fields and files to `use`. Hashes and recognises each file while writing it
- * to tmp/, then has the files scanned. A bad file refuses the whole request. Status 413: a file is too large; 415: a
- * type is not accepted; 422: a file is damaged, infected or over the quota; 429: too many forms at once; 503: a
- * required scanner does not answer; 507: the disk is full. In the end, removes files that were not kept or that no
- * row names. Reads a refused form to its end before the response, because some proxies show the response only then.
- * `typed` collects the text fields, to fill in a refused form again.
+ * Receives a multipart form, and passes the form's fields and files to `use`. While a file arrives, it is written to
+ * tmp/, hashed and recognised; then the virus scanner scans it. A single bad file refuses the whole form. Status 413: a
+ * file is too large; 415: a type is not accepted; 422: a file is damaged, infected or over the quota; 429: too many
+ * forms at once; 503: a required scanner does not answer; 507: the disk is full. In the end, removes the files that
+ * `use` did not keep, and kept files that no row of the database names. If the form is refused, its body is read to the
+ * end before the response, because some proxies show the response only after that. `typed` collects the text fields, so
+ * that the page can fill in a refused form again.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
@@ -58,22 +59,22 @@ async function receiveForm<Result>(
     await ownTurn();
     return await use({ fields, files });
   } finally {
-    share.release(); // by now the files' rows count towards the quota, or the form has failed
+    share.release(); // now the rows of the files count towards the quota, or the form has failed
     await Promise.all(files.map(uploadFiles(hub).discard));
     for (const { sha256, isKept } of files) if (isKept) dropUnnamed(hub, sha256);
   }
 }
 
-/** Moves received files from tmp/ to uploads/. Call this before writing the rows that name the files. */
+/** Moves received files from tmp/ to uploads/. Call `keepFiles` before writing the rows that name the files. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
   for (const file of files) {
-    file.isKept = true; // before the move: a move that fails may have moved the file
+    file.isKept = true; // set before the move, because a move that fails may have moved the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
   await ownTurn();
 }
 
-/** Whether the request's body is a multipart form. */
+/** Whether the body of the request is a multipart form. */
 export function isMultipart({ headers }: MemberRequest): boolean {
   return /^\s*multipart\/form-data\b/i.test(headers['content-type'] ?? '');
 }
@@ -83,18 +84,18 @@ export function firstValues(fields: Map<string, string[]>): Record<string, strin
   return Object.fromEntries([...fields].map(([name, [value = '']]) => [name, value]));
 }
 
-/** Limits of a form with files. Text fields have a separate limit, because UPLOAD_MAX_BYTES may be small. */
+/** Limits of a form that contains files. The limit of text fields is separate: UPLOAD_MAX_BYTES may be small. */
 export function formLimits({ config: { uploadMaxBytes } }: Hub): MultipartLimits {
   const bytes = 4 * uploadMaxBytes + MULTIPART_SHAPE.fieldBytes;
   return { ...MULTIPART_SHAPE, bytes, fileBytes: uploadMaxBytes, files: MAX_UPLOADS };
 }
 
-/** Adds each file to `files` when it arrives, so that the caller can remove the files of a form that breaks off. */
+/** Adds each file to `files` when it arrives, so that the caller can remove the files of a broken-off form. */
 function readForm(
   hub: Hub, req: MemberRequest, share: UploadShare, files: ReceivedFile[], typed?: Map<string, string[]>,
 ): Promise<Map<string, string[]>> {
   const maxTotal = 4 * hub.config.uploadMaxBytes;
-  // An administrator may attach files to another owner's post: attachFiles checks that owner's quota.
+  // An administrator may attach files to another owner's post: `attachFiles` then checks the quota of that owner.
   const { id, role } = req.viewer;
   let total = 0;
   const requireRoom = (bytes: number): void => {
@@ -103,7 +104,7 @@ function readForm(
     share.take(bytes);
     const left = role === 'admin' ? Infinity : bytesLeft(hub, id);
     if (bytesInFlight(hub, id) <= left) return;
-    share.release(); // so that the account's other forms in flight still fit
+    share.release(); // the bytes no longer count: the account's other forms still fit
     throw overQuota(hub, left - bytesInFlight(hub, id));
   };
   return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
@@ -134,7 +135,7 @@ async function receiveFile(
 async function scanAll(hub: Hub, files: ReceivedFile[], req: MemberRequest): Promise<void> {
   const scanner = scannerOf(hub);
   if (!scanner) return;
-  req.stream.socket.setTimeout(0); // no bytes flow during a scan; Node sets the timeout again after the answer
+  req.stream.socket.setTimeout(0); // no bytes arrive during a scan; Node sets the timeout again after the response
   for (const file of files) await scanReceived(hub, scanner, file, req);
 }
 
@@ -150,7 +151,7 @@ async function scanReceived(hub: Hub, scanner: ScannerOptions, file: ReceivedFil
   }
 }
 
-/** Throws an HttpError for a refused file or a full disk; rethrows any other error. */
+/** Throws an HttpError if the error means a refused file or a full disk; rethrows any other error. */
 function refuse(error: unknown): never {
   if (error instanceof RefusedFile) {
     const errors = [{ pointer: `/${FILE_FIELD}`, detail: error.message }];
@@ -159,24 +160,25 @@ function refuse(error: unknown): never {
   throw isDiskFull(error) ? new HttpError(507, NO_SPACE) : error;
 }
 
-/** Bytes that an account may still upload; negative after its quota was reduced. */
+/** How many bytes an account may still upload; negative if the account's quota was reduced. */
 export function bytesLeft(hub: Hub, accountId: number): number {
   return hub.config.uploadQuotaBytes - uploads(hub).usageOf(accountId);
 }
 
-/** Maximum number of files of a post, as for feed posts: a post's page lists every file. */
+/** The maximum number of files of a post; posts of feeds have the same maximum. A post's page lists every file. */
 const FILES_OF_POST = 100;
 
 /**
- * Attaches uploaded files to a post, in the caller's transaction; returns the attachments' ids. Status 422 if the files
- * exceed the owner's quota, are too many or infected; 503 if the daily sweep has just removed the same content.
+ * Attaches uploaded files to a post, in the caller's transaction; returns the ids of the attachments. Throws 422 if the
+ * files exceed the owner's quota, are too many or infected. Throws 503 if the daily sweep has just removed a stored
+ * file with the same content.
  */
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
   const left = bytesLeft(hub, ownerId);
   if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(hub, left);
   if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
-    const detail = 'The file was removed while it was being stored. Please send it again.';
+    const detail = 'The hub removed the file while it was being stored. Please send the file again.';
     throw new HttpError(503, detail, { headers: { 'retry-after': '1' } });
   }
   const ids = attachments(hub).attach(postId, ownerId, files);
@@ -191,7 +193,7 @@ export function attachFiles(hub: Hub, postId: number, ownerId: number, files: Ne
   return ids;
 }
 
-/** Removes an uploaded file whose post was refused, unless another post has the same file. */
+/** Removes an uploaded file whose post was refused, unless another post names the same file. */
 function dropUnnamed(hub: Hub, sha256: string): void {
   if (uploads(hub).scanOf(sha256) !== undefined) return;
   hub.db.write('remove unnamed upload', () => {
@@ -199,7 +201,7 @@ function dropUnnamed(hub: Hub, sha256: string): void {
   });
 }
 
-/** A 422 error that says how many bytes of the quota are left. */
+/** The 422 error for files over the quota, which says how many bytes of the quota are left. */
 function overQuota(hub: Hub, left: number): HttpError {
   countMetLimit(hub, 'upload-quota');
   const rest = Math.max(0, left);
@@ -212,30 +214,30 @@ function infected(filename: string): HttpError {
   return invalid([{ pointer: '/attachments', detail: `The file ${filename} is infected and was rejected.` }]);
 }
 
-/** Forms with files that one account may send at the same time. */
+/** One account may send this many forms with files at the same time. */
 const AT_ONCE = 6;
 const RETRY_SECONDS = 5;
 
-/** The disk's free space is checked once per this many bytes received. */
+/** The disk's free space is checked whenever this many bytes have been received. */
 const CHECKED_EVERY = 1024 * 1024;
 
-/** The bytes of one form's files, which count towards the quota until the form is stored or has failed. */
+/** The arrived bytes of a form's files, which count towards the quota until the form is stored or has failed. */
 type UploadShare = {
-  /** Counts arrived bytes before they are written. Status 507 if these bytes would use up the disk's reserve. */
+  /** Counts arrived bytes before they are written. Throws 507 if these bytes would use up the disk's reserve. */
   take(bytes: number): void;
-  /** Stops counting the form's bytes. */
+  /** The bytes of this form no longer count. */
   release(): void;
 };
 
-/** Upload forms in flight, by account id. */
+/** The upload forms that are arriving now, by account id. */
 const shares = once((_: Hub) => new Map<number, Set<{ bytes: number }>>());
 
-/** Bytes of all upload forms that an account has in flight. */
+/** The bytes of all upload forms that an account is sending now. */
 export function bytesInFlight(hub: Hub, accountId: number): number {
   return [...shares(hub).get(accountId) ?? []].reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Starts counting a form with files. Status 429 while the account has AT_ONCE such forms in flight. */
+/** Starts counting the bytes of a form. Throws 429 if the account is already sending AT_ONCE forms. */
 export function openShare(hub: Hub, accountId: number): UploadShare {
   const all = shares(hub);
   const ofAccount = all.get(accountId) ?? new Set();
@@ -251,7 +253,7 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
       share.bytes += bytes;
       if (share.bytes - checkedAt < CHECKED_EVERY) return;
       checkedAt = share.bytes;
-      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // reserves room for all bytes until the next check
+      requireRoomForFile(hub, CHECKED_EVERY, NO_SPACE); // reserves room for all bytes that arrive before the next check
     },
     release() {
       share.bytes = 0;

@@ -4,10 +4,16 @@ import {
   type ImageSize, parseAvif, parseGif, parseJpeg, parsePng, parseWebp, PNG_SIGNATURE,
 } from './recognise-images.ts';
 
-/** A recognised file type. `extension`: the type's usual extension, without a dot. Only images have a size. */
+/**
+ * A file type that the hub recognises. `extension`: the usual file name extension of this type, without a dot. Only
+ * image types have `width` and `height`.
+ */
 export type RecognisedFile = { mediaType: string; extension: string; width?: number; height?: number };
 
-/** `begins` matches the first 16 bytes as latin1. Text types have no `begins`, because a text may begin in any way. */
+/**
+ * `begins` matches the first 16 bytes of a file, read as latin1. A text type has no `begins`, because a text may begin
+ * with any bytes.
+ */
 type FileType = {
   name: string;
   mediaType: string;
@@ -39,21 +45,22 @@ const FILE_TYPES: FileType[] = [
   { name: 'Markdown', mediaType: 'text/markdown', extensions: ['md', 'markdown'], parse: parseText },
 ];
 
-/** All accepted file extensions, without a dot. */
+/** The extensions of all file names that the hub accepts, without a dot. */
 export const FILE_EXTENSIONS = FILE_TYPES.flatMap(({ extensions }) => extensions);
 
 const SIGNATURE_BYTES = 16;
 
 /**
- * Recognises a file while it arrives, and keeps less than 4 KiB of the file. Throws RefusedFile at once if the name has
- * no accepted extension, in `push` as soon as the content shows another type, in `finish` if the file is incomplete.
+ * Recognises the type of a file while the file arrives, and holds less than 4 KiB of the file in memory. Throws
+ * RefusedFile at once if the file name has no accepted extension; in `push` if the content turns out to be of another
+ * type; in `finish` if the file is incomplete.
  */
 export function startRecognition(filename: string): PushParser<RecognisedFile> {
   const expected = typeOfName(filename);
   return startParser((file) => recognise(file, expected));
 }
 
-/** Recognises the type of a file without a useful name, such as an image in a feed. Throws RefusedFile. */
+/** Recognises a file by its content alone, such as an image in a feed, whose name is useless. Throws RefusedFile. */
 export function recogniseContent(bytes: Buffer): RecognisedFile {
   const head = bytes.toString('latin1', 0, SIGNATURE_BYTES);
   const type = FILE_TYPES.find(({ begins }) => begins?.test(head));
@@ -71,7 +78,7 @@ function* recognise(file: ArrivingFile, expected: FileType): Parsing<RecognisedF
   return { mediaType: expected.mediaType, extension: expected.extensions[0], ...size };
 }
 
-/** The file type of a name. Cleans the name first, so that readers see the extension that was checked. */
+/** The file type of a file name's extension. Cleans the name first, so that hub and readers see one extension. */
 function typeOfName(filename: string): FileType {
   const extension = /[^.]\.([^.]+)$/.exec(cleanFilename(filename, ''))?.[1]?.toLowerCase() ?? '';
   const found = FILE_TYPES.find(({ extensions }) => extensions.includes(extension));
@@ -84,17 +91,17 @@ function mismatch(expected: FileType, head: string): RefusedFile {
   const actual = FILE_TYPES.find(({ begins }) => begins?.test(head));
   const detail = actual
     ? `its content is ${actual.name}. Give the file a name that ends in .${actual.extensions[0]}.`
-    : 'its content is something else.';
+    : 'the file’s content is something else.';
   return new RefusedFile('type', `The name says that the file is ${expected.name}, but ${detail}`);
 }
 
 const PDF_VERSION = /^%PDF-\d\.\d$/;
 const TAIL_BYTES = 2048;
 
-// White space of PDF includes the zero byte (ISO 32000-1, 7.2.2). Only white space may follow the end of a PDF.
+// White space in a PDF includes the zero byte (ISO 32000-1, 7.2.2). Only white space may follow the end of a PDF.
 const PDF_END = /^startxref[\s\0]+(\d{1,15})[\s\0]+%%EOF[\s\0]*$/;
 
-/** Parses a PDF: %PDF is at its first byte, and its end gives the position of the cross-reference table. */
+/** Parses a PDF. The file must begin with %PDF, and its end must give the position of the cross-reference table. */
 function* parsePdf(file: ArrivingFile): Parsing<object> {
   let tail = yield* file.take(8);
   if (!PDF_VERSION.test(tail.toString('latin1'))) throw damagedPdf('the file does not begin with a PDF header');
@@ -104,7 +111,7 @@ function* parsePdf(file: ArrivingFile): Parsing<object> {
   const end = tail.lastIndexOf('startxref');
   const table = Number(PDF_END.exec(tail.toString('latin1', Math.max(end, 0)))?.[1] ?? 0);
   const endPosition = file.position() - tail.length + end;
-  // The first section of a linearised PDF ends with position 0: the rest of the file is missing.
+  // The first section of a linearised PDF ends with position 0. A PDF that ends with this section is incomplete.
   if (table === 0 || table >= endPosition) throw damagedPdf('the file has no valid end and may have been cut short');
   return {};
 }
@@ -113,10 +120,10 @@ function damagedPdf(problem: string): RefusedFile {
   return new RefusedFile('damaged', `The PDF document is damaged: ${problem}.`);
 }
 
-// The "binary data bytes" of the MIME Sniffing Standard, section 3: no text contains such bytes.
+// The "binary data bytes" of the MIME Sniffing Standard, section 3. No text file contains such bytes.
 const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 
-/** Parses a text: the whole file must be UTF-8, or UTF-16 with a byte order mark, without binary data bytes. */
+/** Parses a text file: UTF-8, or UTF-16 with a byte order mark, without any binary data bytes. */
 function* parseText(file: ArrivingFile): Parsing<object> {
   const mark = (yield* file.peek(2)).toString('hex');
   const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
@@ -128,7 +135,7 @@ function* parseText(file: ArrivingFile): Parsing<object> {
   return {};
 }
 
-/** Decodes the next bytes of a text. Without `bytes`, checks that the text does not end within a character. */
+/** Decodes the next bytes of a text file; without `bytes`, checks that the text does not end within a character. */
 function decode(decoder: TextDecoder, bytes?: Buffer): string {
   try {
     return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();
@@ -142,7 +149,7 @@ function notText(): RefusedFile {
 }
 
 const MAX_NAME_BYTES = 255;
-const MAX_EXTENSION_BYTES = 16; // no program knows a longer extension
+const MAX_EXTENSION_BYTES = 16; // longer extensions are not in use
 
 // Characters removed from file names: control characters, invisible characters (DI, which includes the marks that turn
 // the direction of writing) and noncharacters. White space stays, and so do characters that scripts and emoji need
@@ -150,10 +157,10 @@ const MAX_EXTENSION_BYTES = 16; // no program knows a longer extension
 const INVISIBLE = /[[\p{Cc}\p{DI}\p{NChar}]--[\t-\r\u200c\u200d\ufe00-\ufe0f\u{e0020}-\u{e007f}]]/gv;
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
-// Device names, which Windows reserves with any extension ("Naming Files, Paths, and Namespaces").
+// The names of devices, which Windows reserves with any extension ("Naming Files, Paths, and Namespaces").
 const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?= *(?:\.|$))/i;
 
-/** A file name for display, on one line and at most 255 bytes of UTF-8. `fallback` if nothing visible is left. */
+/** A file name for display: one line, at most 255 bytes of UTF-8. Returns `fallback` for an invisible name. */
 export function cleanFilename(name: string, fallback: string): string {
   const base = name.toWellFormed().replace(INVISIBLE, '').split(/[/\\]/).at(-1) ?? '';
   const trimmed = trimEnds(base.replace(/\s+/g, ' ').normalize('NFC'));
@@ -161,7 +168,7 @@ export function cleanFilename(name: string, fallback: string): string {
   return shorten(RESERVED.test(trimmed) ? `_${trimmed}` : trimmed);
 }
 
-/** Removes from a name leading dots (which hide a file), trailing dots (which Windows drops) and outer spaces. */
+/** Removes leading dots (hidden files), trailing dots (dropped by Windows) and outer spaces from a file name. */
 function trimEnds(name: string): string {
   return name.replace(/^[. ]+/, '').replace(/(?<![. ])[. ]+$/, '');
 }
@@ -174,7 +181,7 @@ function shorten(name: string): string {
   return trimEnds(truncate(stem, MAX_NAME_BYTES - Buffer.byteLength(extension))) + extension;
 }
 
-/** The first whole characters of a text that fit into this many bytes. */
+/** As many whole characters from the beginning of a text as fit into this many bytes. */
 function truncate(text: string, bytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
   return text.slice(0, read);

@@ -4,10 +4,10 @@ import { RefusedFile } from './arriving-file.ts';
 import { recogniseContent } from './recognise-file.ts';
 import { type ImageSize, PNG_SIGNATURE } from './recognise-images.ts';
 
-/** Largest width and height of an icon, in pixels. Icons of 512 pixels are common. */
+/** The largest width and height that an icon may have, in pixels. Icons of 512 pixels are common. */
 const MAX_SIDE = 1024;
 
-/** Maximum of an icon's longer side divided by the shorter side. Refuses banners. */
+/** The longer side of an icon may be at most this many times the shorter side. Refuses banners. */
 const MAX_RATIO = 1.5;
 
 const ICO_SIGNATURE = Buffer.from('00000100', 'hex');
@@ -16,8 +16,9 @@ const ICO_ENTRY = 16;
 const BITMAP_HEAD = 40;
 
 /**
- * Checks an image that may be a source's icon. The content decides the type, not the server's Content-Type. Throws
- * RefusedFile for anything else, also for SVG, which can contain scripts.
+ * Checks an image that a site offers as its icon. The content of the image decides its type, not the Content-Type that
+ * the server sends. Throws RefusedFile if the content is not an accepted image. SVG is not accepted, because SVG can
+ * contain scripts.
  */
 export function recogniseIcon(content: Buffer): Icon {
   const isIco = content.subarray(0, ICO_SIGNATURE.length).equals(ICO_SIGNATURE);
@@ -30,7 +31,7 @@ export function recogniseIcon(content: Buffer): Icon {
   return { sha256: hash('sha256', content), mediaType, content };
 }
 
-/** The largest size in an ICO, which holds an icon in several sizes. */
+/** The largest picture size in an ICO file, which contains an icon in several sizes. */
 function readIco(content: Buffer): ImageSize & { mediaType: string } {
   const count = content.length < ICO_HEAD ? 0 : content.readUInt16LE(4);
   if (count === 0 || content.length < ICO_HEAD + ICO_ENTRY * count) throw damagedIco();
@@ -47,7 +48,7 @@ function readIco(content: Buffer): ImageSize & { mediaType: string } {
   return { mediaType: 'image/x-icon', ...largest };
 }
 
-/** The size in the head of a PNG or bitmap in an ICO. The ICO's list of pictures may claim another size. */
+/** The size in the head of a PNG or bitmap in an ICO file, whose list of pictures may claim another size. */
 function sizeOfPicture(picture: Buffer): ImageSize {
   if (picture.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) {
     const { width = 0, height = 0 } = recogniseContent(picture);
@@ -55,7 +56,7 @@ function sizeOfPicture(picture: Buffer): ImageSize {
   }
   if (picture.length < BITMAP_HEAD || picture.readUInt32LE(0) !== BITMAP_HEAD) throw damagedIco();
   const width = picture.readInt32LE(4);
-  const height = picture.readInt32LE(8) / 2; // the stored height includes a mask of the same height
+  const height = picture.readInt32LE(8) / 2; // the stored height of a bitmap in an ICO includes a mask of equal height
   const rowBytes = Math.ceil(width * picture.readUInt16LE(14) / 32) * 4;
   if (BITMAP_HEAD + rowBytes * height > picture.length) throw damagedIco();
   return { width, height };

@@ -2,14 +2,18 @@ import { crc32 } from 'node:zlib';
 import { type ArrivingFile, cutShort, type Parsing, RefusedFile, requireEnd } from './arriving-file.ts';
 
 /*
- * Parsers of the signature, dimensions and end of each image format. The parsers check nothing else: the hub serves
- * files with `nosniff`, in a sandbox and under their own type, so malformed content within an image harms nobody.
+ * One parser for each image format. A parser checks only the signature, the dimensions and the end of an image.
+ * Malformed content within an image harms nobody, because the hub serves files with `nosniff`, in a sandbox and under
+ * their own type.
  */
 
-/** An image's size in pixels, as stored: a rotation in the metadata is not applied. */
+/** The width and height of an image in pixels, as stored in the file: a rotation in the metadata is not applied. */
 export type ImageSize = { width: number; height: number };
 
-/** Maximum pixels of an image: 8192 × 8192. Phones write 8192 × 6144. A viewer needs 4 bytes per pixel: 256 MiB. */
+/**
+ * The maximum pixels of an image: 8192 × 8192. Phones make images of 8192 × 6144 pixels. A viewer needs 4 bytes for
+ * each pixel: 256 MiB for the largest image.
+ */
 export const MAX_PIXELS = 2 ** 26;
 
 function imageSize(width: number, height: number): ImageSize {
@@ -29,17 +33,18 @@ function damaged(format: string, problem: string): RefusedFile {
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
-// Critical PNG chunks have a capital first letter (PNG 3rd edition, 5.4). Decoders stop at unknown critical chunks.
+// The name of a critical PNG chunk begins with a capital letter (PNG 3rd edition, 5.4).
+// PNG decoders stop at a critical chunk that they do not know.
 const PNG_CHUNK = /^(?:PLTE|IDAT|IEND|[a-z][A-Za-z]{3})$/;
 const MAX_CHUNK_LENGTH = 2 ** 31 - 1;
 
-/** Parses the chunks of a PNG. IEND must end the file: some programs leave parts of a cropped screenshot after IEND. */
+/** Parses the chunks of a PNG. IEND must be the end, because some programs leave cropped screenshots after IEND. */
 export function* parsePng(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(PNG_SIGNATURE.length);
   const header = yield* file.take(25); // the PNG header: length, type, 13 bytes of data, checksum
   if (header.toString('latin1', 0, 8) !== '\0\0\0\x0dIHDR') throw damaged('PNG', 'the PNG header is missing');
   if (crc32(header.subarray(4, 21)) !== header.readUInt32BE(21)) {
-    throw damaged('PNG', 'the checksum of the header is wrong');
+    throw damaged('PNG', 'the checksum of the PNG header is wrong');
   }
   const size = imageSize(header.readUInt32BE(8), header.readUInt32BE(12));
   let hasData = false;
@@ -48,7 +53,7 @@ export function* parsePng(file: ArrivingFile): Parsing<ImageSize> {
     const length = head.readUInt32BE(0);
     type = head.toString('latin1', 4);
     if (!PNG_CHUNK.test(type) || length > MAX_CHUNK_LENGTH) throw damaged('PNG', 'a chunk has a bad type or length');
-    if (type === 'IEND' && length > 0) throw damaged('PNG', 'the last chunk is not empty');
+    if (type === 'IEND' && length > 0) throw damaged('PNG', 'the last chunk of the PNG is not empty');
     hasData ||= type === 'IDAT';
     file.skip(length + 4);
   }
@@ -57,18 +62,19 @@ export function* parsePng(file: ArrivingFile): Parsing<ImageSize> {
   return size;
 }
 
-// JPEG marker codes, which follow 0xFF (ITU-T T.81, table B.1). Three codes in the range of frames begin no frame.
+// JPEG marker codes, which follow 0xFF (ITU-T T.81, table B.1).
+// Three marker codes in the range of frames begin no frame.
 const NO_FRAMES = [0xc4, 0xc8, 0xcc];
 const LAST_FRAME = 0xcf;
 const FIRST_RESTART = 0xd0;
 const END_OF_IMAGE = 0xd9;
 const START_OF_SCAN = 0xda;
-// Browsers draw these JPEG frames: baseline, extended sequential and progressive.
+// The types of JPEG frames that browsers draw: baseline, extended sequential and progressive.
 const DRAWN_FRAMES = [0xc0, 0xc1, 0xc2];
 
 /**
- * Parses the segments of a JPEG up to its image data, in which FF D9 can only be the end. Bytes may follow the end:
- * phones append second pictures, brightness maps and short films.
+ * Parses the segments of a JPEG up to its image data. Within the image data, FF D9 can only be the end of the image.
+ * More bytes may follow the end of the image: phones append second pictures, brightness maps and short films.
  */
 export function* parseJpeg(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(2);
@@ -76,11 +82,11 @@ export function* parseJpeg(file: ArrivingFile): Parsing<ImageSize> {
   for (let marker = 0; marker !== START_OF_SCAN;) {
     marker = yield* readMarker(file);
     const length = ((yield* file.takeByte()) << 8 | (yield* file.takeByte())) - 2;
-    if (length < 0) throw damaged('JPEG', 'the length of a segment is invalid');
+    if (length < 0) throw damaged('JPEG', 'the length of a JPEG segment is invalid');
     if (marker > LAST_FRAME || NO_FRAMES.includes(marker)) {
       file.skip(length);
     } else if (size) {
-      throw damaged('JPEG', 'the file has two frames');
+      throw damaged('JPEG', 'the JPEG file has two frames');
     } else {
       size = jpegFrameSize(marker, yield* file.take(length));
     }
@@ -90,22 +96,22 @@ export function* parseJpeg(file: ArrivingFile): Parsing<ImageSize> {
   return size;
 }
 
-/** Reads the code of the next JPEG marker, which any number of FF bytes may precede. */
+/** Reads the code of the next JPEG marker. Any number of FF bytes may precede the code. */
 function* readMarker(file: ArrivingFile): Parsing<number> {
   let code = yield* file.takeByte();
-  if (code !== 0xff) throw damaged('JPEG', 'there are stray bytes between segments');
+  if (code !== 0xff) throw damaged('JPEG', 'there are stray bytes between the JPEG segments');
   while (code === 0xff) code = yield* file.takeByte();
   if (code < 0xc0 || code >= FIRST_RESTART && code <= END_OF_IMAGE) {
-    throw damaged('JPEG', 'an unexpected marker precedes the image data');
+    throw damaged('JPEG', 'an unexpected JPEG marker precedes the image data');
   }
   return code;
 }
 
 function jpegFrameSize(marker: number, frame: Buffer): ImageSize {
   const [precision, , , , , components = 0] = frame;
-  if (frame.length !== 6 + 3 * components) throw damaged('JPEG', 'the frame header has the wrong length');
+  if (frame.length !== 6 + 3 * components) throw damaged('JPEG', 'the JPEG frame header has the wrong length');
   if (!DRAWN_FRAMES.includes(marker) || precision !== 8 || ![1, 3, 4].includes(components)) {
-    throw new RefusedFile('type', 'Browsers do not show JPEG images of this kind. Save the image as a baseline JPEG.');
+    throw new RefusedFile('type', 'Browsers do not show this kind of JPEG image. Save the image as a baseline JPEG.');
   }
   return imageSize(frame.readUInt16BE(3), frame.readUInt16BE(1));
 }
@@ -126,8 +132,8 @@ const GIF_EXTENSION = 0x21;
 const GIF_TRAILER = 0x3b;
 
 /**
- * Parses the blocks of a GIF (87a and 89a) to its trailer, which ends the file. Refuses frames outside the image,
- * because some viewers enlarge the image to show such frames.
+ * Parses the blocks of a GIF (87a and 89a) up to the trailer, which must end the file. Refuses a GIF with a frame that
+ * is larger than the image, because some viewers enlarge the image to show such a frame.
  */
 export function* parseGif(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(6);
@@ -141,7 +147,7 @@ export function* parseGif(file: ArrivingFile): Parsing<ImageSize> {
     if (block !== GIF_IMAGE && block !== GIF_EXTENSION) throw damaged('GIF', 'there are stray bytes between blocks');
     if (block === GIF_IMAGE) yield* parseGifFrame(file, size);
     hasFrame ||= block === GIF_IMAGE;
-    file.skip(1); // skips the label of an extension, or the code size of a frame
+    file.skip(1); // skips the label of a GIF extension, or the code size of a frame
     for (let length = -1; length !== 0; file.skip(length)) length = yield* file.takeByte();
   }
   if (!hasFrame) throw damaged('GIF', 'the file has no image data');
@@ -153,7 +159,7 @@ function* parseGifFrame(file: ArrivingFile, size: ImageSize): Parsing<void> {
   const frame = yield* file.take(9);
   const right = frame.readUInt16LE(0) + frame.readUInt16LE(4);
   const bottom = frame.readUInt16LE(2) + frame.readUInt16LE(6);
-  if (right > size.width || bottom > size.height) throw damaged('GIF', 'a frame is larger than the image');
+  if (right > size.width || bottom > size.height) throw damaged('GIF', 'a GIF frame is larger than the image');
   file.skip(colourTableBytes(frame[8]));
 }
 
@@ -163,8 +169,8 @@ function colourTableBytes(flags = 0): number {
 }
 
 /**
- * Parses the chunks of a WebP (RFC 9649) to the end of its container, which ends the file. The first size found is the
- * size of the image; sizes of further pictures have the same limit.
+ * Parses the chunks of a WebP (RFC 9649) up to the end of its container, which must end the file. The first size found
+ * in the file is the size of the image. The sizes of further pictures have the same limit.
  */
 export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(4);
@@ -176,13 +182,13 @@ export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
     const type = head.toString('latin1', 0, 4);
     const length = head.readUInt32LE(4);
     const sizeBytes = WEBP_SIZE_BYTES[type] ?? 0;
-    if (length < sizeBytes) throw damaged('WebP', 'a chunk is too short');
+    if (length < sizeBytes) throw damaged('WebP', 'a WebP chunk is too short');
     const found = webpSize(type, yield* file.take(sizeBytes));
     size ??= found;
     if (!size) throw damaged('WebP', 'the file does not begin with a picture');
-    if (type === 'ANMF') file.skip(16); // the chunks of the animation frame come next
+    if (type === 'ANMF') file.skip(16); // the next chunks belong to this animation frame
     else file.skip(length + length % 2 - sizeBytes);
-    if (file.position() > end) throw damaged('WebP', 'a chunk is longer than its container');
+    if (file.position() > end) throw damaged('WebP', 'a WebP chunk is longer than its container');
   }
   if (!size) throw damaged('WebP', 'the file does not begin with a picture');
   yield* requireEnd(file);
@@ -191,7 +197,7 @@ export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
 
 const WEBP_SIZE_BYTES: Record<string, number> = { 'VP8X': 10, 'VP8L': 5, 'VP8 ': 10 };
 
-/** Reads the size of an extended WebP's canvas, or the size at the head of a lossy or lossless picture. */
+/** Reads the canvas size of an extended WebP, or the size in the head of a lossy or lossless picture. */
 function webpSize(type: string, head: Buffer): ImageSize | undefined {
   if (head.length === 0) return undefined;
   if (type === 'VP8X') return imageSize(head.readUIntLE(4, 3) + 1, head.readUIntLE(7, 3) + 1);
@@ -202,23 +208,26 @@ function webpSize(type: string, head: Buffer): ImageSize | undefined {
   if (type === 'VP8 ' && head.toString('hex', 3, 6) === '9d012a') {
     return imageSize(head.readUInt16LE(6) & 0x3fff, head.readUInt16LE(8) & 0x3fff);
   }
-  throw damaged('WebP', 'the picture has no valid header');
+  throw damaged('WebP', 'the WebP picture has no valid header');
 }
 
 const MAX_BRANDS_BYTES = 1024;
-const AVIF_BRANDS = ['avif', 'avis']; // still image, image sequence
-const HEIF_BRANDS = ['mif1', 'msf1']; // any HEIF image; its compatible brands show whether AVIF is the coding
+const AVIF_BRANDS = ['avif', 'avis']; // brands of an AVIF still image and an AVIF image sequence
+const HEIF_BRANDS = ['mif1', 'msf1']; // brands of any HEIF image; the compatible brands tell whether it is an AVIF
 
-/** Parses the boxes of an AVIF (ISO/IEC 14496-12, 23008-12) to the end. The largest picture gives the size. */
+/**
+ * Parses the boxes of an AVIF (ISO/IEC 14496-12, 23008-12) up to the end of the file. The size of the largest picture
+ * in the file is the size of the image.
+ */
 export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
   const missing = new Set((yield* isAvifSequence(file)) ? ['mdat', 'moov'] : ['mdat']);
   let size: ImageSize | undefined;
   while (!(yield* file.isAtEnd())) {
     const { type, length } = yield* readBox(file);
     missing.delete(type);
-    if (type === 'meta' && size) throw damaged('AVIF', 'the file has two meta boxes');
+    if (type === 'meta' && size) throw damaged('AVIF', 'the AVIF file has two meta boxes');
     if (type === 'meta') file.skip(4);
-    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the boxes within this box come next
+    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the next boxes lie within this box
     if (type === 'ispe') {
       if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
       const bytes = yield* file.take(12);
@@ -233,10 +242,10 @@ export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
   return size;
 }
 
-/** Reads an AVIF's file type box; true if the file is an image sequence. Refuses files that are no AVIF. */
+/** Reads the file type box of an AVIF; returns true for an image sequence. Refuses a file that is no AVIF. */
 function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
   const { length } = yield* readBox(file);
-  if (length < 8 || length > MAX_BRANDS_BYTES) throw damaged('AVIF', 'the file type box is invalid');
+  if (length < 8 || length > MAX_BRANDS_BYTES) throw damaged('AVIF', 'the AVIF file type box is invalid');
   const [major = '', , ...compatible] = (yield* file.take(length)).toString('latin1').match(/.{4}/gs) ?? [];
   const brands = [major, ...(HEIF_BRANDS.includes(major) ? compatible : [])];
   if (!brands.some((brand) => AVIF_BRANDS.includes(brand))) {
@@ -246,13 +255,14 @@ function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
 }
 
 /**
- * Reads the type of the next box, and the number of bytes after the box's head. Size 1: the real size follows the type,
- * in eight bytes. Size 0, "to the end of the file", is refused, because a truncated file would look complete.
+ * Reads the type of the next box of an AVIF, and the number of bytes that follow the box's head. Size 1 in a box's head
+ * means that the real size follows the type, in eight bytes. Refuses size 0, which means "to the end of the file",
+ * because a truncated file would then look complete.
  */
 function* readBox(file: ArrivingFile): Parsing<{ type: string; length: number }> {
   const head = yield* file.take(8);
   const short = head.readUInt32BE(0);
   const length = short === 1 ? Number((yield* file.take(8)).readBigUInt64BE()) - 16 : short - 8;
-  if (length < 0) throw damaged('AVIF', 'the length of a box is invalid');
+  if (length < 0) throw damaged('AVIF', 'the length of an AVIF box is invalid');
   return { type: head.toString('latin1', 4), length };
 }

@@ -14,23 +14,23 @@ import { RefusedFile } from './arriving-file.ts';
 import { cachedFiles, FAILURE_KEPT } from './cached-file-store.ts';
 import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
 
-/** After a timeout, the hub fetches a file again sooner than after other failures (FAILURE_KEPT). */
+/** After a timeout, the hub fetches the file again sooner than after other failures (FAILURE_KEPT). */
 const SLOWNESS_KEPT = MINUTE;
 const SLOW_REASONS = new Set(['timeout', 'idle']);
 
-/** Limits of concurrent fetches: a file is held in memory while the hub fetches it. */
+/** The limits of fetches at the same time. A file is held in memory while the hub fetches it. */
 const FETCHED_AT_ONCE = 6;
 const OF_OWNER_AT_ONCE = FETCHED_AT_ONCE / 2;
 const OF_SOURCE_AT_ONCE = 2;
 
-/** Limits of fetches in flight or waiting: in all, for one owner's sources, and for one owner from one host. */
+/** Limits of fetches that run or wait: of the whole hub, for one owner's sources, for one owner from one host. */
 const MAX_UNDER_WAY = 200;
 const MAX_OF_OWNER = MAX_UNDER_WAY / 2;
 const MAX_OF_HOST = 40;
 
 const FOREVER = new AbortController().signal;
 
-/** A cached file of this age without a row in the database was left by a crash. */
+/** A cached file of this age without a row in the database was left by a crash, and may be removed. */
 const STRAY_AGE = HOUR;
 
 const ROWS_AT_ONCE = 200;
@@ -40,12 +40,12 @@ const NO_COPY = 'The publisher’s file is not available: the hub’s disk is fu
 /** The hub's copy of a remote file. */
 type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
 
-/** The source whose post names a remote file, and the source's owner. */
+/** The source whose post names a remote file, and the owner of this source. */
 type Naming = { sourceId: number; ownerId: number };
 
 type UnderWay = { ownerId: number; host: string; fetching: Promise<CachedContent> };
 
-/** All fetches in flight or waiting, by source and URL hash, and the slots that limit fetching. */
+/** All fetches that run or wait, by source and hash of the URL, and the slots that limit how many fetches run. */
 const fetches = once((hub: Hub) => ({
   underWay: new Map<string, UnderWay>(),
   atHost: createLanes(),
@@ -56,9 +56,10 @@ const fetches = once((hub: Hub) => ({
 }));
 
 /**
- * Returns the hub's copy of a remote file. The hub fetches the file at the first request, so that readers' browsers
- * never contact publishers. Concurrent requests for a file share one fetch. Status 404 if fetching fails or the type is
- * not accepted; the hub remembers such a failure for a while. Status 503 if too many fetches are in flight.
+ * Returns the hub's copy of a remote file. The first request for a file makes the hub fetch the file, so that readers'
+ * browsers never contact publishers. Concurrent requests for the same file share one fetch. Throws 404 if the fetch
+ * fails or the file's type is not accepted; the hub then does not fetch the file again for a while. Throws 503 if too
+ * many fetches already run or wait.
  */
 export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Promise<CachedContent> {
   if (hub.config.attachmentCacheMaxBytes === 0) {
@@ -76,15 +77,15 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   }
 }
 
-/** Returns the cached copy of a remote file; status 404 without a copy. Never fetches a file. */
+/** Returns the cached copy of a remote file; throws 404 if the hub has no copy of this file. Never fetches a file. */
 export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, hash('sha256', url));
-  if (!kept) throw unavailable('the hub has no copy of it.');
+  if (!kept) throw unavailable('the hub has no copy of this file.');
   countRequest(hub, 'hit');
   return kept;
 }
 
-/** Tidies the cache: evicts files over the size limit, forgets old failures, removes leftovers of crashes. */
+/** Tidies the cache of remote files: removes files over the limit, old failures, and leftovers of crashes. */
 export async function tidyCache(hub: Hub): Promise<void> {
   cachedFiles(hub).forgetFailures();
   await forgetMissing(hub);
@@ -92,7 +93,7 @@ export async function tidyCache(hub: Hub): Promise<void> {
   await removeStrays(hub);
 }
 
-/** The cached copy of a remote file, if any. Throws 404 if fetching the file has failed lately. */
+/** The cached copy of a remote file, if any. Throws 404 if the hub could not fetch the file lately. */
 async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | undefined> {
   const failure = cachedFiles(hub).failureOf(urlHash);
   if (failure !== undefined) throw unavailable(failure);
@@ -104,7 +105,7 @@ async function findKept(hub: Hub, urlHash: string): Promise<CachedContent | unde
 
 function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Promise<CachedContent> {
   const { underWay } = fetches(hub);
-  const key = `${naming.sourceId} ${urlHash}`; // keyed by source, so that no source waits for another source's limits
+  const key = `${naming.sourceId} ${urlHash}`; // one source must not wait for another source's limits
   const found = underWay.get(key);
   if (found) return found.fetching;
   const { host } = new URL(url);
@@ -119,7 +120,7 @@ function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Prom
   return fetching;
 }
 
-/** Takes the per-host slot first and the global slot last, so that a slow host never holds a global slot. */
+/** Takes a slot of the host before a slot of the hub, so that a slow host never holds a slot of the hub. */
 function inTurn(
   hub: Hub, host: string, { sourceId, ownerId }: Naming, work: () => Promise<CachedContent>,
 ): Promise<CachedContent> {
@@ -129,7 +130,7 @@ function inTurn(
 }
 
 async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
-  const kept = await findKept(hub, urlHash); // another source's fetch may have stored the file meanwhile
+  const kept = await findKept(hub, urlHash); // the fetch for another source may have stored the file meanwhile
   if (kept) return kept;
   requireNoTrial(hub);
   requireRoomForFile(hub, 0, NO_COPY);
@@ -171,7 +172,7 @@ async function evict(hub: Hub, spared?: string): Promise<void> {
   }
 }
 
-/** Removes rows whose cached file is missing: a restored backup has no cached files. */
+/** Removes the rows of cached files that are not on the disk: a restored backup contains no cached files. */
 async function forgetMissing(hub: Hub): Promise<void> {
   const { list, forget } = cachedFiles(hub);
   for (let rows = list('', ROWS_AT_ONCE); rows.length > 0; rows = list(rows.at(-1)?.urlHash ?? '', ROWS_AT_ONCE)) {
@@ -188,7 +189,7 @@ async function removeStrays(hub: Hub): Promise<void> {
   }
 }
 
-/** Path: cache/<first two digits>/<sha256 of the URL>. The hub fetches a lost cached file anew. */
+/** Path of a cached file: cache/<first two digits>/<sha256 of the URL>. The hub fetches a lost cached file again. */
 function pathOf({ config }: Hub, urlHash: string): string {
   return join(config.dataDir, 'cache', urlHash.slice(0, 2), urlHash);
 }
@@ -217,7 +218,7 @@ function removeCachedFile(hub: Hub, urlHash: string): Promise<void> {
   return rm(pathOf(hub, urlHash), { force: true });
 }
 
-/** All files in the cache folder; `modifiedAt` in unix ms. */
+/** All files in the folder cache/; `modifiedAt` is in unix ms. */
 async function* listFiles({ config }: Hub): AsyncGenerator<{ urlHash: string; modifiedAt: number }> {
   const cache = join(config.dataDir, 'cache');
   for (const folder of await readdir(cache)) {
@@ -233,7 +234,7 @@ function countRequest(hub: Hub, result: 'hit' | 'miss' | 'error'): void {
   bufferedCounts(hub).add('attachment_cache_requests_total', result);
 }
 
-/** Ignores a full disk: cached files stay readable, and only `used_at` is not updated. */
+/** If the disk is full, only `used_at` is not updated: the cached file itself stays readable. */
 function ignoringFullDisk(write: () => void): void {
   try {
     write();

@@ -15,13 +15,16 @@ import { uploadFiles } from './upload-files.ts';
 
 export type FileToScan = { path: string; bytes: number; filename: string };
 
-/** `signature`: the scanner's name for the malware. `reason`: a log text with the scanner's host, never its URL. */
+/**
+ * `signature`: the name by which the scanner calls the virus. `reason`: a text for the log, which contains the
+ * scanner's host but never the rest of its URL.
+ */
 export type ScanResult =
   | { verdict: 'clean' }
   | { verdict: 'infected'; signature: string | null }
   | { verdict: 'unavailable'; reason: string };
 
-/** `timeoutMs`: limit for a whole scan. `idleMs`: limit for connecting, and between two pieces of the file. */
+/** `timeoutMs`: limit of a whole scan. `idleMs`: limit of connecting, and of a pause between two pieces of the file. */
 export type ScannerOptions = { url: string; timeoutMs: number; idleMs?: number };
 
 type ScannerAnswer = { status: number; body: string; hadWholeFile: boolean };
@@ -30,13 +33,14 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_QUOTED = 200;
 const UNKNOWN = 'unknown error';
 
-/** Thrown if a scan ends without a verdict; the message becomes `reason`. */
+/** Thrown if a scan ends without a verdict; the error's message becomes `reason`. */
 class ScanFailure extends Error {}
 
 /**
- * POSTs the file to the operator's scanner, as application/octet-stream with its name in Content-Disposition. A verdict
- * is a 2xx response whose JSON object has `clean: true` or `clean: false`; any other outcome is 'unavailable'. The
- * scanner's URL may be private, and may contain a user name and password for Basic authentication (RFC 7617).
+ * Sends the file to the operator's scanner in a POST request as application/octet-stream, with the file name in
+ * Content-Disposition. The scanner gives a verdict by a 2xx response with a JSON object that has `clean: true` or
+ * `clean: false`. Any other outcome is 'unavailable'. The scanner may have a private address. The scanner's URL may
+ * contain a user name and password for Basic authentication (RFC 7617).
  */
 export async function scanFile(options: ScannerOptions, file: FileToScan): Promise<ScanResult> {
   const url = new URL(options.url);
@@ -47,7 +51,7 @@ export async function scanFile(options: ScannerOptions, file: FileToScan): Promi
   }
 }
 
-/** The operator's virus scanner; null if no scanner is configured. */
+/** The virus scanner that the operator has configured, or null. */
 export function scannerOf({ config: { virusScanUrl: url, virusScanTimeoutSeconds } }: Hub): ScannerOptions | null {
   return url === null ? null : { url, timeoutMs: virusScanTimeoutSeconds * SECOND };
 }
@@ -69,7 +73,7 @@ async function exchange(
   const answer = receive(request, url.host);
   const overall = setTimeout(() => fail(tooSlow(url.host, 'gave no answer', timeoutMs)), timeoutMs);
   const idle = setTimeout(() => fail(tooSlow(url.host, 'took nothing', idleMs)), idleMs);
-  request.once('finish', () => clearTimeout(idle)); // no bytes flow during a scan: only timeoutMs limits a scan
+  request.once('finish', () => clearTimeout(idle)); // during a scan no bytes arrive, so only timeoutMs limits the scan
   try {
     send(handle, file, request, () => idle.refresh(), fail);
     return await Promise.race([answer, failed]);
@@ -80,7 +84,7 @@ async function exchange(
   }
 }
 
-/** Opens a file and checks its size: a scanner could find a truncated file clean. */
+/** Opens a file and checks its size, because a scanner could find a truncated file clean. */
 async function openWhole({ path, bytes }: FileToScan): Promise<FileHandle> {
   const handle = await open(path).catch((cause: unknown) => {
     throw new ScanFailure(`the file cannot be opened (${codeOf(cause) ?? UNKNOWN})`);
@@ -156,19 +160,19 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The scanner's text, made safe for a log line. */
+/** A text from the scanner, made safe for a log line. */
 function readable(text: unknown): string | null {
   if (typeof text !== 'string' || text === '') return null;
   return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }
 
-/** The reason of a failed scan. Hides Node's error messages, because some contain the scanner's whole URL. */
+/** The reason of a failed scan. Leaves out the messages of Node's errors, which may contain the scanner's whole URL. */
 function reasonOf(error: unknown, host: string): string {
   if (error instanceof ScanFailure) return error.message;
   return `the exchange with ${host} failed (${codeOf(error) ?? UNKNOWN})`;
 }
 
-/** Job: scans a file accepted without a verdict. Retries at least once an hour until the scanner gives a verdict. */
+/** Job: scans a file accepted without a verdict. The job is repeated at least hourly until the scanner answers. */
 export const scanUpload: JobKind<{ sha256: string }> = {
   name: 'scan-upload',
   key: ({ sha256 }) => sha256,
@@ -185,7 +189,7 @@ export function scanLater(hub: Hub, sha256: string): void {
   if (scannerOf(hub)) enqueue(hub, scanUpload, { sha256 });
 }
 
-/** Enqueues a scan of every file without a verdict, such as files from before a scanner was configured. */
+/** Enqueues a scan of every file without a verdict, for example of files that are older than the scanner. */
 export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<void> {
   if (!scannerOf(hub)) return;
   let after = '';
@@ -198,8 +202,8 @@ export async function scanUnscanned(hub: Hub, stopping: AbortSignal): Promise<vo
 }
 
 /**
- * Counts and logs the scan of an arriving file. Writes an audit record about an infected file, even if the sender may
- * no longer upload, and quarantines stored files with the same content.
+ * Counts and logs the scan of a file that is being uploaded. If the file is infected, writes an audit record, even if
+ * the sender may no longer upload, and quarantines stored files with the same content.
  */
 export function noteScan(
   hub: Hub, result: ScanResult, { filename, sha256 }: { filename: string; sha256: string }, req: MemberRequest,
@@ -216,12 +220,12 @@ export function noteScan(
   audit(hub, 'attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
 }
 
-/** Idempotent: does nothing once the file has a verdict. */
+/** Idempotent: does nothing if the file already has a verdict. */
 async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);
   if (!scanner || bytes === undefined || uploads(hub).scanOf(sha256) !== 'unscanned') return;
-  if (bytes !== uploads(hub).countedBytes(sha256)) return; // a damaged file: the verdict would cover only a part
+  if (bytes !== uploads(hub).countedBytes(sha256)) return; // the scan would miss a part of a damaged file
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);
   const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });
@@ -233,7 +237,7 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   };
 }
 
-/** Hides an infected stored file from everybody and notifies its owners, in the caller's transaction. */
+/** Hides an infected stored file from everybody and notifies the owners of its posts, in the caller's transaction. */
 function quarantine(hub: Hub, sha256: string, signature: string | null): void {
   const known = uploads(hub).scanOf(sha256);
   if (known === undefined || known === 'infected') return;
@@ -255,7 +259,7 @@ function countScan(hub: Hub, verdict: ScanResult['verdict']): void {
   noteAnswer(hub, verdict);
 }
 
-/** Name of a row of `counts` that holds the time when the scanner stopped answering (unix ms), or 0. */
+/** The row of `counts` that holds the time when the scanner stopped answering (unix ms), or 0 while it answers. */
 const SILENT_SINCE = 'scanner_silent_since';
 
 function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
@@ -265,8 +269,8 @@ function noteAnswer(hub: Hub, verdict: ScanResult['verdict']): void {
 }
 
 /**
- * The time at which the scanner stopped answering (unix ms). Null if the scanner answers, no scanner is configured, or
- * nothing needs a scanner: scans are not required and no file waits for a scan.
+ * The time at which the scanner stopped answering (unix ms). Returns null if the scanner answers, if no scanner is
+ * configured, or if no upload needs the scanner: scans are not required and no file waits for a scan.
  */
 export function scannerSilentSince(hub: Hub): number | null {
   const since = scannerOf(hub) && counts(hub).value(SILENT_SINCE);
@@ -275,8 +279,8 @@ export function scannerSilentSince(hub: Hub): number | null {
 }
 
 /**
- * Probes a required scanner that did not answer: sends it package.json, so that the alert ends before the next upload.
- * A scanner that is not required is tried again with the files that wait for a scan.
+ * Sends package.json to a required scanner that did not answer, so that the alert about the scanner ends without
+ * waiting for the next upload. A scanner that is not required is asked again when the hub scans the files that wait.
  */
 export async function askScannerAgain(hub: Hub): Promise<void> {
   const scanner = scannerOf(hub);

@@ -17,7 +17,7 @@ import type { Attachment } from './attachment-store.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** A file on disk with a verified type. `sha256`: the hash of its content, which becomes the entity tag. */
+/** A file on disk whose type the hub has checked. `sha256`: the hash of its content, used as the entity tag. */
 export type ServedFile = {
   path: string;
   bytes: number;
@@ -29,15 +29,16 @@ export type ServedFile = {
   isSigned?: boolean;
 };
 
-/** Makes a browser show a file in a sandbox, without scripts, forms, frames or requests. */
+/** Makes a browser show a file in a sandbox, where the file can use no scripts, forms, frames or requests. */
 const POLICY = "default-src 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
 
 const [openFd, statFd, closeFd] = [promisify(open), promisify(fstat), promisify(close)];
 
 /**
- * A reply that streams a file: the whole file (200), one range (206), or nothing if the client's copy is current (304).
- * Status 416 for a range outside the file; 404 if the file is missing or has a wrong size. Browsers show images and
- * save other files. Ranges apply only to GET (RFC 9110 §14.2).
+ * Builds the reply that serves a file: the whole file (200), one range of bytes (206), or no bytes if the client's copy
+ * is current (304). Throws 416 for a range outside the file, and 404 if the file is missing or has a wrong size.
+ * Browsers show images on the page; they save other files. A Range header counts only in a GET request (RFC 9110
+ * §14.2).
  */
 export async function serveFile(file: ServedFile, request: Pick<HubRequest, 'headers' | 'method'>): Promise<Reply> {
   const { headers: asked, method } = request;
@@ -71,7 +72,7 @@ function headersOf({ mediaType, filename, isPublic, isSigned = false }: ServedFi
     'content-type': mediaType.startsWith('text/') ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isImage ? 'inline' : 'attachment', filename),
     'content-security-policy': POLICY,
-    // Web-based feed readers show images of the hub's public feeds on their own pages.
+    // Web-based feed readers show images from the hub's public feeds on their own pages.
     'cross-origin-resource-policy': isImage && (isPublic || isSigned) ? 'cross-origin' : 'same-origin',
     'accept-ranges': 'bytes',
     etag,
@@ -88,18 +89,18 @@ async function openFile(path: string): Promise<number> {
 }
 
 function missing(): HttpError {
-  return new HttpError(404, 'The file is missing.');
+  return new HttpError(404, 'The file is missing on the hub.');
 }
 
 type PostContent = { contentHtml: string; attachments: Attachment[]; url: string | null };
 
-/** Maximum bytes of a post's content on its page, which also lists up to a hundred files. */
+/** The maximum bytes of a post's content on the post's page, which also lists up to a hundred files. */
 const CONTENT_BYTES = 1.5 * 1024 * 1024;
 
 /**
- * A post's sanitised content for a page. Images get `img` elements that reserve their size; an image that the hub could
- * not fetch lately stays a link to its publisher. Content over `maxBytes` becomes plain text: added attributes make a
- * post of many small tags several times longer.
+ * The sanitised content of a post for its page. Images become `img` elements that reserve their size on the page. An
+ * image that the hub could not fetch lately stays a link to its publisher. Content over `maxBytes` is shown as plain
+ * text, because added attributes can make a post of many small tags several times longer.
  */
 export async function contentOnPage(
   hub: LinkHub & StoreHub, post: PostContent, maxBytes = CONTENT_BYTES,
@@ -112,10 +113,10 @@ export async function contentOnPage(
   return Buffer.byteLength(dressed) <= maxBytes ? trusted(dressed) : asPlainText(post.contentHtml, maxBytes);
 }
 
-/** The longest escaped character in HTML text is `&amp;`. */
+/** The longest escaped character in HTML text is `&amp;`, with five characters. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** A post's plain text, cut to at most `maxBytes`. Each step reads the whole text; other requests run between steps. */
+/** A post's plain text, cut to `maxBytes`. Each step reads the whole text; other requests run between the steps. */
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
   const text = await inSteps(readingText(contentHtml));
   const whole = contentText(text);
@@ -128,7 +129,7 @@ async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html>
 <pre tabindex="0">${shown}</pre>`;
 }
 
-/** A post's content with its images at the hub's addresses: `origin` and the image's path, changed by `sign`. */
+/** A post's content with the hub's addresses of its images: `origin`, and the image's path as `sign` returns it. */
 export function contentWithImages(
   hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,

@@ -9,15 +9,15 @@ import { backupLock, takeFileLock } from '../hub/data-locks.ts';
 import { type Hub, once } from '../hub/hub.ts';
 import { uploads } from './attachment-store.ts';
 
-/** A complete file in tmp/, synced to the disk, that no row names yet. */
+/** A complete file in tmp/ that is synced to the disk and that no row of the database names yet. */
 type ReceivedBytes = { path: string; bytes: number; sha256: string };
 
-/** The path of an uploaded file in DATA_DIR, and its name in the archive of a backup. */
+/** The path of an uploaded file, relative to DATA_DIR, and the file's name in the archive of a backup. */
 export function uploadPath(sha256: string): string {
   return `uploads/${sha256.slice(0, 2)}/${sha256}`;
 }
 
-/** The folders of uploads: tmp/ while a file arrives, then uploads/<first two digits>/<sha256>, written once. */
+/** Stores uploads: in tmp/ while a file arrives, then for ever unchanged in uploads/<first two digits>/<sha256>. */
 export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
   const uploads = join(config.dataDir, 'uploads');
   const tmp = join(config.dataDir, 'tmp');
@@ -27,8 +27,8 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     pathOf,
 
     /**
-     * Writes the chunks to a temporary file, after passing each chunk to `inspect`. Removes the file if anything fails.
-     * Frees the memory of each chunk.
+     * Passes each chunk to `inspect`, then writes the chunk to a temporary file. Removes the temporary file if anything
+     * fails. Frees the memory of each chunk that has been written.
      */
     async receive(chunks: AsyncIterable<Buffer>, inspect: (chunk: Buffer) => void): Promise<ReceivedBytes> {
       const path = join(tmp, `upload-${randomUUID()}`);
@@ -55,7 +55,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Moves a received file from tmp/ to uploads/, where it replaces a file with the same content. */
+    /** Moves a received file from tmp/ to uploads/. The file replaces a stored file with the same content. */
     async keep({ path, sha256 }: ReceivedBytes): Promise<void> {
       const target = pathOf(sha256);
       const folder = dirname(target);
@@ -68,20 +68,20 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),
 
     /**
-     * Removes a file synchronously, in a write transaction. An upload of the same content notices the removal, because
-     * the transaction that writes a file's row checks `isThere`.
+     * Removes a stored file synchronously, within a write transaction. An upload of the same content notices this
+     * removal, because the transaction that writes the upload's row checks `isThere`.
      */
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,
 
-    /** The file's modification time (unix ms); undefined if the file is missing. */
+    /** The time when a stored file was last modified (unix ms); undefined if the file is missing. */
     modifiedAt: (sha256: string): number | undefined => statSync(pathOf(sha256), { throwIfNoEntry: false })?.mtimeMs,
 
-    /** The file's bytes on disk; undefined if the file is missing. */
+    /** The size of a stored file on the disk in bytes; undefined if the file is missing. */
     sizeOf: (sha256: string): Promise<number | undefined> =>
       stat(pathOf(sha256)).then(({ size }) => size, () => undefined),
 
-    /** Names of all files in uploads/, even of files without a row in the database. */
+    /** The names of all files in uploads/, including files without a row in the database. */
     async *list(): AsyncGenerator<string> {
       for (const folder of await readdir(uploads).catch(unlessMissing)) {
         if (!/^[0-9a-f]{2}$/.test(folder)) continue;
@@ -91,7 +91,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Removes files in tmp/ that a crash before `before` (unix ms) left there; returns the number of files. */
+    /** Removes files in tmp/ that a crash before `before` (unix ms) left there; returns the number of removed files. */
     async removeAbandoned(before: number): Promise<number> {
       const names = (await readdir(tmp)).filter((name) => /^(upload|cache)-[0-9a-f-]{36}$/.test(name));
       const old = [];
@@ -110,26 +110,29 @@ function unlessMissing(error: unknown): string[] {
   throw error;
 }
 
-/** Frees a chunk at once: waiting for the garbage collector, chunks of a hundred uploads would fill 50 MiB. */
+/** Frees a chunk's memory at once: waiting for garbage collection, a hundred uploads would hold 50 MiB. */
 function free({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** An uploaded file stays this long after the last attachment that named the file is gone. */
+/** How long an uploaded file is kept after the last attachment that names the file is gone. */
 export const KEPT_UNNAMED = DAY;
 
-/** Files in tmp/ may be this old. A request takes up to an hour for its body, and ten minutes for each of ten scans. */
+/**
+ * The age from which a file in tmp/ counts as left by a crash. An upload takes up to an hour for its body, and ten
+ * minutes for each of ten scans.
+ */
 const ABANDONED_AFTER = 3 * HOUR;
 
-/** Maximum number of files removed in one transaction. */
+/** One transaction removes at most this many files. */
 const BATCH = 50;
 
-/** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk lacks. */
+/** `strays`: files that no row has named for a day. `missing`: files that a row names but the disk does not have. */
 type UploadReport = { strays: string[]; missing: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 
-/** Removes files that no row names. Called every hour, but works once a day, and never while a backup runs. */
+/** Removes uploaded files that no row names. Runs every hour, but removes files once a day, never during a backup. */
 export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);
@@ -155,8 +158,9 @@ export async function removeAbandonedUploads(hub: Hub): Promise<void> {
 }
 
 /**
- * Runs `work` under the backup lock. While a backup runs, returns undefined without running `work`, because the files
- * in the backup's snapshot must stay. Callers take the lock per batch, so that a backup waits for one batch only.
+ * Runs `work` while holding the backup lock, so that no backup begins meanwhile. If a backup is running, returns
+ * undefined and does not run `work`, because the files in the backup's snapshot must stay. Callers take the backup lock
+ * for each batch of files, so that a new backup waits for one batch only.
  */
 function unlessBackup<Result>({ config }: Hub, work: () => Result): Result | undefined {
   const lock = takeFileLock(backupLock(config.dataDir));

@@ -8,7 +8,7 @@ import { adminList } from '../hub/admin-list.ts';
 import { AUDIT_EVENTS, type AuditEvent } from './audit.ts';
 import { auditRecords, type AuditFilter, type AuditRecord } from './audit-store.ts';
 
-/** The administrators' page and API of the audit log. */
+/** The administrators' page of the audit log, and its API. */
 export const auditList = adminList<AuditRecord, 'at' | 'id', AuditFilter>({
   name: 'audit',
   title: 'Audit log',
@@ -98,14 +98,14 @@ function row(record: AuditRecord, times: Times): Html {
     <td class="whole">${address}</td></tr>`;
 }
 
-/** Details in words: {"role":"member"} becomes "role: member". */
+/** The details of an audit record in words: {"role":"member"} becomes "role: member". */
 function words(detail: string): string {
   return Object.entries(JSON.parse(detail) as object).map(([name, value]) => `${name}: ${value}`).join(', ');
 }
 
 /**
- * `?act=&actor=&target=&from=&to=`: `target` is a kind or kind:id; `from` and `to` are days or times (RFC 3339). If
- * `to` is a day, the whole day is included. Throws 400 for invalid values.
+ * Reads the filters `?act=&actor=&target=&from=&to=`. `target` is a kind or kind:id; `from` and `to` are days or times
+ * (RFC 3339). If `to` is a day, records of this whole day match. Throws 400 if the value of a filter is invalid.
  */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
   const act = text(query, 'act');
@@ -140,12 +140,12 @@ function refused(name: string, detail: string): HttpError {
 
 const DAY_ONLY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Parses a time to unix ms; a day counts as its beginning in UTC, plus `daysOn` days. */
+/** Parses a time to unix ms. A day becomes its beginning in UTC, plus `daysOn` days. */
 function momentOf(query: URLSearchParams, name: string, daysOn: number): number | undefined {
   const value = text(query, name);
   if (!value) return undefined;
   const isDay = DAY_ONLY.test(value);
   const at = parseIsoTime(isDay ? `${value}T00:00:00Z` : value);
-  if (at === null) throw refused(name, 'must be a day (2030-01-31) or an RFC 3339 moment.');
+  if (at === null) throw refused(name, 'must be a day (2030-01-31) or an RFC 3339 time.');
   return isDay ? at + daysOn * DAY : at;
 }

@@ -13,14 +13,14 @@ export type AuditRecord = {
   targetName: string | null;
   address: string | null;
   detail: string; // JSON
-  count: number; // how many equal changes within a minute this record counts; `at` is the time of the last change
+  count: number; // how many equal changes within a minute this record counts; `at` is the time of the last such change
 };
 
 type NewRecord = Omit<AuditRecord, 'id' | 'count'>;
 type Merged = { targetName: string | null; count: number; firstAt: number | null };
 type LikeRecord = Merged & { id: number };
 
-/** Filters of audit records. `actor` is a user name; `from` and `to` are unix ms, `to` excluded. */
+/** Filters of the audit log. `actor` is a user name; `from` and `to` are unix ms, and `to` itself is excluded. */
 export type AuditFilter = {
   act?: string;
   actor?: string;
@@ -30,7 +30,7 @@ export type AuditFilter = {
   to?: number;
 };
 
-/** The audit record after which a page begins, newest first. */
+/** A page of the audit log begins after this record; the newest records come first. */
 type AuditPosition = Pick<AuditRecord, 'at' | 'id'>;
 
 type Asked = Required<AuditFilter> & { at: number; id: number; limit: number };
@@ -50,15 +50,15 @@ const CONDITIONS: Record<keyof AuditFilter, string> = {
 const NOTHING_ASKED = { act: '', actor: '', targetKind: '', targetId: 0, from: 0, to: 0 };
 const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/** Stores the audit log. Only the function `audit` writes to this store. */
+/** Stores the audit log. Only the function `audit` adds records to this store. */
 export const auditRecords = store(({ db }) => {
-  // The trigger audit_records_of_leavers prevents that a deleted account's name is stored.
+  // The trigger audit_records_of_leavers keeps the name of a deleted account from being stored.
   const insert = db.prepare<[NewRecord & Merged]>('record act', `
     INSERT INTO audit_records
            (at, act, actor_id, actor_name, target_kind, target_id, target_name, address, detail, count, first_at)
     VALUES (@at, @act, @actorId, @actorName, @targetKind, @targetId, @targetName, @address, @detail,
             @count, @firstAt)`);
-  const selectLike = db.prepare<[NewRecord & { since: number }], LikeRecord>('like record of late', `
+  const selectLike = db.prepare<[NewRecord & { since: number }], LikeRecord>('recent equal record', `
     SELECT id, target_name AS targetName, count, COALESCE(first_at, at) AS firstAt FROM audit_records
      WHERE actor_id = @actorId AND act = @act AND at > @since AND COALESCE(first_at, at) > @since
        AND target_kind IS @targetKind AND target_id IS @targetId AND address IS @address ORDER BY at DESC LIMIT 1`);
@@ -75,11 +75,11 @@ export const auditRecords = store(({ db }) => {
     'SELECT MAX(at) AS at FROM audit_records');
 
   return {
-    /** The latest time of a record, unix ms; null if there is none. */
+    /** The time of the newest audit record (unix ms), or null if the log has no records. */
     newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
-     * Adds a record. With `mergeSince` (unix ms), replaces an equal record that began later: keeps the old record's
-     * target name and adds one to its count. Throws 401 if the actor's account is deleted.
+     * Adds a record. If `mergeSince` (unix ms) is given and an equal record began later, replaces that record: keeps
+     * its target name and adds one to its count. Throws 401 if the account of the actor is deleted.
      */
     insert(record: NewRecord, mergeSince?: number): void {
       const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });
@@ -89,18 +89,18 @@ export const auditRecords = store(({ db }) => {
       if (like) remove.run(like.id);
     },
 
-    /** Lists matching audit records, newest first. */
+    /** Lists the audit records that match the filters, newest first. */
     list: (filter: AuditFilter, { at, id }: AuditPosition = FROM_THE_TOP, limit: number): AuditRecord[] =>
       selectFiltered(filter).all({ ...NOTHING_ASKED, ...filter, at, id, limit }),
-    /** Lists the audited acts of one account, oldest first. */
+    /** Lists the audit records of one account's acts, oldest first. */
     listOf: (accountId: number, after: number, limit: number): AuditRecord[] => selectOf.all(accountId, after, limit),
-    /** Removes up to `limit` audit records from before `before` (unix ms), oldest first. Returns the number removed. */
+    /** Removes up to `limit` audit records older than `before` (unix ms), oldest first. Returns their number. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });
 
-/** Prepares a statement for each set of filters, because one statement for all sets could not use an index. */
+/** Prepares one statement per combination of filters, because a common statement could not use an index. */
 function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked], AuditRecord> {
   const known = new Map<string, Statement<[Asked], AuditRecord>>();
 
@@ -114,14 +114,15 @@ function filteredStatements(db: Db): (filter: AuditFilter) => Statement<[Asked],
   };
 }
 
-/** A deleted account; the pseudonym `name` replaces the account's names. */
+/** A deleted account, and the pseudonym `name` that replaces its names. */
 export type Leaver = { id: number; name: string };
 
-/** A source or post that a deleted account owned. */
+/** A source or post that belonged to a deleted account. */
 export type Thing = { kind: 'source' | 'post'; id: number };
 
 /**
- * Removes names of deleted accounts, and titles of their sources and posts, from audit records. Acts and times stay.
+ * Removes the names of deleted accounts, and the titles of their sources and posts, from audit records. The records
+ * keep which act was done, and when.
  */
 export const leavers = store(({ db }) => {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
@@ -133,11 +134,11 @@ export const leavers = store(({ db }) => {
     WHERE ${ofThing} AND about.act = @kind || '.created' AND about.actor_id <> @id`;
   const givenToLeaver = `SELECT 1 FROM audit_records about
     WHERE ${ofThing} AND about.act = 'source.transferred' AND json_extract(about.detail, '$.to') = @id`;
-  const hideTitle = db.prepare<[{ id: number; kind: Thing['kind']; thingId: number }]>('hide title of a thing', `
+  const hideTitle = db.prepare<[{ id: number; kind: Thing['kind']; thingId: number }]>('remove title of thing', `
     UPDATE audit_records AS about SET target_name = NULL, detail = json_remove(detail, '$.title')
      WHERE ${ofThing} AND actor_id IS NOT @id AND target_name IS NOT NULL
        AND (NOT EXISTS (${madeByAnother}) OR EXISTS (${givenToLeaver}))`);
-  // The title of a token, post, file or source may contain a person's name, so only the kind and the id stay.
+  // The title of a token, post, file or source may contain a person's name, so the record keeps only kind and id.
   const hideActor = db.prepare<[Leaver & { limit: number }]>('hide actor', `
     UPDATE audit_records SET actor_id = NULL, actor_name = @name, address = NULL,
            target_name = CASE WHEN target_kind IN ('account', 'invitation', 'job') THEN target_name END,
@@ -148,12 +149,15 @@ export const leavers = store(({ db }) => {
      WHERE id IN (SELECT id FROM audit_records WHERE target_kind = 'account' AND target_id = @id LIMIT @limit)`);
 
   return {
-    /** The sources and posts in the audit records from which `hideNames` next removes the account's name. */
+    /** The sources and posts that are named in the records from which `hideNames` removes the account's name next. */
     thingsOf: (id: number, limit: number): Thing[] => selectThings.all({ id, limit }),
-    /** Removes the title of a source or post of the deleted account from records of other accounts' acts. */
+    /** Removes the title of a source or post of the deleted account from records about the acts of other accounts. */
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
-    /** Removes an account's name from `limit` records by and `limit` about the account. Returns the larger count. */
+    /**
+     * Removes a deleted account's name from up to `limit` records of its own acts and up to `limit` records about the
+     * account. Returns the larger of the two numbers of changed records.
+     */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };
       return Math.max(hideActor.run(step).changes, hideTarget.run(step).changes);

@@ -4,7 +4,7 @@ import { takeTurn, type StoreHub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { auditRecords } from './audit-store.ts';
 
-/** Every kind of audit event, `noun.verb`, and the event's text. */
+/** The name of every kind of audit event (`noun.verb`), and the text that describes the event. */
 export const AUDIT_EVENTS = {
   'account.changed': 'An account was given another role or state',
   'account.deleted': 'A person deleted their account',
@@ -28,8 +28,8 @@ export const AUDIT_EVENTS = {
   'post.files-added': 'Files were added to a post',
   'retention.applied': 'Rows past their retention period were removed',
   'session.created': 'Somebody signed in',
-  'session.ended': 'Somebody signed out, or ended one of their other sessions',
-  'session.others-ended': 'Somebody ended all their other sessions',
+  'session.ended': 'Somebody signed out, or ended another session of the same account',
+  'session.others-ended': 'Somebody ended all other sessions of the same account',
   'set-up-link.created': 'A link for the first account was printed',
   'source.created': 'A source was added',
   'source.deleted': 'A source was deleted',
@@ -51,8 +51,9 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * Changes that people can repeat without end. Equal changes by one actor on one target within a minute become one
- * record. Never list roles, passwords, tokens, links or sign-ins here: each such change needs its own record.
+ * Kinds of changes that people can repeat without end. Within a minute, equal changes by one actor to one target become
+ * one audit record. Never add changes of roles, passwords, tokens, links or sign-ins to this list: each such change
+ * needs an audit record of its own.
  */
 const MERGED: readonly AuditEvent[] = [
   'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.paused', 'source.renamed',
@@ -60,43 +61,43 @@ const MERGED: readonly AuditEvent[] = [
 ];
 
 /**
- * Acts that control access have an own rate limit: a member must always be able to sign in and to end stolen sessions
- * and tokens. Each of these acts needs the password, or the session or token that the act ends.
+ * Acts that control access have a rate limit of their own, so that a member can always sign in and end stolen sessions
+ * and tokens. Each such act needs the password, or the session or token that the act itself ends.
  */
 const ACCESS: readonly AuditEvent[] = [
   'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',
 ];
 
-/** Rate limit on audited acts of one account, including merged acts; the acts in ACCESS count apart. */
+/** Rate limit on the audited acts of one account, including merged acts; the acts in ACCESS count separately. */
 const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
 
 /**
- * The actor of an audit event: an account or, with id null, the command line or the hub. `recheck` throws 401 or 403 if
- * the account may no longer act. `recheck` is absent if the act's own transaction checks the account, or if the session
- * has ended before the event is recorded.
+ * The actor of an audit event: an account, or, if the id is null, the command line or the hub itself. `recheck` throws
+ * 401 or 403 if the account may no longer do the act. `recheck` is missing if the transaction of the act itself checks
+ * the account, or if the session has ended before the event is recorded.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 
 type AuditTarget = { kind: string; id: number | null; name: string };
 
-/** Details of an audit event: a flat object that never contains a secret. */
+/** The details of an audit event: a flat object that never contains a secret. */
 export type AuditDetail = Record<string, string | number | boolean | null>;
 
 export const COMMAND_LINE: Actor = { id: null, name: 'command line', address: null };
 export const THE_HUB: Actor = { id: null, name: 'hub', address: null };
 
-/** The parts of a signed-in viewer's request that identify the actor. */
+/** The parts of a signed-in viewer's request that say who the actor is. */
 export type By = Pick<MemberRequest, 'viewer' | 'address' | 'recheck'>;
 
-/** The actor of a signed-in viewer's request. */
+/** The actor of a request from a signed-in viewer. */
 export function actorOf({ viewer: { id, username }, address, recheck }: By): Actor {
   return { id, name: username, address, recheck };
 }
 
 /**
- * Writes one audit event, in the caller's transaction. Throws HttpError 401 or 403 if the session, token, role or
- * account that asked for the act is gone meanwhile. Call `audit` before an act that ends the actor's own session or
- * token.
+ * Writes one audit record, in the caller's transaction. Throws 401 or 403 if the session, token, role or account behind
+ * the act is gone since the request began. If an act ends the actor's own session or token, call `audit` before this
+ * end.
  */
 export function audit(
   hub: StoreHub, event: AuditEvent, by: Actor | By, target?: AuditTarget, detail: AuditDetail = {},

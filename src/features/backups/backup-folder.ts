@@ -8,22 +8,36 @@ import { byteSize } from '../../platform/in-words.ts';
 import type { FileLock } from '../hub/data-locks.ts';
 import { diskUsage, reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
-import { BackupError, backupName, timeOfBackup } from './backup-name.ts';
+import { BackupError, backupName, interimName, timeOfBackup, timeOfInterim } from './backup-name.ts';
 
-/** The only files of a backup. */
+/** The only files of a nightly backup. An interim one has the folder of uploads in place of the archive. */
 export const DATABASE = 'hub.db';
 export const ARCHIVE = 'uploads.tar.gz';
 export const SUMS = 'SHA256SUMS';
 
 /** Folders that killed runs left: unfinished and half-removed backups. */
-const LEFTOVER = /^\.tmp-\d{8}-\d{6}-\d+$|^\.del-\d{8}-\d{6}$/;
+const LEFTOVER = /^\.(?:tmp-(?<unfinished>.+)-\d+|del-(?<removed>.+))$/;
 
 const NAMES_TO_TRY = 60;
 
 export type BackupFolder = ReturnType<typeof backupFolder>;
 
+type Naming = { format(at: number): string; timeOf(name: string): number | undefined };
+
+const NIGHTLY: Naming = { format: backupName, timeOf: timeOfBackup };
+const INTERIM: Naming = { format: interimName, timeOf: timeOfInterim };
+
+/** The folder of interim backups in BACKUP_DIR. */
+export function interimFolder(backupDir: string): BackupFolder {
+  return backupFolder(join(backupDir, 'interim'), INTERIM);
+}
+
 /** The content of BACKUP_DIR: finished backups have their final names; all other names begin with a dot. */
-export function backupFolder(root: string) {
+export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY) {
+  const isLeftover = (name: string): boolean => {
+    const { unfinished, removed } = LEFTOVER.exec(name)?.groups ?? {};
+    return timeOf(unfinished ?? removed ?? '') !== undefined;
+  };
   const withdrawnPath = (name: string): string => join(root, `.del-${name}`);
   const matching = async (isWanted: (name: string) => boolean): Promise<string[]> => {
     const entries = await readdir(root, { withFileTypes: true });
@@ -33,26 +47,26 @@ export function backupFolder(root: string) {
   return {
     root,
     pathOf: (name: string): string => join(root, name),
-    partialPath: (name: string, pid: number): string => join(root, `.tmp-${name}-${pid}`),
+    partialPath: (at: number, pid: number): string => join(root, `.tmp-${format(at)}-${pid}`),
     /** Names of the finished backups, oldest first. Ignores symbolic links. */
-    list: (): Promise<string[]> => matching((name) => timeOfBackup(name) !== undefined),
+    list: (): Promise<string[]> => matching((name) => timeOf(name) !== undefined),
     /** Removes folders that killed runs left. The caller holds the lock. */
     async removeLeftovers(): Promise<void> {
-      const leftovers = await matching((name) => LEFTOVER.test(name));
+      const leftovers = await matching(isLeftover);
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
     },
-    /** Renames a complete backup to its final name, `at` or the first free second after it. Replaces no backup. */
+    /** Renames a complete backup to its final name: `at`, or the first free second after it. Replaces no backup. */
     async publish(partial: string, at: number): Promise<string> {
       for (let attempt = 0; attempt < NAMES_TO_TRY; attempt++) {
-        const name = backupName(at + attempt * 1_000);
+        const name = format(at + attempt * 1_000);
         if (await lstat(join(root, name)).then(() => true, () => false)) continue;
         await rename(partial, join(root, name));
         await syncPath(root);
         return name;
       }
-      throw new BackupError(`no free backup name: there is already a backup for every second since ${backupName(at)}`);
+      throw new BackupError(`no free backup name: there is already a backup for every second since ${format(at)}`);
     },
-    /** Renames a backup before its removal, so that a half-removed folder never looks like a backup. */
+    /** Renames a backup before removing it, so that a half-removed folder never looks like a backup. */
     async withdraw(name: string): Promise<void> {
       await rename(join(root, name), withdrawnPath(name));
       await syncPath(root);
@@ -61,16 +75,16 @@ export function backupFolder(root: string) {
   };
 }
 
-const MARGIN = 64 * 1_024 * 1_024; // bytes that the running hub may write during the backup
+const MARGIN = 64 * 1_024 * 1_024; // how many bytes the running hub may write during the backup
 
 export const LEAST_FREE = 1_024 ** 3; // bytes
 
-/** Upper bound of a backup's bytes: neither copy nor archive is larger than its source. */
+/** An upper bound of the bytes of a backup: neither the database copy nor the archive is larger than its source. */
 export function spaceNeeded(databaseBytes: number, uploadBytes: number): number {
   return databaseBytes + uploadBytes + MARGIN;
 }
 
-/** Bytes that must stay free in a folder: the hub's reserve if DATA_DIR is on the same disk, else 0. */
+/** The bytes that must stay free on the disk of a folder: the hub's reserve if DATA_DIR is on this disk, else 0. */
 export function reserveIn(
   folder: string, config: Pick<Config, 'dataDir' | 'diskReserveBytes'>, searchIndex = 0,
 ): number {
@@ -79,8 +93,8 @@ export function reserveIn(
 }
 
 /**
- * Throws BackupError if a folder's disk lacks room, before anything is written. `kept`: further bytes that must stay
- * free.
+ * Throws BackupError if the disk of a folder has too little room for a backup. Called before a backup is written.
+ * `kept`: the number of bytes that must stay free in addition.
  */
 export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
   const { free } = diskUsage(folder);
@@ -93,8 +107,8 @@ export async function requireSpace(folder: string, needed: number, what = 'a bac
 export type RetentionResult = { removed: string[]; problems: string[] };
 
 /**
- * Removes old backups, each under the lock against verifications. Reports failures instead of throwing: the new backup
- * is complete either way.
+ * Removes old backups. Holds the verification lock while removing each backup, so that no backup is removed during its
+ * verification. Failed removals are reported, not thrown, because the new backup is complete in any case.
  */
 export async function applyRetention(
   folder: BackupFolder, facts: Omit<RetentionFacts, 'names'>, takeLock: () => FileLock | undefined,
@@ -107,6 +121,16 @@ export async function applyRetention(
   } catch (error) {
     result.problems.push(`old backups could not be listed: ${messageOf(error)}`);
   }
+  return result;
+}
+
+/** Keeps this run's backup and the newest others, `kept` in all. Reports failures in the same way. */
+export async function keepNewest(
+  folder: BackupFolder, { made, kept }: { made: string; kept: number }, takeLock: () => FileLock | undefined,
+): Promise<RetentionResult> {
+  const result: RetentionResult = { removed: [], problems: [] };
+  const others = (await folder.list()).filter((name) => name !== made);
+  for (const name of others.slice(0, 1 - kept)) await removeOne(folder, name, takeLock, result);
   return result;
 }
 
@@ -125,21 +149,22 @@ async function removeOne(
 }
 
 type RetentionFacts = {
-  names: string[]; // all backups, this run's included
+  names: string[]; // the names of all backups, including the backup that this run made
   made: string; // this run's backup
-  complete: string | null; // the newest complete backup; null: no complete backup is known
-  days: number; // how long backups are kept
+  complete: string | null; // the newest complete backup; null if no backup is known to be complete
+  days: number; // the number of days for which backups are kept
   now: number; // unix ms
 };
 
 const KEPT = 3;
 
-/** A longer gap between two backups means that the clock jumped ahead, which would make every backup old. */
+/** A longer gap between two backups means that the clock may have jumped ahead, which makes all backups look old. */
 const LONGEST_PAUSE = 35 * DAY;
 
 /**
- * Plans to remove backups that are older than `days` by their names. Keeps the newest three backups and the newest
- * complete backup. If the clock looks wrong or no complete backup is known, `remove` is empty and `refusal` says why.
+ * Plans which backups to remove: backups that are older than `days`, judged by their names. Keeps the newest three
+ * backups, and the newest complete backup. If the clock looks wrong or no backup is known to be complete, `remove` is
+ * empty and `refusal` gives the reason.
  */
 export function planRetention(
   { names, made, complete, days, now }: RetentionFacts,
@@ -155,7 +180,7 @@ export function planRetention(
   return refusal === null ? { remove, refusal } : { remove: [], refusal };
 }
 
-/** Why the clock may be wrong, judged by the backups' names, oldest first; null if nothing is odd. */
+/** Says why the clock may be wrong, judged by the names of the backups (oldest first); null if nothing is odd. */
 export function clockTrouble(dated: { name: string; at: number }[], made: string, now: number): string | null {
   const newest = dated.at(-1);
   if (newest && newest.name !== made) return `${newest.name} is newer than this backup: the clock may be wrong`;

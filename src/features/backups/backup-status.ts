@@ -6,17 +6,17 @@ import type { Config } from '../hub/read-config.ts';
 import { timeOfBackup } from './backup-name.ts';
 
 /**
- * `verified`: complete, intact and consistent. `degraded`: intact, but the hub itself lacked files or had defects when
- * the backup was made. `failed`: the backup must not be restored; `problem` says why.
+ * `verified`: the backup is complete, intact and consistent. `degraded`: the backup is intact, but the hub itself
+ * lacked files or had defects when the backup was made. `failed`: the backup must not be restored; `problem` says why.
  */
 export type Verdict = (typeof VERDICTS)[number];
 
 const VERDICTS = ['verified', 'degraded', 'failed'] as const;
 
-/** How a run of backup or of verification ended. */
+/** The result of a run that made a backup or verified a backup. */
 export type RunResult = {
-  name: string | null; // the backup's name; null: no backup was made
-  at: number; // unix ms, end of the run
+  name: string | null; // the name of the backup; null if the run made no backup
+  at: number; // unix ms, when the run ended
   ok: boolean;
   verdict: Verdict;
   bytes: number | null;
@@ -24,67 +24,70 @@ export type RunResult = {
   problem: string | null;
 };
 
-/** A day, plus time for making the backup. */
+/** The newest backup may be this old: a day, plus the time that making a backup takes. */
 export const OLDEST_BACKUP = DAY + 2 * HOUR;
 
-/** How sending copies to an off-site destination ended. */
+/** The result of sending copies of backups to an off-site destination. */
 export type OffsiteRun = Omit<RunResult, 'verdict'> & {
   place: string; // the destination's `destinationKey`
-  unsent: string | null; // the oldest backup that the destination lacks
-  checkedAt?: number | null; // unix ms, when a part of a restic repository was last read and found good
-  isDamaged?: boolean; // a restic repository was found damaged and has not been repaired
+  unsent: string | null; // the oldest backup that the destination does not have
+  checkedAt?: number | null; // unix ms, when a part of the restic repository was last read and found good
+  isDamaged?: boolean; // the restic repository was found damaged and has not been repaired since
 };
 
-export type Kind = 'backup' | 'verification' | `offsite-${string}`;
+export type Kind = 'backup' | 'interim' | 'verification' | `offsite-${string}`;
 
 export type KeptRuns<R = RunResult> = { last: R | null; lastGood: R | null };
 
-type Dated = { name: string; createdAt: number };
+export type Dated = { name: string; createdAt: number };
 
-/** The last result of making or verifying one backup. */
+/** The last result of making or verifying a certain backup. */
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
-  wereEverMade: boolean; // a run was noted, or a backup is there
+  wereEverMade: boolean; // a run was recorded, or a backup exists
   lastBackup: RunResult | null;
-  lastVerification: RunResult | null; // of a backup in BACKUP_DIR
-  lastSuccessAt: number | null; // unix ms, when a backup last went well
-  lastVerifiedAt: number | null; // unix ms, when a backup was last found good, at its making or later
+  lastVerification: RunResult | null; // the result of a backup in BACKUP_DIR
+  lastSuccessAt: number | null; // unix ms, when the hub last made a backup without a failure
+  lastVerifiedAt: number | null; // unix ms, when a backup was last found good, either when it was made or later
   lastBackupFailed: boolean;
-  /** BACKUP_DIR is not there, or has none of the backups made in it: `newest` and `newestVerified` are from records. */
+  /**
+   * `missing`: BACKUP_DIR does not exist. `empty`: the backups made in BACKUP_DIR are gone. While the backups are lost,
+   * `newest` and `newestVerified` come from records.
+   */
   lost: 'missing' | 'empty' | null;
-  /** The newest existing backup that was found damaged. */
+  /** The newest existing backup that a verification found damaged. */
   damaged: { name: string; problem: string | null } | null;
-  /** The newest existing backup, verified or not; ignores names in the future. */
+  /** The newest existing backup, verified or not, except backups whose names lie in the future. */
   newest: (Dated & { verified: boolean }) | null;
   newestVerified: Dated | null;
-  /** Backups whose names lie in the future: their age is unknown. */
+  /** Backups whose names lie in the future, so that their age is unknown. */
   ahead: string[];
-  /** The newest complete backup that is not known to be damaged, of any age. */
+  /** The newest complete backup that is not known to be damaged, however old the backup is. */
   newestComplete: string | null;
   /**
-   * All existing backups, least recently verified first; each was verified when made. A time in the future counts as 0,
-   * so that a clock that was ahead does not delay the next verification.
+   * All existing backups, least recently verified first; making a backup includes a verification. A verification in the
+   * future counts as time 0, so that a clock that was ahead does not delay the next verification.
    */
   byVerification: { name: string; at: number; verdict: Verdict | null }[];
 };
 
-/** The folders of backups and of their records. */
+/** The folders that contain the hub's backups and the records about backups. */
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
-/** Corrections of a machine's clock are smaller. */
+/** A name further in the future than this shows a wrong clock; usual corrections of a machine's clock are smaller. */
 export const AHEAD = 5 * MINUTE;
 
-/** Reads the status of the hub's backups from three small files and a list of BACKUP_DIR. Never throws. */
+/** Reads the status of the hub's backups from three small files and the list of names in BACKUP_DIR. Never throws. */
 export function readBackupStatus({ config, clock }: { config: BackupPlaces; clock: Clock }): BackupStatus {
   const { dataDir, backupDir } = config;
   const [backup, verification] = [readKept(dataDir, 'backup'), readKept(dataDir, 'verification')];
-  const last = readKilled(dataDir, backup.last) ?? backup.last;
+  const last = readKilled(dataDir, 'backup', backup.last) ?? backup.last;
   const good = [backup.lastGood, verification.lastGood].filter((run): run is RunResult => run !== null);
   const there = listBackups(backupDir);
   const verdicts = { ...olderVerdicts(good, verification.last), ...readVerdicts(dataDir) };
   const latest = clock() + AHEAD;
-  const recorded = datedBackups(Object.keys(verdicts));
+  const recorded = dated(Object.keys(verdicts), timeOfBackup);
   const lost = lossOf(config, there, recorded);
   const here = (lost === null ? there : recorded).filter(({ createdAt }) => createdAt <= latest);
   const isVerified = ({ name }: Dated): boolean => verdicts[name]?.verdict === 'verified';
@@ -112,23 +115,23 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
   };
 }
 
-/** The verdicts that older versions recorded, which stored only the last runs. */
+/** The verdicts on backups that older versions of the hub recorded: these versions stored only the last runs. */
 function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): Record<string, Judged> {
   const runs = lastVerification ? [...good, lastVerification] : good;
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
 }
 
-/** Whether the newest verified backup is too old or missing. */
+/** Whether the newest verified backup is too old, or no verified backup exists. */
 export function isStale(newestVerified: { createdAt: number } | null, now: number): boolean {
   return newestVerified === null || Math.abs(now - newestVerified.createdAt) > OLDEST_BACKUP;
 }
 
-/** The file with the last result of each backup. */
+/** The path of the file that holds the last result of each backup. */
 export function verdictsPath(dataDir: string): string {
   return join(dataDir, 'run', 'backup-verdicts.json');
 }
 
-/** The last result of each backup, by name. */
+/** The last result of each backup, by the name of the backup. */
 export function readVerdicts(dataDir: string): Record<string, Judged> {
   const kept = Object.entries(readJsonFile<Record<string, Judged | null>>(verdictsPath(dataDir)) ?? {});
   return Object.fromEntries(kept.filter((entry): entry is [string, Judged] => {
@@ -137,18 +140,18 @@ export function readVerdicts(dataDir: string): Record<string, Judged> {
   }));
 }
 
-/** The file with the last runs of that kind. */
+/** The path of the file that holds the last runs of the given kind. */
 export function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
-/** The last runs of that kind; the runs are null if the file cannot be read. */
+/** The last runs of the given kind; both runs are null if the file cannot be read. */
 export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
   const kept = readJsonFile<{ last?: unknown; lastGood?: unknown }>(statusPath(dataDir, kind));
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
 }
 
-/** The value if it is a run, otherwise null: a file may be damaged or of another version. */
+/** Returns the value if it describes a run, else null: the file may be damaged or from another version. */
 function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
@@ -156,22 +159,27 @@ function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   return isRun ? (run as R) : null;
 }
 
-/** Backups in the folder, oldest first, without symbolic links; empty if the folder cannot be read. */
+/** Nightly backups in the folder, oldest first; empty if the folder cannot be read. */
 export function listBackups(backupDir: string): Dated[] {
+  return datedFolders(backupDir, timeOfBackup);
+}
+
+/** Folders whose names are times, oldest first, without symbolic links; none if they cannot be listed. */
+export function datedFolders(folder: string, timeOf: (name: string) => number | undefined): Dated[] {
   try {
-    const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return datedBackups(folders.map(({ name }) => name));
+    const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return dated(folders.map(({ name }) => name), timeOf);
   } catch {
     return [];
   }
 }
 
-function datedBackups(names: string[]): Dated[] {
-  return names.map((name) => ({ name, createdAt: timeOfBackup(name) }))
+function dated(names: string[], timeOf: (name: string) => number | undefined): Dated[] {
+  return names.map((name) => ({ name, createdAt: timeOf(name) }))
     .filter((one): one is Dated => one.createdAt !== undefined).sort((a, b) => a.createdAt - b.createdAt);
 }
 
-/** Only a folder outside of DATA_DIR is on a disk that may be away. */
+/** A BACKUP_DIR within DATA_DIR is on the hub's disk, so only a BACKUP_DIR elsewhere can lose its disk. */
 function lossOf({ dataDir, backupDir }: BackupPlaces, there: Dated[], recorded: Dated[]): BackupStatus['lost'] {
   if (backupDir === join(dataDir, 'backups')) return null;
   if (!existsSync(backupDir)) return 'missing';
@@ -186,29 +194,31 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** Of a backup that is being made: since when (unix ms). `makeBackup` removes it while it still holds its lock. */
-export function begunPath(dataDir: string): string {
-  return join(dataDir, 'run', 'backup-begun.json');
+/** The file with the time (unix ms) at which the running backup began. `whileLocked` removes it under its lock. */
+export function begunPath(dataDir: string, kind: 'backup' | 'interim'): string {
+  return join(dataDir, 'run', `${kind}-begun.json`);
 }
 
 /** A failed run, if the last backup neither ended nor goes on; null if `last` is newer. */
-function readKilled(dataDir: string, last: RunResult | null): RunResult | null {
-  const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir))?.at;
+export function readKilled(
+  dataDir: string, kind: 'backup' | 'interim', last: RunResult | null,
+): RunResult | null {
+  const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir, kind))?.at;
   const at = begunAt();
   if (typeof at !== 'number' || (last && last.at > at)) return null;
-  // It may have ended between the two looks.
+  // The backup may have ended between the two readings.
   if (isLocked(backupLock(dataDir)) || begunAt() !== at) return null;
-  const problem = 'it was killed before it was complete';
+  const problem = 'the backup was killed before it was complete';
   return { name: null, at, ok: false, verdict: 'failed', bytes: null, seconds: 0, problem };
 }
 
-/** When scripts/recovery-kit.sh last printed the kit (unix ms), or null if unknown. */
+/** The time when scripts/recovery-kit.sh last printed the recovery kit (unix ms), or null if this time is unknown. */
 export function recoveryKitPrintedAt(dataDir: string): number | null {
   const at = readJsonFile<{ at?: unknown }>(join(dataDir, 'run', 'recovery-kit.json'))?.at;
   return typeof at === 'number' && Number.isFinite(at) ? at : null;
 }
 
-/** The JSON in a file; null if the file is missing, unreadable or damaged. Does not check the JSON's members. */
+/** The JSON in a file, or null if the file is missing, unreadable or damaged. The JSON's members are not checked. */
 export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;

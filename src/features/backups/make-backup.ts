@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BLOCK } from '../../platform/archive/tar-header.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
-import { isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
+import { type Db, isStorageTrouble, openDatabase } from '../../platform/db/open-database.ts';
 import { codeOf } from '../../platform/error-code.ts';
 import { replaceFile, syncPath, writeNewFile } from '../../platform/files/durable-file.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
@@ -18,11 +18,11 @@ import {
   applyRetention, ARCHIVE, type BackupFolder, backupFolder, DATABASE, requireSpace, reserveIn, type RetentionResult,
   spaceNeeded, SUMS,
 } from './backup-folder.ts';
-import { BackupBusy, BackupError, backupName } from './backup-name.ts';
+import { BackupBusy, BackupError, UnsoundBackup } from './backup-name.ts';
 import { begunPath, readBackupStatus } from './backup-status.ts';
-import { formatManifest, hashFile, readManifest } from './manifest.ts';
+import { type AbsentUpload, formatManifest, hashFile, readManifest } from './manifest.ts';
 import { isRestoreOpen } from './restore-state.ts';
-import { databaseSize, copyTo, readSnapshot, requireHubSchema } from './snapshot-store.ts';
+import { databaseSize, copyTo, readSnapshot, requireHubSchema, type SavedRows } from './snapshot-store.ts';
 import { archiveUploads } from './upload-archive.ts';
 import { type Verification, verifyBackup } from './verify-backup.ts';
 
@@ -32,7 +32,8 @@ export type BackupOptions = {
   databasePath: string;
   migrations: Migration[];
   version: string;
-  retentionDays: number | null; // null: no backup is ever removed
+  retentionDays: number | null; // null: old backups are never removed
+  isUnattended: boolean; // no person can say whether an empty BACKUP_DIR is a new disk
   diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
@@ -43,30 +44,48 @@ export type BackupOptions = {
 
 export type MadeBackup = { name: string; path: string; verification: Verification; retention: RetentionResult };
 
+/** How a form of backup stores the uploads. */
+export type UploadStore = {
+  /** The most bytes that `put` writes; in a store that sees to the space itself, 0. */
+  bytes(db: Db): number;
+  /** Stores the uploads of the snapshot in the new folder. */
+  put(folder: string, snapshot: SavedRows): Promise<{ absent: AbsentUpload[]; archive: string | null }>;
+};
+
 /**
- * Makes, verifies and publishes a backup of a running hub, then removes old backups. Rejects with BackupBusy,
- * BackupError or the signal's reason, and then leaves nothing new in BACKUP_DIR.
+ * Makes a backup of a running hub, verifies the backup, gives it its final name, and removes old backups. Rejects with
+ * BackupBusy, BackupError or the reason of the aborted signal. After a rejection, BACKUP_DIR contains nothing new.
  */
-export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
+export function makeBackup(options: BackupOptions): Promise<MadeBackup> {
+  return whileLocked(options, 'backup', async () => {
+    const made = await makeAndPublish(options, backupFolder(options.backupDir), (at) => archiveStore(options, at));
+    return { ...made, retention: await retain(options, made) };
+  });
+}
+
+/** Runs `work` in an existing BACKUP_DIR while no other backup and no restore runs. Rejects as `makeBackup` does. */
+export async function whileLocked<T>(
+  options: BackupOptions, kind: 'backup' | 'interim', work: () => Promise<T>,
+): Promise<T> {
   const { dataDir, backupDir, databasePath } = options;
   const isMissing = !existsSync(databasePath) && !isRestoreOpen(dataDir);
   if (isMissing) throw new BackupError(`there is no database at ${writtenPath(databasePath)}`);
   await mkdir(join(dataDir, 'run'), { recursive: true, mode: 0o700 });
   await makeFolder(backupDir, dataDir);
+  if (kind === 'interim' || options.isUnattended) refuseEmptied(options);
   const lock = takeFileLock(backupLock(dataDir));
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
     if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
     // Without a free byte here, a BACKUP_DIR on another disk still gets its backup.
-    await replaceFile(begunPath(dataDir), JSON.stringify({ at: options.clock() })).catch(() => {});
-    return await makeLocked(options, backupFolder(backupDir))
-      .finally(() => rm(begunPath(dataDir), { force: true }));
+    await replaceFile(begunPath(dataDir, kind), JSON.stringify({ at: options.clock() })).catch(() => {});
+    return await work().finally(() => rm(begunPath(dataDir, kind), { force: true }));
   } finally {
     lock.release();
   }
 }
 
-/** A BACKUP_DIR outside DATA_DIR must exist: without its disk, backups would fill the hub's disk. */
+/** A BACKUP_DIR outside DATA_DIR must already exist: if its disk is missing, backups would fill the hub's disk. */
 async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   if (backupDir === join(dataDir, 'backups')) await mkdir(backupDir, { recursive: true, mode: 0o700 });
   else if (!existsSync(backupDir)) {
@@ -74,68 +93,102 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Refuses a backup during a restore, which releases the lock between its steps and may still undo them. */
-const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
-
-async function makeLocked(options: BackupOptions, folder: BackupFolder): Promise<MadeBackup> {
-  const { clock, dataDir, pid, retentionDays } = options;
-  await folder.removeLeftovers();
-  const createdAt = clock();
-  const partial = folder.partialPath(backupName(createdAt), pid);
-  const makeAndPublish = async (): Promise<{ name: string; verification: Verification }> => {
-    const verification = await makePartial(options, partial, createdAt);
-    return { verification, name: await folder.publish(partial, createdAt) };
-  };
-  const { name, verification } = await makeAndPublish().catch(async (error: unknown) => {
-    await rm(partial, { recursive: true, force: true });
-    options.signal.throwIfAborted(); // rejects with the signal's reason, not a stream's error
-    throw error;
-  });
-  const path = folder.pathOf(name);
-  const made = { name, path, verification: { ...verification, name, folder: path } };
-  if (retentionDays === null) return { ...made, retention: { removed: [], problems: [] } };
-  const { newestComplete } = readBackupStatus({ config: options, clock });
-  const complete = verification.verdict === 'verified' ? name : newestComplete;
-  const facts = { made: name, complete, days: retentionDays, now: clock() };
-  const retention = await applyRetention(folder, facts, () => lockForRemoving(dataDir));
-  return { ...made, retention };
+/** Below a mount point without its disk, backups would fill the hub's disk, and the missing disk would show no more. */
+function refuseEmptied({ dataDir, backupDir, clock }: BackupOptions): void {
+  if (readBackupStatus({ config: { dataDir, backupDir }, clock }).lost !== 'empty') return;
+  throw new BackupError(`BACKUP_DIR ${writtenPath(backupDir)} holds none of the backups that were made in it: mount ` +
+    'its disk. If the disk is new, run ./scripts/backup.sh once');
 }
 
+/** Refuses a backup during a restore, which releases the backup lock between its steps and may undo its steps. */
+const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
+
+/** Makes a backup in that folder, with the store for the moment of its snapshot, under the lock of the caller. */
+export async function makeAndPublish(
+  options: BackupOptions, folder: BackupFolder, storeFor: (createdAt: number) => UploadStore,
+): Promise<Omit<MadeBackup, 'retention'>> {
+  await folder.removeLeftovers();
+  const createdAt = options.clock();
+  const partial = folder.partialPath(createdAt, options.pid);
+  try {
+    const verification = await makePartial(options, { partial, createdAt, store: storeFor(createdAt) });
+    const name = await folder.publish(partial, createdAt);
+    const path = folder.pathOf(name);
+    return { name, path, verification: { ...verification, name, folder: path } };
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    options.signal.throwIfAborted(); // rejects with the reason of the aborted signal, not with the error of a stream
+    throw error;
+  }
+}
+
+async function retain(
+  { backupDir, clock, dataDir, retentionDays: days }: BackupOptions,
+  { name, verification }: Omit<MadeBackup, 'retention'>,
+): Promise<RetentionResult> {
+  if (days === null) return { removed: [], problems: [] };
+  const { newestComplete } = readBackupStatus({ config: { dataDir, backupDir }, clock });
+  const complete = verification.verdict === 'verified' ? name : newestComplete;
+  const facts = { made: name, complete, days, now: clock() };
+  return applyRetention(backupFolder(backupDir), facts, () => lockForRemoving(dataDir));
+}
+
+type Making = { partial: string; createdAt: number; store: UploadStore };
+
 /** Writes a complete backup durably under a temporary name. */
-async function makePartial(options: BackupOptions, partial: string, createdAt: number): Promise<Verification> {
+async function makePartial(options: BackupOptions, making: Making): Promise<Verification> {
   const { migrations, clock, signal, onStep, onProgress } = options;
+  const { partial } = making;
   onStep('copying the database');
-  await copyDatabase(options, partial);
+  await copyDatabase(options, making);
   signal.throwIfAborted();
-  await archive(options, partial, createdAt);
+  await describe(options, making);
   await syncAll(partial);
   const onCheck = (what: string): void => onStep(`checking the ${what}`);
   const verification = await verifyBackup(partial, { migrations, clock, signal, onProgress, onStep: onCheck });
   const { verdict, problem } = verification;
-  if (verdict === 'failed') throw new BackupError(`the new backup failed verification: ${problem}`);
+  if (verdict === 'failed') throw new UnsoundBackup(`the new backup failed verification: ${problem}`);
   signal.throwIfAborted();
   return verification;
 }
 
-async function archive(options: BackupOptions, partial: string, createdAt: number): Promise<void> {
-  const { dataDir, signal, version, onStep, onProgress } = options;
+/** Stores the uploads and writes SHA256SUMS. */
+async function describe(options: BackupOptions, { partial, createdAt, store }: Making): Promise<void> {
+  const { signal, version } = options;
   const snapshot = await readSnapshot(join(partial, DATABASE));
-  const { counts, schemaVersion, uploads: rows } = snapshot;
-  onStep(`archiving ${plural(counts.uploads, 'attachment')}`);
-  let done = 0;
-  const { absent, sha256 } = await archiveUploads({
-    dataDir, rows, createdAt, path: join(partial, ARCHIVE), signal,
-    onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
-  });
+  const { counts, schemaVersion } = snapshot;
+  const { absent, archive } = await store.put(partial, snapshot);
   const database = await hashFile(join(partial, DATABASE), signal);
   const text = formatManifest({ createdAt, version, schemaVersion, counts, absent },
-    { database: database.sha256, archive: sha256 });
+    { database: database.sha256, archive });
   await writeNewFile(join(partial, SUMS), text);
 }
 
+/** Maximum bytes of an archive besides a file's content: its header and the padding of its last block. */
+const FRAME = 2 * BLOCK;
+
+/** The archive of a nightly backup. */
+function archiveStore({ dataDir, signal, onStep, onProgress }: BackupOptions, createdAt: number): UploadStore {
+  return {
+    bytes(db) {
+      const { uploads, uploadBytes } = sumUploads({ db });
+      return uploadBytes + uploads * FRAME;
+    },
+    async put(folder, { counts, uploads: rows }) {
+      onStep(`archiving ${plural(counts.uploads, 'attachment')}`);
+      let done = 0;
+      const { absent, sha256 } = await archiveUploads({
+        dataDir, rows, createdAt, path: join(folder, ARCHIVE), signal,
+        onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
+      });
+      return { absent, archive: sha256 };
+    },
+  };
+}
+
 /**
- * Makes a backup's archive and SHA256SUMS in a new folder, from the database, uploads and SHA256SUMS that were sent
- * off-site. Throws BackupError if anything differs from SHA256SUMS.
+ * Makes a backup's archive and SHA256SUMS in a new folder, from the database, the uploads and the SHA256SUMS that were
+ * fetched from a restic repository. Throws BackupError if a file differs from its hash in SHA256SUMS.
  */
 export async function packFetched(from: string, into: string): Promise<void> {
   const { facts, hashes } = await readManifest(from);
@@ -158,22 +211,19 @@ async function syncAll(folder: string): Promise<void> {
   await syncPath(folder);
 }
 
-/** Maximum bytes that a file adds to an archive besides its content: a header and the padding of the last block. */
-const FRAME = 2 * BLOCK;
-
 /**
- * Copies the hub's database consistently into a new folder, while other processes write. Throws BackupError if database
- * and attachments would use the disk's reserve, or the database cannot be read.
+ * Copies the database of the hub consistently into a new folder, while other processes write to the database. Throws
+ * BackupError if the database cannot be read, or if the copies of database and attachments would use up the disk's
+ * reserve.
  */
-async function copyDatabase(options: BackupOptions, folder: string): Promise<void> {
+async function copyDatabase(options: BackupOptions, { partial: folder, store }: Making): Promise<void> {
   const db = explained(() => openDatabase(options.databasePath, { readonly: true }));
   try {
     const { needed, kept } = explained(() => {
       requireHubSchema(db);
-      const { uploads, uploadBytes } = sumUploads({ db });
       const indexBytes = searchIndex({ db, clock: options.clock }).bytes();
       const kept = reserveIn(options.backupDir, options, indexBytes);
-      return { needed: spaceNeeded(databaseSize(db), uploadBytes + uploads * FRAME), kept };
+      return { needed: spaceNeeded(databaseSize(db), store.bytes(db)), kept };
     });
     await requireSpace(dirname(folder), needed, 'a backup', kept);
     await mkdir(folder, { mode: 0o700 });
@@ -182,7 +232,7 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<voi
     db.close();
   }
   await chmod(join(folder, DATABASE), 0o600);
-  await nextTurn(); // lets Node handle signals that came during synchronous work
+  await nextTurn(); // lets Node handle signals that arrived during synchronous work
 }
 
 const OWN_DAMAGE = 'the hub\'s own database is damaged or cannot be read';
@@ -191,7 +241,7 @@ const WHY: [code: RegExp, reason: string][] = [
   [/^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/, 'the copy could not be written'],
 ];
 
-/** Runs `work`. Turns an error of SQLite into a BackupError that first says the reason in words. */
+/** Runs `work`. Turns an error from SQLite into a BackupError whose message first gives the reason in words. */
 function explained<T>(work: () => T): T {
   try {
     return work();

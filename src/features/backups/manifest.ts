@@ -10,21 +10,21 @@ import { BackupError } from './backup-name.ts';
 
 export type Counts = { accounts: number; admins: number; sources: number; posts: number } & UploadCounts;
 
-type Hashes = { database: string; archive: string }; // SHA-256, hex
+type Hashes = { database: string; archive: string | null }; // SHA-256, hex; an interim backup has no archive
 
-/** An upload that could not be saved: its file was missing or had changed. */
+/** An uploaded file that could not be saved in the backup, because the file was missing or had changed. */
 export type AbsentUpload = { sha256: string; why: 'missing' | 'damaged' };
 
-/** The facts that a backup states about itself. */
+/** Facts about a backup that the backup itself records. */
 type Facts = {
-  createdAt: number; // unix ms, of the snapshot
+  createdAt: number; // unix ms, when the snapshot of the database was made
   version: string;
   schemaVersion: number;
   counts: Counts;
   absent: AbsentUpload[];
 };
 
-/** `facts`: null if sha256sum alone wrote SHA256SUMS. */
+/** `facts`: null if SHA256SUMS has no facts, because the program sha256sum wrote the file. */
 export type Manifest = { hashes: Hashes; facts: Facts | null };
 
 const TITLE = '# Content Hub backup';
@@ -32,8 +32,8 @@ const HASH_LINE = /^([0-9a-f]{64})  (.+)$/;
 const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'attachments', 'uploads', 'uploadBytes'];
 
 /**
- * The text of SHA256SUMS. Facts are comments, which `sha256sum --check --strict` ignores; the last comment is the hash
- * of all other lines.
+ * The text of the file SHA256SUMS. The facts are written as comments, which `sha256sum --check --strict` ignores. The
+ * last comment is the hash of all other lines.
  */
 export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
   const comments = [
@@ -44,11 +44,15 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
     ...COUNTS.map((key) => `# ${key} ${counts[key]}`),
     ...absent.map(({ sha256, why }) => `# absent ${sha256} ${why}`),
   ];
-  const lines = [`${hashes.database}  ${DATABASE}`, `${hashes.archive}  ${ARCHIVE}`];
+  const lines = [`${hashes.database}  ${DATABASE}`];
+  if (hashes.archive !== null) lines.push(`${hashes.archive}  ${ARCHIVE}`);
   return `${[...comments, `# lines ${hashOf([...comments, ...lines])}`, ...lines].join('\n')}\n`;
 }
 
-/** Throws BackupError unless SHA256SUMS has one hash for each of the two files, and all facts or no fact. */
+/**
+ * Throws BackupError unless SHA256SUMS has one hash for each file, and all facts or no fact. The archive may have no
+ * hash.
+ */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
   const lines = text.slice(0, -1).split('\n');
@@ -68,9 +72,9 @@ function parseHashes(lines: string[]): Hashes {
     if (hashes.has(name)) throw new BackupError(`SHA256SUMS names ${name} twice`);
     hashes.set(name, hash);
   }
-  const [database, archive] = [hashes.get(DATABASE), hashes.get(ARCHIVE)];
-  if (!database || !archive) throw new BackupError(`SHA256SUMS has no hash of ${database ? ARCHIVE : DATABASE}`);
-  return { database, archive };
+  const database = hashes.get(DATABASE);
+  if (!database) throw new BackupError(`SHA256SUMS has no hash of ${DATABASE}`);
+  return { database, archive: hashes.get(ARCHIVE) ?? null };
 }
 
 function parseFacts(comments: string[], lines: string[]): Facts {
@@ -83,7 +87,7 @@ function parseFacts(comments: string[], lines: string[]): Facts {
     else if (key !== '' && comment !== TITLE) values.set(key, value);
   }
   const hash = hashOf(lines.filter((line) => !line.startsWith('# lines ')));
-  if (values.get('lines') !== hash) throw new BackupError('SHA256SUMS is damaged: the hash of its lines differs');
+  if (values.get('lines') !== hash) throw new BackupError('SHA256SUMS is damaged: the hash of its lines is wrong');
   const whole = (key: string): number => parseWhole(key, values.get(key));
   return {
     createdAt: parseTime(values.get('created')),
@@ -121,10 +125,10 @@ function quotedLine(text: string): string {
 
 const PIECE = 1_024 * 1_024; // bytes
 
-/** The flags that open a file for reading, but follow no link and wait for no pipe. */
+/** The flags for opening a file to read, so that opening follows no symbolic link and does not wait for a pipe. */
 export const READ_PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Opens a plain file for reading. Refuses links, pipes and devices. */
+/** Opens a plain file for reading. Refuses symbolic links, pipes and devices. */
 export async function openPlainFile(path: string): Promise<FileHandle> {
   const file = await open(path, READ_PLAIN);
   if ((await file.stat()).isFile()) return file;
@@ -132,9 +136,9 @@ export async function openPlainFile(path: string): Promise<FileHandle> {
   throw new BackupError(`${basename(path)} is not a plain file`);
 }
 
-const MAX_SUMS = 64 * 1_024 * 1_024; // bytes: a line for each of half a million lost files
+const MAX_SUMS = 64 * 1_024 * 1_024; // bytes: enough for a line for each of half a million lost files
 
-/** Reads and parses SHA256SUMS of that folder. */
+/** Reads and parses the file SHA256SUMS in the given folder. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = await openPlainFile(join(folder, SUMS));
   try {
@@ -145,7 +149,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   }
 }
 
-/** Length and SHA-256 of a plain file. */
+/** The length and the SHA-256 of a plain file. */
 export async function hashFile(
   path: string, signal?: AbortSignal, onBytes?: (bytes: number) => void,
 ): Promise<WrittenFile> {

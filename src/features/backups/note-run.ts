@@ -4,37 +4,62 @@ import {
   type BackupPlaces, type KeptRuns, type Kind, listBackups, type OffsiteRun, readKept, readVerdicts, type RunResult,
   statusPath, verdictsPath,
 } from './backup-status.ts';
+import { type DrillRun, drillsPath, type KeptDrills, readKeptDrills } from './drill-status.ts';
+import { type InterimRun, listInterim } from './interim-status.ts';
 import { destinationKey, type Destination } from './offsite-status.ts';
 import { type RepositoryReading, readingPath, textOfReading } from './restic-reading.ts';
 
-/** Records the result of a run of the given kind. Throws if DATA_DIR/run is not writable. */
-export async function noteRun(dataDir: string, kind: Kind, run: RunResult | OffsiteRun, pid: number): Promise<void> {
+type Run = RunResult | InterimRun | OffsiteRun;
+
+/**
+ * Records the result of a run of the given kind. `last`: the run that still counts as the last. Throws if DATA_DIR/run
+ * is not writable.
+ */
+export async function noteRun(
+  dataDir: string, kind: Kind, run: Run, pid: number, last: Run = run,
+): Promise<void> {
   const lastGood = run.ok ? run : readKept(dataDir, kind).lastGood;
-  const kept: KeptRuns<RunResult | OffsiteRun> = { last: run, lastGood };
+  const kept: KeptRuns<Run> = { last, lastGood };
   await replaceOwn(statusPath(dataDir, kind), toJsonLine(kept), pid);
 }
 
 /**
  * Records the result of sending copies to a destination. `owed`: a backup that the run before left unsent, and this one
- * too. It stays the oldest one until everything is sent, even if it is no longer on this machine.
+ * too. It stays the oldest one until everything is sent, even if it is no longer on this machine. A nightly run also
+ * checks the repository and removes old backups there: if it failed after its copies had arrived, a good run between
+ * the nights leaves that to be told.
  */
 export async function noteOffsite(
   config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },
-  pid: number,
+  pid: number, isInterim = false,
 ): Promise<void> {
   const place = destinationKey(config, name);
   if (place === null) return;
-  const before = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`).last;
-  const stays = owed !== null && !run.ok && before?.place === place && owed < (run.unsent ?? '9');
-  await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: stays ? owed : run.unsent, place }, pid);
+  const { last } = readKept<OffsiteRun>(config.dataDir, `offsite-${name}`);
+  const before = last?.place === place ? last : null;
+  const isOwed = owed !== null && !run.ok && before !== null && owed < (run.unsent ?? '9');
+  const stays = isInterim && run.ok && before?.ok === false && before.unsent === null ? before : undefined;
+  await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, pid, stays);
 }
 
-/** Records the result of a local backup, and drops the records of removed backups. */
+/** Records the result of a drill with the newest copy at a destination. */
+export async function noteDrill(
+  config: Config, name: Destination, drill: Omit<DrillRun, 'place'>, pid: number,
+): Promise<void> {
+  const place = destinationKey(config, name);
+  if (place === null) return;
+  const last = { ...drill, place };
+  const lastProven = drill.outcome === 'proven' ? last : readKeptDrills(config.dataDir, name).lastProven;
+  const kept: KeptDrills = { last, lastProven };
+  await replaceOwn(drillsPath(config.dataDir, name), toJsonLine(kept), pid);
+}
+
+/** Records the result of a local backup, nightly or interim, and drops the records of removed backups. */
 export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: RunResult, pid: number): Promise<void> {
-  const there = new Set(listBackups(backupDir).map(({ name }) => name));
+  const there = new Set([...listBackups(backupDir), ...listInterim(backupDir)].map(({ name }) => name));
   const { name, at, verdict, problem } = run;
   const known = Object.entries({ ...readVerdicts(dataDir), ...(name && { [name]: { at, verdict, problem } }) });
-  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the disk may be away
+  const kept = there.size === 0 ? known : known.filter(([one]) => there.has(one)); // the backups' disk may be unmounted
   await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
@@ -45,12 +70,12 @@ export async function noteReading(
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-/** Stores the last sign of life in its file; null: no sign of life is expected any more. */
+/** Stores the last sign of life in its file; null if no sign of life is expected any more. */
 export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
   await replaceOwn(path, toJsonLine(last), pid);
 }
 
-/** Several processes may write at the same time, so each uses a temporary name of its own. */
+/** Several processes may write the file at the same time, so each process uses its own temporary name. */
 function replaceOwn(path: string, content: string, pid: number): Promise<void> {
   return replaceFile(path, content, `${path}.${pid}.partial`);
 }

@@ -6,30 +6,34 @@ import type { Config } from '../hub/read-config.ts';
 import { readJsonFile, readKept } from './backup-status.ts';
 import { destinationKey } from './offsite-status.ts';
 
-/** A file in DATA_DIR, never in a backup. A restore replaces the file together with the data (`swap-data.ts`). */
+/**
+ * The file in DATA_DIR that holds the hub's off-site identity; backups never contain this file. A restore replaces the
+ * file together with the data (`swap-data.ts`).
+ */
 export const OFFSITE_HUB = 'offsite-hub.json';
 
-/** Another hub of the same origin that has backups in the repository. */
+/** Another hub that came from the same first hub, and that has backups in the same restic repository. */
 export type OlderHub = { id: string; backups: number; newest: string };
 
 /**
- * This hub's identity in a restic repository. Several hubs may come from one backup, so the id is random and bound to a
- * place: the inode of DATA_DIR/run, its file system and this machine. In another place the id is void, and a new id is
- * made. The inode survives a move of DATA_DIR on its disk; a copy gets another inode.
+ * The identity by which a restic repository distinguishes this hub from other hubs. Several hubs may come from one
+ * backup. Therefore the id is random and belongs to one place: the inode of DATA_DIR/run, its file system and this
+ * machine. If DATA_DIR is found in another place, the id is void, and the hub makes a new id. If DATA_DIR moves within
+ * its disk, the inode and therefore the id stay; a copy of DATA_DIR gets another inode.
  */
 export type OffsiteHub = Place & {
   id: string;
-  isRestored: boolean; // a restore made this id
-  lookedAt: string | null; // repository (`destinationKey`) already searched for older hubs
-  older: OlderHub[]; // hubs about which the operator has not decided
-  adopted: string[]; // ids of hubs that this hub replaces
-  left: string[]; // ids of hubs whose backups stay for ever
+  isRestored: boolean; // this id was made by a restore
+  lookedAt: string | null; // the restic repository (`destinationKey`) that was already searched for older hubs
+  older: OlderHub[]; // older hubs about which the operator has not decided yet
+  adopted: string[]; // the ids of older hubs that this hub replaces
+  left: string[]; // the ids of older hubs whose backups are never removed
 };
 
-/** A null member is unknown, for example the machine id in a container. An unknown member matches any value. */
+/** A null member of the place is unknown, such as a container's machine id, and matches any value. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
-/** The hub's place, from the arguments of scripts/off-site-restic.sh: /etc/machine-id and the file system's id. */
+/** The place of this hub, from arguments of scripts/off-site-restic.sh: /etc/machine-id and the file system's id. */
 export function locateHub(dataDir: string, machineId: string, fileSystem: string): Place {
   const machine = /^[0-9a-f]{32}$/.test(machineId) ? shortHash(`content-hub ${machineId}`) : null; // see machine-id(5)
   return { run: inodeOfRun(dataDir), machine, fileSystem: /^(?!0+$)[0-9a-f]+$/.test(fileSystem) ? fileSystem : null };
@@ -39,21 +43,21 @@ function inodeOfRun(dataDir: string): string {
   return String(statSync(join(dataDir, 'run'), { bigint: true, throwIfNoEntry: false })?.ino ?? '');
 }
 
-/** A new off-site identity, without backups in the repository. */
+/** A new off-site identity, for a hub that has no backups in the restic repository. */
 function newOffsiteHub(place: Place, isRestored: boolean): OffsiteHub {
   const id = randomBytes(8).toString('hex');
   return { id, ...place, isRestored, lookedAt: null, older: [], adopted: [], left: [] };
 }
 
-/** Stages a new off-site identity for DATA_DIR during a restore; the next off-site run adds machine and file system. */
+/** Stages a new off-site identity for a restored DATA_DIR; the next off-site run adds machine and file system. */
 export async function stageOffsiteHub(staged: string, dataDir: string): Promise<void> {
   const place = { run: inodeOfRun(dataDir), machine: null, fileSystem: null };
   await writeNewFile(join(staged, OFFSITE_HUB), toLine(newOffsiteHub(place, true)));
 }
 
 /**
- * Returns this hub's off-site identity. Makes a new identity if its file is missing or was copied from elsewhere. The
- * caller holds the lock of off-site.sh.
+ * Returns this hub's off-site identity. Makes a new identity if the identity's file is missing or was copied from
+ * another place. The caller must hold the lock of off-site.sh.
  */
 export async function settleOffsiteHub(dataDir: string, place: Place): Promise<OffsiteHub> {
   const kept = readOffsiteHub(dataDir);
@@ -68,7 +72,7 @@ function isSamePlace(kept: Place, place: Place): boolean {
   return kept.run === place.run && agree(kept.machine, place.machine) && agree(kept.fileSystem, place.fileSystem);
 }
 
-/** Stores the hub's off-site identity durably. */
+/** Stores the hub's off-site identity and syncs it to the disk. */
 export async function writeOffsiteHub(dataDir: string, hub: OffsiteHub): Promise<OffsiteHub> {
   await replaceFile(join(dataDir, OFFSITE_HUB), toLine(hub));
   return hub;
@@ -78,7 +82,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** The stored off-site identity, even if it belongs to another place; null if its file is unreadable. */
+/** The stored off-site identity, even if it belongs to another place; null if the identity's file is unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
   const lists = [hub?.older, hub?.adopted, hub?.left];
@@ -86,12 +90,12 @@ export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   return isWhole ? (hub as OffsiteHub) : null;
 }
 
-/** The form of every hub's id in a repository. */
+/** The form that the id of every hub has in a restic repository. */
 export const HUB_ID = /^[0-9a-f]{16}$/;
 
 /**
- * The origin of a hub, which all hubs that came from one backup share. Version 1.0.0, and every hub restored from its
- * backups, used the origin as hub id.
+ * The origin of a hub, which is the same for all hubs that came from one backup. In version 1.0.0,
+ * a hub and all hubs restored from its backups used their origin as their id.
  */
 export function originOf(seed: string): string {
   return shortHash(`restic ${seed}`);
@@ -102,7 +106,8 @@ function shortHash(text: string): string {
 }
 
 /**
- * Applies the operator's answer to one older hub, or to all undecided hubs if `about` is null. Null: no hub matches.
+ * Adds the operator's decision to the identity: whether this hub adopts the backups of the older hub `about`, or of all
+ * undecided older hubs if `about` is null. Returns null if no hub matches `about`.
  */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const undecided = hub.older.map(({ id }) => id);
@@ -115,16 +120,19 @@ export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string |
   return { ...hub, older, adopted, left: [...left, ...ids] };
 }
 
-/** Adds the hubs of the same origin that have backups in that repository, except hubs already decided about. */
+/** Adds the hubs of the same origin with backups in that repository, except hubs with the operator's decision. */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };
 }
 
-/** Why the operator is asked about older hubs. `older` is empty until the repository was searched. */
+/**
+ * A question for the operator about backups of older hubs, and the reason for asking. `older` is empty until the restic
+ * repository has been searched for older hubs.
+ */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 
-/** The operator's open question about backups in the restic repository; null for none. Never throws. */
+/** The operator's open question about older hubs' backups in the restic repository, or null. Never throws. */
 export function readOffsiteQuestion(config: Config): OffsiteQuestion | null {
   const place = destinationKey(config, 'restic');
   if (place === null) return null;

@@ -3,12 +3,12 @@ import { startedAt, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import { isStale, readKept, type OffsiteRun } from './backup-status.ts';
 
-/** The off-site destinations of backups, by the names that the scripts use. */
+/** The off-site destinations of backups, by the names that the scripts use for them. */
 export const DESTINATIONS = ['dir', 'rclone', 'restic'] as const;
 
 export type Destination = (typeof DESTINATIONS)[number];
 
-/** The copies at each destination, as pages and alerts name them. */
+/** The name of the copies at each off-site destination, on pages and in alerts. */
 export const COPIES = {
   dir: 'Copies on another disk', rclone: 'Copies by rclone', restic: 'Copies by restic',
 } as const satisfies Record<Destination, string>;
@@ -17,16 +17,17 @@ export type Copies = (typeof COPIES)[Destination];
 
 export type OffsiteStatus = {
   name: Destination;
+  place: string; // its `destinationKey`
   last: OffsiteRun | null;
-  lastGood: OffsiteRun | null; // the last run that sent every backup that the destination lacked
+  lastGood: OffsiteRun | null; // the last run that sent all backups that the destination lacked
   hasFailed: boolean; // whether the last run failed
-  isStale: boolean; // no run has succeeded in the last 26 hours
+  isStale: boolean; // no off-site run has succeeded in the last 26 hours
 };
 
 /**
- * The state of the copies at each configured destination. A run recorded after this process started shows the
- * destination now set in .env, which the scripts read each time. That run wins over this process's settings. Never
- * throws.
+ * The state of the copies at each configured off-site destination. If an off-site run was recorded after this process
+ * started, the run shows which destination .env names now, because the scripts read .env each time. Such a run counts
+ * more than the settings of this process. Never throws.
  */
 export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
   const { config, clock } = hub;
@@ -37,11 +38,14 @@ export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[]
     if (place === null) return [];
     const [last = null, lastGood = null] = [kept.last, kept.lastGood].map((run) => run?.place === place ? run : null);
     const sent = lastGood && { createdAt: lastGood.at };
-    return [{ name, last, lastGood, hasFailed: last?.ok === false, isStale: isStale(sent, clock()) }];
+    return [{ name, place, last, lastGood, hasFailed: last?.ok === false, isStale: isStale(sent, clock()) }];
   });
 }
 
-/** Identifies the configured destination by a hash, so that copies at an earlier one do not count; null if not set. */
+/**
+ * Identifies the configured destination by a hash, so that copies at an earlier destination do not count; null if no
+ * destination is configured.
+ */
 export function destinationKey(config: Config, name: Destination): string | null {
   const { backupOffsiteDir: dir, backupRcloneRemote: rclone, backupResticRepository: restic } = config;
   const set = { dir, rclone, restic }[name];

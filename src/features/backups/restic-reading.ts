@@ -3,36 +3,43 @@ import { join } from 'node:path';
 import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 
 /**
- * The packs of a restic repository that this hub has read back, and when. A backup in the repository is verified once
- * all packs that the backup needs have been read after it was sent. Times in unix ms, 0 for never.
+ * A record of the packs of a restic repository that this hub has read back, with the time of each reading. A backup in
+ * the repository counts as verified when all packs that the backup needs have been read after the backup was sent.
+ * Times are in unix ms; 0 means never.
  */
 export type RepositoryReading = {
-  isLarge: boolean; // the repository had over WHOLE_BYTES when last measured: it is read in parts
-  checkedAt: number; // when a part was last read and found good
-  damagedAt: number; // when damage was found that is not yet repaired
+  isLarge: boolean; // when last measured, the repository had more than WHOLE_BYTES, so it is read in parts
+  checkedAt: number; // when a part of the repository was last read and found good
+  damagedAt: number; // when damage was found in the repository that is not repaired yet
   prunedAt: number;
   packs: Map<string, Pack>;
   snapshots: Map<string, ReadSnapshot>;
 };
 
-/** `isMoved`: the pack appeared while others disappeared: a prune may have moved older snapshots' data into it. */
+/** `isMoved`: the pack may hold data that a prune moved there from packs that disappeared. */
 type Pack = { since: number; readAt: number; isMoved: boolean; isBad: boolean };
 
-/** `since`: when the snapshot was first listed. `readAt`: when all packs that it needs had been read after `since`. */
+/**
+ * `since`: when the hub first saw the snapshot in the repository's list. `readAt`: when all packs that the snapshot
+ * needs had been read after `since`.
+ */
 type ReadSnapshot = { since: number; readAt: number };
 
-/** A repository of fewer bytes is read completely. */
+/** A restic repository with fewer bytes is read completely each time. */
 export const WHOLE_BYTES = 1_024 ** 3;
 export const WHOLE = '1G';
 
-/** Packs per part of a repository (a pack has 16 MiB as a rule). Parts grow when there would be more than MAX_PARTS. */
+/**
+ * The number of packs in one part of a restic repository; a pack usually has 16 MiB. The parts are larger if the
+ * repository would have more than MAX_PARTS parts.
+ */
 const PACKS_OF_A_PART = 40;
 const MAX_PARTS = 30;
 
-/** Minimum age of the last reading before the next part of a large repository is read: about once a day. */
+/** The next part of a large repository is read only when the last reading is at least this old: about once a day. */
 const BETWEEN_PARTS = 20 * HOUR;
 
-/** A run reads a second part if a pack of it was not read for this long. */
+/** If a pack of the next part has not been read for this long, a run reads a second part. */
 const LONGEST_UNREAD = 30 * DAY;
 
 const BETWEEN_PRUNINGS = 7 * DAY;
@@ -41,12 +48,12 @@ export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
-/** Updates `reading` to the repository's current packs and snapshots, after `added` bytes were sent. */
+/** Updates `reading` to the current packs and snapshots of the repository, after a run has sent `added` bytes. */
 export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
   const isMoved = gone.length > 0;
-  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // the repository has to be measured again
+  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // the repository must be measured again
   if (added >= WHOLE_BYTES) reading.isLarge = true;
   for (const id of gone) reading.packs.delete(id);
   for (const id of there) {
@@ -57,8 +64,9 @@ export function takeIn(reading: RepositoryReading, packs: string[], snapshots: s
 }
 
 /**
- * The part to read next, for `restic check --read-data-subset`: WHOLE, or part n of t by the first byte of the packs'
- * ids; null: no part is due. `isNext`: a part has just been read, so another part follows only if long overdue.
+ * The part of the repository to read next, for `restic check --read-data-subset`: WHOLE, or part n of t by the first
+ * byte of the packs' ids; null if no part is due. `isNext`: this run has just read a part, so another part is due only
+ * if it is long overdue.
  */
 export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
   const parts = partsOf(reading);
@@ -70,7 +78,7 @@ export function nextPart(reading: RepositoryReading, now: number, isNext = false
   return isDue ? first.name : null;
 }
 
-/** The parts that hold packs. `unreadSince`: the oldest reading of a pack in the part; 0 if a pack is damaged. */
+/** The parts of the repository that hold packs. `unreadSince`: a part's oldest reading; 0 if a pack is damaged. */
 function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
@@ -86,10 +94,13 @@ function partOf(id: string, count: number): string {
   return `${parseInt(id.slice(0, 2), 16) % count + 1}/${count}`;
 }
 
-/** Records that a part was read and found good. `bytes`: how many restic says it read, if the part is WHOLE. */
+/**
+ * Records that a part of the repository was read and found good. `bytes`: the number of bytes that restic says it has
+ * read, if the part is WHOLE.
+ */
 export function notePartRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
   reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
-  if (part === WHOLE && reading.isLarge) return; // restic does not say which packs it read
+  if (part === WHOLE && reading.isLarge) return; // restic does not report which packs it has read
   reading.checkedAt = now;
   for (const pack of packsIn(reading, part)) Object.assign(pack, { readAt: now, isBad: false });
   const packs = [...reading.packs.values()];
@@ -112,8 +123,8 @@ function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
 }
 
 /**
- * The time since which every pack that a snapshot of `time` may need has been read. Null if such a pack was not read
- * after `time`.
+ * The time since when every pack that a snapshot of `time` may need has been read. Returns null if such a pack has not
+ * been read after `time`.
  */
 function readSince(packs: Pack[], time: number, now: number): number | null {
   const needed = packs.filter(({ since, isMoved }) => since <= time || isMoved);
@@ -123,19 +134,19 @@ function readSince(packs: Pack[], time: number, now: number): number | null {
 
 /**
  * Whether `restic prune` is due: once a week, but not while the repository is damaged. In a large repository, all packs
- * must have been read since the last prune, because the packs that a prune rewrites have to be read again.
+ * must first have been read since the last prune, because packs that a prune rewrites have to be read again.
  */
 export function isPruningDue(reading: RepositoryReading, now: number): boolean {
   const isRead = !reading.isLarge || readSince([...reading.packs.values()], reading.prunedAt, now) !== null;
   return reading.damagedAt === 0 && hasPassed(reading.prunedAt, BETWEEN_PRUNINGS, now) && isRead;
 }
 
-/** When all data of a snapshot had been read back after it was sent; null if not yet, or unknown. */
+/** When all data of a snapshot had been read back after it was sent; null if it was not, or if that is unknown. */
 export function readAtOf(reading: RepositoryReading, snapshot: string): number | null {
   return reading.snapshots.get(snapshot)?.readAt || null;
 }
 
-/** The file that records the packs read of a repository. `place`: the repository's `destinationKey`. */
+/** The file that records which packs of a repository were read. `place`: the repository's `destinationKey`. */
 export function readingPath(dataDir: string, place: string): string {
   return join(dataDir, 'run', `restic-reading.${place}.json`);
 }
@@ -145,7 +156,10 @@ type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
   snapshots: Record<string, [since: number, readAt: number]>;
 };
 
-/** Loads the record of read packs. A future time of reading counts as never, a future time of listing as now. */
+/**
+ * Loads the record of the packs that were read. If a reading lies in the future, its pack counts as never read. A
+ * listing in the future counts as made now.
+ */
 export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);
   try {
@@ -163,7 +177,7 @@ export function loadReading(dataDir: string, place: string, now: number): Reposi
   }
 }
 
-/** The record of read packs as JSON: about 100 bytes for each pack. */
+/** The record of read packs as JSON, which has about 100 bytes for each pack. */
 export function textOfReading({ packs, snapshots, ...facts }: RepositoryReading): string {
   const kept: StoredReading = {
     ...facts,

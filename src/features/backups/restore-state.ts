@@ -7,9 +7,10 @@ import { writtenPath } from '../../platform/files/granted-name.ts';
 import { BackupError } from './backup-name.ts';
 
 /**
- * Phases of a restore. `staged`: the new data is ready, and the old data is untouched. `swapping`: the old data moves
- * out and the new data in. `swapped`: the new data is in place, but the hub has not started. `probation`: the hub runs
- * on the new data on trial. `rejected`: the trial has failed, and no hub may start. `undoing`: the old data comes back.
+ * The phases of a restore, in their order. `staged`: the new data is ready, and the old data is untouched. `swapping`:
+ * the old data moves out and the new data in. `swapped`: the new data is in place, and the hub has not started yet.
+ * `probation`: the hub runs on the new data, on trial. `rejected`: the trial has failed, and no hub may start.
+ * `undoing`: the old data moves back into place.
  */
 export const PHASES = ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] as const;
 
@@ -17,47 +18,50 @@ export type Phase = (typeof PHASES)[number];
 
 export type RestoreState = {
   phase: Phase;
-  /** The restore's id, part of its folders' names. */
+  /** The id of the restore, which is part of the names of the restore's folders. */
   id: string;
-  /** The backup as the operator named it: folder, file or address on a remote. */
+  /** The backup, as the operator named it: a folder, a file or an address on a remote. */
   backup: string;
   startedAt: number; // unix ms
-  /** Names of the items that DATA_DIR had before; set from `swapping` on. */
+  /** The names of the items that DATA_DIR had before the restore; set from the phase `swapping` on. */
   old: string[];
 };
 
-/** While this file is there, neither web nor worker starts. */
+/** The state file of a restore. While this file exists, neither web nor worker starts. */
 export function statePath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-state.json');
 }
 
-/** The state file during probation, when web and worker may start. */
+/** The state file of a restore during its probation, when web and worker may start. */
 export function probationPath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-probation.json');
 }
 
-/** Whether only the restore may use the data. */
+/** Whether only the restore may use the hub's data, so that web and worker must not start. */
 export function isRestoreUnderWay(dataDir: string): boolean {
   return existsSync(statePath(dataDir));
 }
 
-/** Whether a restore has begun and has not ended, probation included. */
+/** Whether a restore has begun and has not ended; the restore's probation counts too. */
 export function isRestoreOpen(dataDir: string): boolean {
   return whereaboutsOf(dataDir).some((path) => existsSync(path));
 }
 
-/** The possible state files in reading order. The first file is repeated: a rename may move the state. */
+/**
+ * The files that may hold the state of a restore, in the order in which they are read. The first state file is read
+ * twice, because a rename may move the state while the files are read.
+ */
 function whereaboutsOf(dataDir: string): string[] {
   return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
 }
 
-/** The restore in progress, or undefined. Throws BackupError for an unreadable state file. */
+/** The state of the restore in progress, or undefined. Throws BackupError if a state file is unreadable. */
 export function readRestoreState(dataDir: string): RestoreState | undefined {
   for (const path of whereaboutsOf(dataDir)) {
     const text = readIfThere(path);
     if (text === undefined) continue;
     const state = parseState(path, text);
-    // `rejectTrial` renames the probation file.
+    // `rejectTrial` renames the file of the probation.
     const isRejected = state.phase === 'probation' && path === statePath(dataDir);
     return isRejected ? { ...state, phase: 'rejected' } : state;
   }
@@ -65,12 +69,12 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
 }
 
 /**
- * A trial, and the seconds after which the hub itself ends it; null if the script set no limit. The hub never ends the
- * trial of a 'rehearsal'.
+ * A trial of a restored or upgraded hub, and the seconds after which the hub itself ends the trial; null if the script
+ * set no limit. The hub never ends the trial of kind 'rehearsal' itself.
  */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 
-/** The current trial, or null. */
+/** The trial that is going on, or null if no trial is going on. */
 export function readTrial(dataDir: string): Trial | null {
   const text = readIfThere(probationPath(dataDir));
   if (text === undefined) return null;
@@ -80,14 +84,15 @@ export function readTrial(dataDir: string): Trial | null {
 }
 
 /**
- * Accepts the version or data on trial, durably. False if the script that began the trial has ended it: only one of
- * `acceptTrial` and `rejectTrial` can succeed, because both remove the same file.
+ * Accepts the version or data that is on trial, and syncs the decision to the disk. Returns false if the script that
+ * began the trial has already ended it. Only one of `acceptTrial` and `rejectTrial` can succeed, because both remove
+ * the same file.
  */
 export async function acceptTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => unlink(path));
 }
 
-/** Stops the hub from starting, so that the old data can come back. False if the hub has accepted the trial. */
+/** Keeps the hub from starting, so that the old data can come back. Returns false if the trial was accepted. */
 export async function rejectTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => rename(path, statePath(dataDir)));
 }

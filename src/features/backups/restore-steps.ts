@@ -13,13 +13,13 @@ import {
 import { raiseIdsAbove, releaseReserve, type Staged, type StageOptions, stageRestore } from './stage-restore.ts';
 import { isStagingName, itemsIn, restoreFolders, swapBack, swapIn } from './swap-data.ts';
 
-/** How long a stopping hub may take to close its database. */
+/** A hub that is stopping gets this much time to close its database. */
 const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
 /**
- * Stages a backup; from then on the hub does not start. `called`: the operator's name for the backup, if the folder is
- * a copy of it. Throws BackupError while another restore is in progress.
+ * Stages the data of a backup. Once the data is staged, the hub cannot start. `called`: the operator's name for the
+ * backup, if the given folder is only a copy of the backup. Throws BackupError if another restore is in progress.
  */
 export async function beginRestore(
   options: Omit<StageOptions, 'staged'> & { called?: string | undefined },
@@ -40,13 +40,13 @@ export async function beginRestore(
   return { ...staged, state };
 }
 
-/** Puts the staged data in place of the old data. Throws BackupError while any process has the old database open. */
+/** Puts the staged data into the place of the old data. Throws BackupError if any process has the old database open. */
 export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
   let state = requireState(dataDir, ['staged', 'swapping', 'swapped']);
   const places = restoreFolders(dataDir, state.id);
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
-    // Only now, because the hub assigned ids until it closed the database.
+    // The ids are raised only now, because the hub assigned ids until it closed the database.
     raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
     state = await writeRestoreState(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }
@@ -57,12 +57,12 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   return state;
 }
 
-/** Begins the restore's probation: the hub may start on the new data. */
+/** Begins the probation of the restore: from now on the hub may start on the new data. */
 export async function openRestored(dataDir: string): Promise<RestoreState> {
   return writeRestoreState(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
 
-/** Ends the restore. Resolves to the folder of the old data, or null if there was no old data. */
+/** Ends the restore. Resolves to the folder of the old data, or to null if there was no old data. */
 export async function finishRestore(dataDir: string): Promise<{ state: RestoreState; kept: string | null }> {
   const state = requireState(dataDir, ['probation']);
   const { staged, kept } = restoreFolders(dataDir, state.id);
@@ -72,15 +72,15 @@ export async function finishRestore(dataDir: string): Promise<{ state: RestoreSt
 }
 
 /**
- * Keeps the hub from starting on the new data again. Throws BackupError if the hub has already accepted the restored
- * data.
+ * Keeps the hub from starting on the new data after a failed probation. Throws BackupError if the hub has already
+ * accepted the restored data.
  */
 export async function rejectRestored(dataDir: string): Promise<void> {
   const { phase } = requireState(dataDir, PHASES);
   if (phase === 'probation' && !(await rejectTrial(dataDir))) requireState(dataDir, PHASES);
 }
 
-/** Brings the old data back, from any phase. Never touches the backup. */
+/** Brings the old data back, whatever phase the restore is in. Never changes the backup. */
 export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
   await rejectRestored(dataDir);
   let state = requireState(dataDir, PHASES);
@@ -103,22 +103,22 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
 }
 
 /**
- * Frees the reserved space before a restore is ended or undone: a full disk has no room even for the lock file. Several
- * processes may do so at the same time.
+ * Frees the reserved space before a restore is ended or undone, because a full disk has no room even for a lock file.
+ * Several processes may free the reserved space at the same time.
  */
 export async function makeRoom(dataDir: string): Promise<void> {
   const state = readRestoreState(dataDir);
   if (state) await releaseReserve(restoreFolders(dataDir, state.id));
 }
 
-/** Removes folders of interrupted restores. Only while no restore is in progress. */
+/** Removes folders that interrupted restores left. The caller must make sure that no restore is in progress. */
 export async function removeStaged(dataDir: string): Promise<number> {
   const left = (await readdir(dataDir)).filter(isStagingName);
   for (const name of left) await rm(join(dataDir, name), { recursive: true, force: true });
   return left.length;
 }
 
-/** Throws BackupError if an item of the old data is missing: `swapBack` would take it for restored. */
+/** Throws BackupError if an item of the old data is missing, because `swapBack` would count it as restored. */
 function requireKept(kept: string, old: string[]): void {
   const there = itemsIn(kept);
   const lost = old.filter((item) => !there.includes(item));
@@ -142,8 +142,9 @@ async function freeId(dataDir: string, now: number): Promise<string> {
 }
 
 /**
- * Proves that no process has the database open: only a sole user can leave write-ahead mode. This also checkpoints the
- * log, so that the kept file is complete. Ignores a damaged or missing database.
+ * Proves that no process has the database open: SQLite leaves write-ahead mode only if the database has a single user.
+ * Leaving write-ahead mode also moves the log into the database file, so that the kept file is complete. Does nothing
+ * if the database is damaged or missing.
  */
 async function closeDatabase(path: string, letGoMs: number): Promise<void> {
   if (!existsSync(path)) return;
@@ -176,19 +177,19 @@ async function removeIfEmpty(folder: string): Promise<boolean> {
   return rmdir(folder).then(() => true, () => !existsSync(folder));
 }
 
-/** Stores the restore's phase durably. */
+/** Stores the phase of the restore, and syncs it to the disk. */
 export async function writeRestoreState(dataDir: string, state: RestoreState): Promise<RestoreState> {
   const isOpen = state.phase === 'probation';
   const [path, other] = isOpen
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // only now, because one of the two files must always exist
+  await rm(other, { force: true }); // only now, because one of the two state files must always exist
   await syncPath(dirname(path));
   return state;
 }
 
-/** Removes the restore's state: the hub may run again. */
+/** Removes the state of the restore, so that the hub may run again. */
 async function clearRestoreState(dataDir: string): Promise<void> {
   for (const path of [probationPath(dataDir), statePath(dataDir)]) {
     await rm(`${path}.partial`, { force: true });

@@ -8,15 +8,15 @@ import { type Config, hubUserAgent } from '../hub/read-config.ts';
 import { readJsonFile } from './backup-status.ts';
 import { noteSignOfLife } from './note-run.ts';
 
-/** Milliseconds for one call, and between a failed call and its repetition. */
+/** Milliseconds for one call of HEARTBEAT_URL, and between a failed call and its repetition. */
 type Patience = { timeoutMs: number; pauseMs: number };
 
 const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
 
-/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why it failed, with no more of the address than its host. */
+/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why the call failed; names only the host of the address. */
 type SignOfLife = { at: number; host: string; problem: string | null; failingSince: number | null };
 
-/** The result of the last call; null if HEARTBEAT_URL has not been called since it was set. Never throws. */
+/** The result of the last call of HEARTBEAT_URL; null if the hub has not called this address yet. Never throws. */
 export function lastSignOfLife(dataDir: string): SignOfLife | null {
   const { at, host, problem, failingSince } = readJsonFile<SignOfLife>(notePath(dataDir)) ?? {};
   if (typeof at !== 'number' || typeof host !== 'string') return null;
@@ -27,8 +27,9 @@ export function lastSignOfLife(dataDir: string): SignOfLife | null {
 type Caller = { clock: Clock; pid: number; patience?: Patience };
 
 /**
- * Calls HEARTBEAT_URL (`address`), at most twice, and records the result. Null if HEARTBEAT_URL is not set. The
- * address is the operator's own and may be private. Redirects are failures; a 2xx is a success, whatever its body.
+ * Calls HEARTBEAT_URL (`address`), a second time if the first call fails, and records the result. Returns null if
+ * HEARTBEAT_URL is not set. The operator chose the address, so it may be private. A redirect counts as a failure. A 2xx
+ * response counts as a success, whatever its body contains.
  */
 export async function giveSignOfLife(
   address: string | null, config: Config, { clock, pid, patience = PATIENCE }: Caller,
@@ -58,7 +59,10 @@ async function callTwice(url: URL, userAgent: string, { timeoutMs, pauseMs }: Pa
   return call(url, userAgent, timeoutMs);
 }
 
-/** Why a call failed; null for success. Leaves out Node's own messages, because some contain the whole address. */
+/**
+ * Why a call of HEARTBEAT_URL failed, or null if the call succeeded. Leaves out the messages of Node's own errors,
+ * because some of these messages contain the whole address.
+ */
 async function call(url: URL, userAgent: string, timeoutMs: number): Promise<string | null> {
   const signal = AbortSignal.timeout(timeoutMs);
   const request = openRequest(url, { headers: { 'User-Agent': userAgent }, signal });

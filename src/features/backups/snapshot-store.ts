@@ -12,35 +12,35 @@ import { BackupError } from './backup-name.ts';
 import { type Counts, openPlainFile } from './manifest.ts';
 
 /** Facts that were read from a backup's database. */
-type Snapshot = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
+export type SavedRows = { schemaVersion: number; counts: Counts; uploads: UploadRow[] };
 
-export type DatabaseFacts = Snapshot & {
+export type DatabaseFacts = SavedRows & {
   /** The backup's schema, compared with this program's. The program cannot run on `newer` and `foreign` schemas. */
   schema: 'same' | 'older' | 'newer' | 'foreign';
-  /** Defects of the content that the hub's own database had too. */
+  /** Defects of the backup's content that the hub's own database had too. */
   defects: string[];
 };
 
 const MAGIC = 'SQLite format 3\0';
 
-/** Two bytes of SQLite's database header (file format 1.3). Both are 1 in a file without write-ahead log. */
+/** Two bytes in the header of an SQLite database (format 1.3), which are 1 if it has no write-ahead log. */
 const VERSIONS_AT = 18;
 const HEADER = 100; // bytes
 
-/** A message names at most this many missing schema objects. */
+/** A message names at most this many objects that the schema lacks. */
 const GAPS_SHOWN = 5;
 
-/** Writes a consistent copy of a database to a new path, while other processes write. */
+/** Writes a consistent copy of a database to a new path, while other processes write to the database. */
 export function copyTo(db: Db, path: string): void {
   db.prepare<[string]>('snapshot', 'VACUUM INTO ?').run(path);
 }
 
-/** The database's size in bytes. */
+/** The size of a database in bytes. */
 export function databaseSize(db: Db): number {
   return Number(db.pragma('page_count')) * Number(db.pragma('page_size'));
 }
 
-/** The schema version of a hub's database; throws BackupError for any other database. */
+/** The schema version of the database of a hub; throws BackupError if the file is another database. */
 export function requireHubSchema(db: Db): number {
   const version = schemaVersion(db);
   if (version === 0) throw new BackupError('hub.db is not the database of a hub: it has no schema_migrations');
@@ -48,26 +48,26 @@ export function requireHubSchema(db: Db): number {
 }
 
 /** Reads facts from a backup's database without checking the database. */
-export async function readSnapshot(path: string): Promise<Snapshot> {
+export async function readSnapshot(path: string): Promise<SavedRows> {
   return withSnapshot(path, readRows);
 }
 
-/** The seed of the hub that made the backup. */
+/** The random seed of the hub that made the backup. */
 export function readSeed(path: string): Promise<string | undefined> {
   return withSnapshot(path, (db) => readHubSeed({ db }));
 }
 
-function readRows(db: Db): Snapshot {
+function readRows(db: Db): SavedRows {
   const hub = { db };
   const counts = { ...countAccounts(hub), sources: countSources(hub), posts: countPosts(hub), ...countUploads(hub) };
   return { schemaVersion: requireHubSchema(db), counts, uploads: listUploads(hub) };
 }
 
-/** Checks a backup's database in place without writing. Throws BackupError if the database cannot be used. */
+/** Checks the database of a backup in place, without writing. Throws BackupError if the database cannot be used. */
 export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
   const facts = await withSnapshot(path, (db, fileBytes) => {
     if (databaseSize(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
-    const integrity = String(db.pragma('integrity_check')); // checks full-text tables too
+    const integrity = String(db.pragma('integrity_check')); // the check includes full-text tables
     if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
     const schema = checkSchema(db, requireHubSchema(db), migrations);
     return { ...readRows(db), schema, defects: defects(db) };
@@ -77,7 +77,7 @@ export async function checkDatabase(path: string, migrations: Migration[]): Prom
   return facts;
 }
 
-/** Returns what `work` returns for a backup's database, read in place. Throws BackupError for damage. */
+/** Returns what `work` returns for the database of a backup, read in place. Throws BackupError for damage. */
 export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: number) => T): Promise<T> {
   const fileBytes = await checkHeader(path);
   let db: Db | undefined;
@@ -94,8 +94,8 @@ export async function withSnapshot<T>(path: string, work: (db: Db, fileBytes: nu
 }
 
 /**
- * Checks a database's header before SQLite opens the file: in write-ahead mode, SQLite would create two more files.
- * Returns the database's size in bytes.
+ * Checks the header of a database file before SQLite opens the file, because SQLite would create two more files for a
+ * database in write-ahead mode. Returns the size of the database in bytes.
  */
 async function checkHeader(path: string): Promise<number> {
   const file = await openPlainFile(path);
@@ -110,7 +110,7 @@ async function checkHeader(path: string): Promise<number> {
   }
 }
 
-/** Throws BackupError if the schema lacks an object that the migrations create. */
+/** Throws BackupError if the backup's schema lacks an object that the migrations create. */
 function checkSchema(db: Db, version: number, migrations: Migration[]): DatabaseFacts['schema'] {
   const schema = compareHistory(db, version, migrations);
   if (schema === 'newer' || schema === 'foreign') return schema;

@@ -15,18 +15,19 @@ import { endAllSessions } from '../accounts/credential-store.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import type { UploadRow } from '../attachments/attachment-store.ts';
 import { audit, COMMAND_LINE } from '../audit/audit.ts';
-import { ARCHIVE, DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
+import { DATABASE, requireSpace, spaceNeeded } from './backup-folder.ts';
 import { BackupError } from './backup-name.ts';
 import { hashFile, type Manifest, readManifest } from './manifest.ts';
 import { stageOffsiteHub } from './offsite-hub.ts';
 import { readSnapshot } from './snapshot-store.ts';
 import { type Places, requireMovable } from './swap-data.ts';
-import { checkArchive, type CheckOptions } from './upload-archive.ts';
-import { counting, fileSize, verifyBackup, type Verification } from './verify-backup.ts';
+import type { CheckOptions } from './upload-archive.ts';
+import { checkUploads, foldersOf } from './upload-folder.ts';
+import { counting, verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
- * A folder of filler files beside the staged data. A step that ends or undoes the restore first removes these files, so
- * that the step has room on a full disk, in bytes and in inodes.
+ * A folder of filler files beside the staged data, which keeps space free. Before a step ends or undoes the restore,
+ * the step removes these filler files. Without the files, the step has bytes and inodes on a full disk.
  */
 const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
@@ -35,8 +36,8 @@ const RESERVE_FILE_BYTES = 128 * 1_024;
 export type StageOptions = RestoreTarget & {
   dataDir: string;
   backup: string; // the backup's folder
-  staged: string; // a new folder in DATA_DIR
-  keptFree?: number; // bytes that must stay free: the hub's reserve, if a rehearsal uses its disk
+  staged: string; // a new folder in DATA_DIR for the staged data
+  keptFree?: number; // bytes that must stay free: the hub's reserve, if a rehearsal uses the hub's disk
   onStep: (what: string) => void;
   onProgress?: (done: number, total: number) => void;
 };
@@ -44,8 +45,8 @@ export type StageOptions = RestoreTarget & {
 export type Staged = { verification: Verification; settled: Settled; migrated: number };
 
 /**
- * Verifies the backup and stages its data, migrated and ready to run, in a new folder. On failure, removes that folder
- * again and throws BackupError.
+ * Verifies a backup and stages the backup's data in a new folder, migrated and ready to run. If staging fails, removes
+ * this folder and throws BackupError.
  */
 export async function stageRestore(options: StageOptions): Promise<Staged> {
   const { dataDir, backup, migrations, clock, onStep, onProgress } = options;
@@ -62,11 +63,11 @@ export async function stageRestore(options: StageOptions): Promise<Staged> {
 }
 
 async function stage(
-  options: StageOptions, { name, absent, counts }: Verification, { hashes }: Manifest,
+  options: StageOptions, { name, absent, counts, archiveBytes }: Verification, { hashes }: Manifest,
 ): Promise<Omit<Staged, 'verification'>> {
   const { dataDir, backup, staged, keptFree = 0, onStep, onProgress } = options;
   const { size } = await stat(join(backup, DATABASE));
-  // Twice the size of the database, because migrations may rewrite the database.
+  // The room is twice the size of the database, because migrations may rewrite the whole database.
   await requireSpace(dataDir, spaceNeeded(2 * size, counts?.uploadBytes ?? 0), 'the restore', keptFree);
   await mkdir(staged, { mode: 0o700 });
 
@@ -75,8 +76,8 @@ async function stage(
   const missing = new Set(absent.map(({ sha256 }) => sha256));
   const there = rows.length - missing.size;
   onStep(`unpacking ${plural(there, 'attachment')}`);
-  const unpacked = counting(await fileSize(backup, ARCHIVE), onProgress);
-  await unpackUploads(join(backup, ARCHIVE), staged, { rows, absent: missing, onBytes: unpacked });
+  const unpacked = counting(archiveBytes ?? 0, onProgress);
+  await unpackUploads(backup, staged, { rows, absent: missing, onBytes: unpacked });
 
   onStep('checking the unpacked files');
   const compared = counting(counts?.uploadBytes ?? 0, onProgress);
@@ -93,10 +94,13 @@ function requireRestorable({ verdict, problem, schema }: Verification): void {
   if (verdict === 'failed') throw new BackupError(`this backup cannot be restored: ${problem}`);
   if (schema === 'same' || schema === 'older') return;
   throw new BackupError('this backup was made by another version of the hub, or by another program: restore it with ' +
-    'the version that made it');
+    'the version that made the backup');
 }
 
-/** Copies the database. Returns the upload rows of the checked copy: the backup may have changed since its check. */
+/**
+ * Copies the database. Returns the rows of uploads in the checked copy of the database, because the backup may have
+ * changed after its check.
+ */
 async function copyChecked(from: string, to: string, sha256: string): Promise<UploadRow[]> {
   await copyFile(from, to);
   await chmod(to, 0o600);
@@ -106,11 +110,11 @@ async function copyChecked(from: string, to: string, sha256: string): Promise<Up
 }
 
 async function unpackUploads(
-  archive: string, staged: string, options: Pick<CheckOptions, 'rows' | 'absent' | 'onBytes'>,
+  backup: string, staged: string, options: Pick<CheckOptions, 'rows' | 'absent' | 'onBytes'>,
 ): Promise<void> {
   await mkdir(join(staged, 'uploads'), { mode: 0o700 });
   for (const folder of foldersOf(options.rows)) await mkdir(join(staged, folder), { mode: 0o700 });
-  await checkArchive(archive, { ...options, destination: (name) => writingTo(join(staged, name)) });
+  await checkUploads(backup, { ...options, destination: (name) => writingTo(join(staged, name)) });
 }
 
 function writingTo(path: string): MemberSink {
@@ -123,7 +127,7 @@ function writingTo(path: string): MemberSink {
   };
 }
 
-/** Hashes the unpacked files once more, in case the disk stored other bytes. */
+/** Hashes the unpacked files once more, in case the disk has stored other bytes. */
 async function requireUnchanged(staged: string, rows: UploadRow[], onBytes: (bytes: number) => void): Promise<void> {
   for (const { sha256 } of rows) {
     const found = await hashFile(join(staged, uploadPath(sha256)), undefined, onBytes);
@@ -131,7 +135,7 @@ async function requireUnchanged(staged: string, rows: UploadRow[], onBytes: (byt
   }
 }
 
-/** Fills the reserve with random bytes, because some file systems compress other bytes. */
+/** Fills the reserve with random bytes, because some file systems would compress other content. */
 async function writeReserve(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 });
   for (let n = 0; n < RESERVE_FILES; n++) {
@@ -139,7 +143,7 @@ async function writeReserve(folder: string): Promise<void> {
   }
 }
 
-/** Removes the reserve. Steps that end or undo a restore call this function first. */
+/** Removes the filler files, which keep space free. A step that ends or undoes a restore calls this function first. */
 export async function releaseReserve({ staged }: Places): Promise<void> {
   await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
@@ -153,25 +157,22 @@ async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
   await syncPath(dirname(staged));
 }
 
-function foldersOf(rows: UploadRow[]): string[] {
-  return [...new Set(rows.map(({ sha256 }) => dirname(uploadPath(sha256))))];
-}
-
 /** Numbers of ended sessions and of discarded jobs that may have run since the backup. */
 type Settled = { sessions: number; jobs: number };
 
-/** How to prepare a restored database. */
+/** The changes that a restore makes to a database before the hub runs on it. */
 type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;
-  /** Kinds of jobs that may run again; other waiting jobs are discarded. */
+  /** The kinds of waiting jobs that may run again; all other waiting jobs are discarded. */
   runAgain: readonly string[];
 };
 
 const START_OF_2026 = Date.UTC(2026, 0);
 
 /**
- * Prepares the staged database to run: migrations, ids, sessions and jobs. Throws BackupError if a migration fails.
+ * Prepares the staged database for running: applies migrations, raises ids, ends sessions and discards jobs. Throws
+ * BackupError if a migration fails.
  */
 function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
@@ -181,12 +182,12 @@ function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   });
 }
 
-/** Raises the staged database's next ids above the ids of the replaced database, if the latter is readable. */
+/** Raises the staged database's next ids above the ids of the replaced database, if that database is readable. */
 export function raiseIdsAbove(path: string, replaced: string): void {
   changeStaged(path, (db) => raiseIds(db, idsGivenBy(replaced, numberedTables(db))));
 }
 
-/** Changes a staged database and leaves it as one file without a write-ahead log. */
+/** Changes the staged database, and leaves it as one file without a write-ahead log. */
 function changeStaged<T>(path: string, work: (db: Db) => T): T {
   const db = openDatabase(path);
   try {
@@ -198,7 +199,7 @@ function changeStaged<T>(path: string, work: (db: Db) => T): T {
   }
 }
 
-/** Applies safe migrations only. Returns the number of migrations. */
+/** Applies migrations, but only safe migrations. Returns the number of applied migrations. */
 function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   try {
     return migrate(db, migrations, clock).length;
@@ -209,7 +210,7 @@ function bringUpToDate(db: Db, { migrations, clock }: RestoreTarget): number {
   }
 }
 
-/** Ends all sessions, discards jobs that may have run since the backup, and records the restore. */
+/** Ends all sessions, discards jobs that may have run after the backup was made, and records the restore. */
 function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Settled {
   return db.write('settle restored database', () => {
     const sessions = endAllSessions({ db });
@@ -221,16 +222,17 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
 }
 
 /**
- * Raises the next ids of a restored database, which would otherwise assign again the ids that the hub assigned after
- * the backup. New ids begin at the hundredths of a second since 2026, a number that grows faster than the ids of any
- * hub. It works without the replaced database and for restores in any order. Until 2057 it has at most 11 digits.
+ * Raises the next ids of a restored database. Otherwise the hub would assign ids again that it already assigned after
+ * the backup was made. New ids begin at the number of hundredths of a second since 2026, which grows faster than the
+ * ids of any hub. Raising ids in this way works without the replaced database, and for restores in any order. Until
+ * 2057, ids raised in this way have at most 11 digits.
  */
 function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));
   raiseIds(db, new Map(numberedTables(db).map((table) => [table, floor])));
 }
 
-/** The ids that a database has assigned; empty if the database is missing, damaged, or not a hub's. */
+/** The highest ids that a database has assigned; empty if the database is missing or damaged, or belongs to no hub. */
 function idsGivenBy(path: string, tables: string[]): GivenIds {
   if (!existsSync(path)) return new Map();
   let db: Db | undefined;

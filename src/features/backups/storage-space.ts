@@ -3,19 +3,21 @@ import { dirname, join } from 'node:path';
 import { diskUsage, fileBytes } from '../hub/disk-space.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import { LEAST_FREE, reserveIn, spaceNeeded } from './backup-folder.ts';
+import { listInterim } from './interim-status.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 
 export type StorageSizes = { databaseBytes: number; walBytes: number; freeBytes: number };
 
-/** The sizes of the database's files, and the bytes that its file system has left for the hub. */
+/** The sizes of the database files, and the bytes that the hub may still write to their file system. */
 export function readStorageSizes(databasePath: string): StorageSizes {
   const { free } = diskUsage(dirname(databasePath));
   return { databaseBytes: fileBytes(databasePath), walBytes: fileBytes(`${databasePath}-wal`), freeBytes: free };
 }
 
 /**
- * Whether little is left: less than a gigabyte beside the database, or less than the next backup may need where it will
- * lie. `times` as much of either has to be left. `isBackupDisk`: only the other disk, that of BACKUP_DIR, is too full.
+ * Whether a disk is nearly full: the disk of the database has less than a gigabyte free, or the disk of the backups has
+ * less space than the next backup may need. `times`: both limits are multiplied by this number. `isBackupDisk`: only
+ * the disk of BACKUP_DIR, which is another disk, has too little space.
  */
 export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1) {
   const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);
@@ -29,7 +31,7 @@ export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1)
   return { isLow, least: Math.min(freeBytes, forBackups), needed, isBackupDisk: isLow && !isDataLow && isOther };
 }
 
-/** The users of space on DATA_DIR's disk, in words, the largest first. */
+/** A list in words of the largest uses of the disk of DATA_DIR, the largest use first. */
 export function spaceTaken(hub: Hub): string {
   const { used, emptyPages } = hub.disk.space();
   const { databaseBytes, walBytes } = readStorageSizes(hub.config.databasePath);
@@ -43,12 +45,13 @@ export function spaceTaken(hub: Hub): string {
     .map(([what, bytes]) => `${what} ${byteSize(bytes)}`).join(', ');
 }
 
-/** Bytes of all backups; 0 if BACKUP_DIR lies on another disk or cannot be listed. */
+/** The bytes of all backups; 0 if BACKUP_DIR is on another disk or cannot be listed. */
 function bytesOfBackups({ config: { dataDir, backupDir } }: Hub): number {
   try {
     if (statSync(backupDir).dev !== statSync(dataDir).dev) return 0;
     const folders = readdirSync(backupDir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return folders.map(({ name }) => join(backupDir, name))
+    const interim = listInterim(backupDir).map(({ name }) => join(backupDir, 'interim', name)); // uploads are links
+    return [...folders.map(({ name }) => join(backupDir, name)), ...interim]
       .flatMap((folder) => readdirSync(folder).map((file) => fileBytes(join(folder, file))))
       .reduce((sum, bytes) => sum + bytes, 0);
   } catch {

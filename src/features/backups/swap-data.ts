@@ -6,40 +6,41 @@ import { BackupError } from './backup-name.ts';
 import { OFFSITE_HUB } from './offsite-hub.ts';
 
 /**
- * The items that a restore exchanges: the database with the files that SQLite keeps beside it, the attachments, and the
- * hub's off-site identity. SQLite would silently apply a write-ahead log that stayed beside another database.
+ * The items that a restore exchanges: the database with the files that SQLite keeps beside it, the uploaded files, and
+ * the hub's off-site identity. If the write-ahead log of one database stayed beside another database, SQLite would
+ * apply the log without an error.
  */
 export const DATA_ITEMS = ['hub.db-wal', 'hub.db-shm', 'hub.db-journal', 'hub.db', 'uploads', OFFSITE_HUB] as const;
 
 export type Places = {
   live: string; // DATA_DIR
-  staged: string; // folder with the new data
-  kept: string; // folder for the old data
+  staged: string; // the folder that contains the new data
+  kept: string; // the folder to which the old data moves
 };
 
-/** The folders of a restore within DATA_DIR. */
+/** The folders that a restore uses within DATA_DIR. */
 export function restoreFolders(dataDir: string, id: string): Places {
   return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
 }
 
-/** Whether an interrupted staging left this name in DATA_DIR. */
+/** Whether the name in DATA_DIR is that of a folder that an interrupted staging left. */
 export function isStagingName(name: string): boolean {
   return /^\.restore-\d{8}-\d{6}$/.test(name);
 }
 
-/** Moves one file or folder. A parameter, so that tests can stop at any move. */
+/** A function that moves a file or folder. The move is a parameter, so that tests can stop a restore at any move. */
 export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
 
-/** The items that exist in the folder. */
+/** The exchanged items that exist in a folder. */
 export function itemsIn(folder: string): string[] {
   return DATA_ITEMS.filter((item) => existsSync(join(folder, item)));
 }
 
 /**
- * Moves the old items (`old`) to `kept` and the staged items to `live`. Can be stopped at any instant and called again:
- * an item in `live` is the new item exactly if the old item is in `kept`.
+ * Moves the old items (named in `old`) to the folder `kept`, and the staged items to the folder `live`. `swapIn` can be
+ * stopped at any instant and called again: an item in `live` is new if and only if the old item is in `kept`.
  */
 export async function swapIn({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(kept, { recursive: true, mode: 0o700 });
@@ -55,7 +56,7 @@ export async function swapIn({ live, staged, kept }: Places, old: string[], move
   await syncPath(live);
 }
 
-/** Moves the old items back to `live` and the new items to `staged`, after any part of `swapIn` or `swapBack`. */
+/** Moves the old items back to `live` and the new items to `staged`, also after a part of `swapIn` or `swapBack`. */
 export async function swapBack({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(staged, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {
@@ -63,11 +64,11 @@ export async function swapBack({ live, staged, kept }: Places, old: string[], mo
     if (!isOldInPlace && existsSync(join(live, item))) await move(join(live, item), join(staged, item));
     if (old.includes(item) && !isOldInPlace) await move(join(kept, item), join(live, item));
   }
-  await syncPath(kept).catch(() => {}); // the folder may never have been made
+  await syncPath(kept).catch(() => {}); // this folder may never have been made
   await syncPath(live);
 }
 
-/** Refuses mount points and links: a rename would not move the data behind them. */
+/** Refuses mount points and symbolic links, because a rename would not move the data behind them. */
 export async function requireMovable(dataDir: string): Promise<void> {
   const { dev } = await stat(dataDir);
   for (const item of DATA_ITEMS) {
@@ -79,7 +80,7 @@ export async function requireMovable(dataDir: string): Promise<void> {
   }
 }
 
-/** Whether a file system is mounted at that path; false if /proc does not tell (proc(5)). */
+/** Whether a file system is mounted at the given path; false if /proc does not tell (proc(5)). */
 function isMountPoint(path: string): boolean {
   try {
     return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).includes(realpathSync.native(path));
@@ -88,7 +89,7 @@ function isMountPoint(path: string): boolean {
   }
 }
 
-/** Mount points: the fifth field of each line, in which spaces, tabs, line breaks and backslashes are octal. */
+/** The paths of mount points: the fifth field of each line, in which spaces and tabs, for example, are octal. */
 function mountPoints(mountinfo: string): string[] {
   const fields = mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '');
   const toCharacter = (_: string, octal: string): string => String.fromCharCode(parseInt(octal, 8));

@@ -16,17 +16,17 @@ import { openPlainFile, READ_PLAIN, type AbsentUpload } from './manifest.ts';
 type ArchiveOptions = {
   dataDir: string;
   rows: UploadRow[];
-  createdAt: number; // unix ms, of the snapshot
+  createdAt: number; // unix ms, when the snapshot of the database was made
   path: string;
   signal: AbortSignal;
-  /** Called with the size of each file that was read. */
+  /** Called with the number of bytes of each file that was read. */
   onProgress: (bytes: number) => void;
 };
 
-/** A file shows its damage only once it is in the archive, which is then made again without the file. */
+/** A file's damage may show only when the file is in the archive. Then a new archive is made without the file. */
 const ATTEMPTS = 3;
 
-/** Archives the files that the rows name. Leaves out missing and changed files, and lists them in `absent`. */
+/** Archives the uploaded files that the rows name. Leaves out missing and changed files; lists them in `absent`. */
 export async function archiveUploads(options: ArchiveOptions): Promise<WrittenFile & { absent: AbsentUpload[] }> {
   const absent = new Map<string, AbsentUpload>();
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -72,9 +72,10 @@ function* members(
 const PIECE = 256 * 1_024; // bytes
 
 /**
- * Opens a row's file, or returns the file's defect. Throws a system error if the file is not readable. `content` yields
- * exactly as many bytes as the row states, zeros for unreadable bytes; `isSound` then tells whether the bytes have the
- * uploaded file's hash. Synchronous reading blocks the process, but takes a tenth of the time for small files.
+ * Opens the uploaded file that a row names, or returns what is wrong with the file. Throws a system error if this
+ * process may not read the file. `content` yields as many bytes as the row states, with zeros for unreadable bytes.
+ * `isSound` then tells whether the bytes have the hash of the uploaded file. Synchronous reading blocks this process,
+ * but takes a tenth of the time for small files.
  */
 export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
@@ -107,7 +108,7 @@ function openOrMissing(path: string): number | undefined {
   }
 }
 
-/** Reads a chunk of a file. Returns zeros if the file became shorter or is unreadable, so that its hash differs. */
+/** Reads the next chunk of a file. Unreadable bytes become zeros, so that the hash of the file differs. */
 function readChunk(fd: number, length: number): Buffer {
   const chunk = Buffer.allocUnsafe(length);
   try {
@@ -121,18 +122,19 @@ function readChunk(fd: number, length: number): Buffer {
 
 export type CheckOptions = {
   rows: UploadRow[];
-  /** SHA-256 of files that the archive must lack although rows name them. */
+  /** The SHA-256 hashes of files that the archive must not contain, although rows name these files. */
   absent: ReadonlySet<string>;
   signal?: AbortSignal | undefined;
-  /** Returns a sink that receives the bytes of a file in the archive. */
+  /** Returns a sink that receives the bytes of one file in the archive. */
   destination?: (name: string) => MemberSink | undefined;
   /** Called with the number of bytes that were read from the archive. */
   onBytes?: ((bytes: number) => void) | undefined;
 };
 
 /**
- * Reads the archive once. It must hold every file that the rows name once, with its size and SHA-256, and no others.
- * Returns length and hash of the archive itself. Throws BackupError with the first defect.
+ * Reads the archive once, and compares it with the rows of uploaded files. The archive must contain each file that the
+ * rows name exactly once, with its size and SHA-256, and no further files. Returns the length and the hash of the
+ * archive itself. Throws BackupError with the first defect of the archive.
  */
 export async function checkArchive(path: string, options: CheckOptions): Promise<WrittenFile> {
   const file = await openPlainFile(path);
@@ -158,7 +160,8 @@ async function* withSignal(chunks: AsyncIterable<Buffer>, signal: AbortSignal | 
   }
 }
 
-function createWalk({ rows, absent, destination = () => undefined }: CheckOptions) {
+/** Compares the members of an archive, or the files of a folder, with the rows. */
+export function createWalk({ rows, absent, destination = () => undefined }: CheckOptions) {
   const expected = new Map<string, UploadRow>();
   for (const row of rows) {
     if (!absent.has(row.sha256)) expected.set(uploadPath(row.sha256), row);

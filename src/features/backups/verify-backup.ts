@@ -7,11 +7,11 @@ import { codeOf } from '../../platform/error-code.ts';
 import { writtenPath } from '../../platform/files/granted-name.ts';
 import { uploadPath } from '../attachments/upload-files.ts';
 import { ARCHIVE, DATABASE, SUMS } from './backup-folder.ts';
-import { BackupError, timeOfBackup } from './backup-name.ts';
+import { BackupError, timeOfBackup, timeOfInterim } from './backup-name.ts';
 import type { Verdict } from './backup-status.ts';
 import { hashFile, readManifest, type AbsentUpload, type Counts, type Manifest } from './manifest.ts';
 import { checkDatabase, type DatabaseFacts, readSnapshot, withSnapshot } from './snapshot-store.ts';
-import { checkArchive } from './upload-archive.ts';
+import { checkUploads } from './upload-folder.ts';
 
 export type Verification = {
   folder: string;
@@ -26,8 +26,9 @@ export type Verification = {
   schemaVersion: number | null;
   schema: DatabaseFacts['schema'] | null;
   counts: Counts | null;
+  isInterim: boolean; // the folder has the files of an interim backup
   databaseBytes: number | null;
-  archiveBytes: number | null;
+  archiveBytes: number | null; // of an interim backup: of its uploads
   verifiedAt: number; // unix ms, end of the verification
   seconds: number;
 };
@@ -37,14 +38,16 @@ type VerifyOptions = {
   clock: Clock;
   signal?: AbortSignal;
   onStep?: (what: string) => void;
-  onProgress?: ((done: number, total: number) => void) | undefined; // bytes that were read in the current step
+  onProgress?: ((done: number, total: number) => void) | undefined; // how many bytes were read in the current step
 };
 
 const FILES = [SUMS, DATABASE, ARCHIVE];
+const UPLOADS = 'uploads';
+const INTERIM_FILES = [SUMS, DATABASE, UPLOADS];
 
 /**
- * Verifies every byte of the backup: hashes, database, each file against its row, and the recorded counts. Writes
- * nothing, takes no lock, needs no hub. Rejects only if aborted.
+ * Verifies every byte of a backup, nightly or interim: hashes, database, each file against its row, and the recorded
+ * counts. Writes nothing, takes no lock, needs no hub. Rejects only if aborted.
  */
 export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verification> {
   const began = options.clock();
@@ -64,13 +67,12 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
 
 const NOTHING = {
   defects: [], notes: [], absent: [], createdAt: null, version: null, schemaVersion: null, schema: null, counts: null,
-  databaseBytes: null, archiveBytes: null,
+  databaseBytes: null, archiveBytes: null, isInterim: false,
 };
 
 async function examine(folder: string, options: VerifyOptions, found: Partial<Verification>): Promise<void> {
   const { migrations, signal, onStep = () => {}, onProgress } = options;
-  await requireFiles(folder);
-  const manifest = await readManifest(folder);
+  const manifest = await readWhole(folder);
   noteManifest(folder, manifest, found);
 
   onStep('hash of the database');
@@ -87,45 +89,62 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
 
   onStep('attachments');
   const absent = new Set(found.absent?.map(({ sha256 }) => sha256));
-  const onBytes = counting(await fileSize(folder, ARCHIVE), onProgress);
-  const archive = await checkArchive(join(folder, ARCHIVE), { rows: facts.uploads, absent, signal, onBytes });
+  const { archive: recorded } = manifest.hashes;
+  const total = recorded === null ? facts.counts.uploadBytes : await fileSize(folder, ARCHIVE);
+  const onBytes = counting(total, onProgress);
+  const archive = await checkUploads(folder, { rows: facts.uploads, absent, signal, onBytes });
   found.archiveBytes = archive.bytes;
-  compareHash(ARCHIVE, archive.sha256, manifest.hashes.archive);
+  compareHash(ARCHIVE, archive.sha256, recorded);
+}
+
+/** Reads SHA256SUMS of a folder that has exactly the files of a backup of its form. */
+async function readWhole(folder: string): Promise<Manifest> {
+  const files = await requireFiles(folder);
+  const manifest = await readManifest(folder);
+  const hasHash = manifest.hashes.archive !== null;
+  if (hasHash === files.includes(ARCHIVE)) return manifest;
+  throw new BackupError(`SHA256SUMS ${hasHash ? 'names' : 'has no hash of'} ${ARCHIVE}`);
 }
 
 const SEE_LIST = ' (restore.sh --list shows all backups)';
-const SEALED = 'backup.tar.gz.age'; // an encrypted copy, which only the scripts open
+const SEALED = 'backup.tar.gz.age'; // a backup with this file is an encrypted copy, which only the scripts can open
 
-/** Adds up bytes and reports the sum as progress. */
+/** Adds up the bytes that were read, and reports the sum as progress. */
 export function counting(total: number, onProgress: VerifyOptions['onProgress']) {
   let done = 0;
   return (bytes: number): void => onProgress?.(done += bytes, total);
 }
 
-export async function fileSize(folder: string, name: string): Promise<number> {
+async function fileSize(folder: string, name: string): Promise<number> {
   return (await lstat(join(folder, name))).size;
 }
 
-/** Requires exactly three plain files: a write-ahead log would change the database's content. */
-async function requireFiles(folder: string): Promise<void> {
+/** Requires exactly the files of a backup, and returns them: a write-ahead log would change the database's content. */
+async function requireFiles(folder: string): Promise<string[]> {
   const found = await readdir(folder).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') throw new BackupError(`there is no folder ${writtenPath(folder)}${SEE_LIST}`);
     if (codeOf(error) !== 'ENOTDIR') throw error;
     throw new BackupError(`${writtenPath(folder)} is not the folder of a backup${SEE_LIST}`);
   });
   if (found.includes(SEALED)) throw new BackupError('the backup is encrypted: decrypt it first, as the handbook shows');
-  const missing = FILES.find((name) => !found.includes(name));
+  const files = found.includes(UPLOADS) && !found.includes(ARCHIVE) ? INTERIM_FILES : FILES;
+  const missing = files.find((name) => !found.includes(name));
   if (missing) throw new BackupError(`${missing} is missing`);
-  const extra = found.find((name) => !FILES.includes(name));
+  const extra = found.find((name) => !files.includes(name));
   if (extra !== undefined) throw new BackupError(`${JSON.stringify(extra)} does not belong to a backup`);
-  for (const name of FILES) {
-    if (!(await lstat(join(folder, name))).isFile()) throw new BackupError(`${name} is not a plain file`);
+  for (const name of files) {
+    const there = await lstat(join(folder, name));
+    const [isRight, kind] = name === UPLOADS ? [there.isDirectory(), 'folder'] : [there.isFile(), 'plain file'];
+    if (!isRight) throw new BackupError(`${name} is not a ${kind}`);
   }
+  return files;
 }
 
-function noteManifest(folder: string, { facts }: Manifest, found: Partial<Verification>): void {
-  found.createdAt = facts?.createdAt ?? timeOfBackup(basename(folder)) ?? null;
+function noteManifest(folder: string, { facts, hashes }: Manifest, found: Partial<Verification>): void {
+  const name = basename(folder);
+  found.createdAt = facts?.createdAt ?? timeOfBackup(name) ?? timeOfInterim(name) ?? null;
   found.version = facts?.version ?? null;
+  found.isInterim = hashes.archive === null;
   found.absent = facts?.absent ?? [];
   found.notes = facts ? [] : ['SHA256SUMS records only hashes: the numbers of rows cannot be checked'];
 }
@@ -144,7 +163,7 @@ function noteDatabase(facts: DatabaseFacts, found: Partial<Verification>): void 
   if (note) found.notes = [...(found.notes ?? []), note];
 }
 
-/** Compares a database with its recorded facts: a sound but emptied database must not pass for a backup. */
+/** Compares a database with the facts in the backup: an intact but emptied database must not pass for a backup. */
 function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorded: Manifest['facts']): void {
   if (!recorded) {
     if (counts.admins === 0) throw new BackupError('hub.db has no administrator');
@@ -162,11 +181,11 @@ function compareFacts({ schemaVersion, counts, uploads }: DatabaseFacts, recorde
   if (unknown) throw new BackupError(`SHA256SUMS calls ${unknown.sha256} absent, which hub.db does not reference`);
 }
 
-function compareHash(name: string, actual: string, recorded: string): void {
+function compareHash(name: string, actual: string | null, recorded: string | null): void {
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** The message of any failure. A system error's message names the file itself. */
+/** A message for the error that ended a verification. The message of a system error names the file itself. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);
@@ -176,23 +195,22 @@ function explain(error: unknown): string {
 
 export type OpenBackup = Manifest & { folder: string };
 
-/** Opens a backup for reading after checking its files and the database's hash. Throws BackupError. */
+/** Checks the files of a backup and the hash of its database, then opens the backup. Throws BackupError. */
 export async function openBackup(path: string): Promise<OpenBackup> {
   const folder = resolve(path);
-  await requireFiles(folder);
-  const manifest = await readManifest(folder);
+  const manifest = await readWhole(folder);
   const { sha256 } = await hashFile(join(folder, DATABASE));
   if (sha256 !== manifest.hashes.database) throw new BackupError(`${DATABASE} does not match SHA256SUMS`);
   return { ...manifest, folder };
 }
 
-/** Returns what `read` returns for the backup's database. */
+/** Calls `read` with the database of the backup, and returns the result of `read`. */
 export function readSaved<T>({ folder }: OpenBackup, read: (db: Db) => T): Promise<T> {
   return withSnapshot(join(folder, DATABASE), read);
 }
 
 /**
- * Passes an upload's bytes to `write`. Reads the archive twice, so that nothing is passed on before the hash is
+ * Passes an upload's bytes to `write`. Reads the uploads twice, so that nothing is passed on before the hash is
  * verified. Throws BackupError.
  */
 export async function extractUpload(
@@ -206,8 +224,7 @@ export async function extractUpload(
     const found = new AbortController();
     const destination = (name: string) =>
       name === uploadPath(sha256) ? { write: to, end: () => found.abort() } : undefined;
-    const reading = checkArchive(join(folder, ARCHIVE),
-      { rows, absent: new Set(absent.keys()), signal: found.signal, destination });
+    const reading = checkUploads(folder, { rows, absent: new Set(absent.keys()), signal: found.signal, destination });
     await reading.catch((error: unknown) => {
       if (!found.signal.aborted) throw error;
     });

@@ -4,11 +4,11 @@ import { counts, store, type Hub } from '../hub/hub.ts';
 
 const MAX_TEXT = 4_000;
 
-/** Errors of one kind; times in unix ms. */
+/** The errors of one kind, stored as one row; times in unix ms. */
 export type ErrorEvent = {
   id: number;
   program: string;
-  message: string; // of the latest error
+  message: string; // the message of the latest error of this kind
   stack: string;
   count: number;
   firstAt: number;
@@ -35,21 +35,21 @@ export const errorEvents = store(({ db, clock }) => {
     'SELECT COUNT(*) AS n FROM error_events WHERE last_at < ?');
 
   return {
-    /** Stores an error, or counts it in the row with the same fingerprint. */
+    /** Stores an error in a new row, or adds it to the count of the row with the same fingerprint. */
     add: (error: Omit<NewError, 'now'>): void => void upsert.run({ ...error, now: clock() }),
 
-    /** Error events after a position, most recent first. */
+    /** Lists kinds of errors after a position in the list, the most recent first. */
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
       selectPage.all(lastAt, id, limit),
-    /** Removes up to `limit` error events last seen before `before` (unix ms), oldest first; returns their number. */
+    /** Removes up to `limit` kinds of errors last seen before `before`, oldest first. Returns the number removed. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };
 });
 
 /**
- * Counts an unexpected error: one row per fingerprint, with a count and the first and last time. Never throws: if the
- * database cannot be written, only logs the failure.
+ * Counts an unexpected error. All errors with one fingerprint share a row, which has their count and the times of the
+ * first and the last error. Never throws: if the database cannot be written, the failure is only logged.
  */
 export function noteError(hub: Hub, error: unknown): void {
   const { program } = hub;
@@ -66,7 +66,7 @@ export function noteError(hub: Hub, error: unknown): void {
   }
 }
 
-/** A hash that is equal for equal errors at one place in the code, whatever ids and names are in the message. */
+/** A hash that is the same for all errors from one place in the code, whatever ids and names their messages contain. */
 export function fingerprintOf(program: string, { name, message, stack }: Description): string {
   const gist = message.replace(/"[^"]*"|'[^']*'/g, '""').replace(/\d+/g, '0');
   const place = stack.split('\n').find((line) => /^\s+at /.test(line)) ?? '';

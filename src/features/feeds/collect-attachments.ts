@@ -3,7 +3,7 @@ import { attributeOf, childOf, type XmlElement } from '../../platform/markup/xml
 import type { IncomingFile } from '../posts/post-store.ts';
 import { absoluteUrl, lineOf } from './feed-values.ts';
 
-/** Elements of an RSS or Atom item that name a file; `addFile` reads them. */
+/** The names of the RSS and Atom elements that name a file of an item; `addFile` reads these elements. */
 const FILES = new Set([
   'enclosure', 'enc:enclosure', 'media:content', 'media:thumbnail', 'media:peerlink', 'podcast:alternateenclosure',
 ]);
@@ -11,12 +11,13 @@ const PICTURES = new Map([
   ['jpg', 'image/jpeg'], ['jpeg', 'image/jpeg'], ['jfif', 'image/jpeg'], ['png', 'image/png'], ['gif', 'image/gif'],
   ['webp', 'image/webp'], ['avif', 'image/avif'],
 ]);
-/** Maximum number of files kept for one feed item. */
+/** The maximum number of files that the hub keeps of one feed item. */
 export const MAX_ITEM_FILES = 100;
 
 /**
- * The files of an item, in document order, one per absolute URL and at most MAX_ITEM_FILES. Later mentions of a file
- * fill in missing details. `itunes:duration` applies to the first audio or video file.
+ * The files of a feed item in document order, at most one per absolute URL and at most MAX_ITEM_FILES in all. If the
+ * item names a file again, the later mention fills in missing details of the file. The element `itunes:duration`
+ * describes the first audio or video file.
  */
 export function collectAttachments(item: XmlElement, base: string): IncomingFile[] {
   const found = new Map<string, IncomingFile>();
@@ -28,7 +29,7 @@ export function collectAttachments(item: XmlElement, base: string): IncomingFile
   return attachments;
 }
 
-/** Adds a file while the item has room for files; for a known URL, fills in missing details of the file. */
+/** Adds a file to an item that has room for files; for a known URL, fills in missing details of the file. */
 export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFile): void {
   const known = found.get(file.url);
   if (known === undefined) {
@@ -41,23 +42,23 @@ export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFi
   known.durationSeconds ??= file.durationSeconds;
 }
 
-/** A media type as `type/subtype` in lower case without parameters; null if the text is no media type. */
+/** A media type as `type/subtype` in lower case without parameters, or null if the text is no media type. */
 export function mediaTypeOf(text: string | null | undefined): string | null {
   const type = essenceOf(text);
   return /^[a-z0-9][\w.+-]*\/[\w.+*-]+$/.test(type) ? type : null;
 }
 
-/** Seconds from `H:MM:SS`, `M:SS` or a number of seconds; null for anything else. */
+/** Converts `H:MM:SS`, `M:SS` or a number of seconds to seconds; returns null for any other text. */
 export function parseDuration(text: string | null | undefined): number | null {
   const parts = text?.trim().split(':') ?? [];
   if (parts.length === 0 || parts.length > 3) return null;
-  const [last = '', ...before] = parts.map((part) => part.trim()).reverse(); // the seconds may have a fraction
+  const [last = '', ...before] = parts.map((part) => part.trim()).reverse(); // seconds may have a fraction
   if (!/^\d{1,9}(?:\.\d+)?$/.test(last) || !before.every((part) => /^\d{1,9}$/.test(part))) return null;
   const seconds = parts.reduce((total, part) => total * 60 + Number(part), 0);
   return Math.round(seconds);
 }
 
-/** A count of bytes; null if missing, empty, zero or invalid, as lengths in feeds often are. */
+/** A number of bytes, or null if the feed's length is missing, empty, zero or invalid, as lengths often are. */
 export function parseByteCount(text: string | number | null | undefined): number | null {
   const digits = String(text ?? '').trim().replaceAll(',', '');
   const bytes = /^\d{1,15}(?:\.0+)?$/.test(digits) ? Number(digits) : 0;
@@ -65,7 +66,7 @@ export function parseByteCount(text: string | number | null | undefined): number
 }
 
 function collectFrom(parent: XmlElement, base: string, found: Map<string, IncomingFile>): void {
-  // FeedBurner replaces the address of an enclosure and keeps the original address in this element.
+  // FeedBurner replaces the address of an enclosure, and keeps the original address in this element.
   const original = lineOf(childOf(parent, 'feedburner:origenclosurelink'));
   for (const child of parent.children) {
     if (found.size >= MAX_ITEM_FILES) return;
@@ -89,7 +90,7 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   });
 }
 
-/** Media type of Media RSS content that declares no type: by file extension, else from `medium="image"`. */
+/** The media type of Media RSS content that declares none: by file extension, else from `medium="image"`. */
 function pictureType(file: XmlElement, url: string): string | null {
   const medium = attributeOf(file, 'medium')?.toLowerCase() || 'image';
   if (file.name !== 'media:content' || medium !== 'image') return null;

@@ -8,12 +8,15 @@ export type FeedPassword = { username: string; password: string };
 
 const passwords = sealedSecrets('feed');
 
-/** The value of the Authorization header (HTTP Basic). */
+/** The value of the Authorization header for a feed with a password (HTTP Basic). */
 export function basicAuthorization({ username, password }: FeedPassword): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** Stores a feed's password for the feed's present origin, in the caller's transaction; null removes the password. */
+/**
+ * Stores the password of a feed in the caller's transaction. The password belongs to the feed's present origin. With
+ * null instead of a password, removes the stored password.
+ */
 export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | null): void {
   const url = syncState(hub).find(sourceId)?.url;
   if (url === undefined) return;
@@ -22,8 +25,9 @@ export function keepPassword(hub: Hub, sourceId: number, given: FeedPassword | n
 }
 
 /**
- * The Authorization header for a feed; undefined without a password, or if the feed has moved to another origin since
- * the owner gave the password. Throws, with a message for the owner, if the password cannot be decrypted.
+ * The Authorization header for a feed. Returns undefined if the feed has no password, or if the feed has moved to
+ * another origin since its owner gave the password. If the password cannot be decrypted, throws an error whose message
+ * is for the owner of the feed.
  */
 export function authorizationFor(
   hub: Hub, { sourceId, url }: Pick<SyncState, 'sourceId' | 'url'>,

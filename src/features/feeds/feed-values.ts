@@ -10,42 +10,43 @@ import type { IncomingPost } from '../posts/post-store.ts';
 import type { FeedFacts } from '../sources/sync-state-store.ts';
 import { parseDate } from './parse-date.ts';
 
-/** Character references; without a semicolon, only references that cannot be part of a word or URL. */
+/** Character references in HTML. References without a semicolon count only if they cannot be part of a word or URL. */
 const REFERENCE = /&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});|&(?:#\d{2,7}|amp|lt|gt|quot|nbsp)(?![a-z0-9=])/gi;
 const INLINE_NAMES = 'a abbr b big br cite code del div em font h1 h2 h3 h4 h5 h6 i img ins kbd mark nobr p q s small '
   + 'span strike strong sub sup tt u wbr';
 const INLINE_TAG = new RegExp(`</?(?:${INLINE_NAMES.replaceAll(' ', '|')})(?:\\s[^<>]*)?/?>`, 'gi');
 const WORD_BREAK = /<(?:br|\/?(?:p|div|h[1-6]|li|ul|ol|tr|td|table|blockquote))(?:\s[^<>]*)?\/?>/gi;
-/** Maximum dates parsed in one element, because rejecting an unknown time zone is slow. */
+/** The maximum number of dates that the parser tries in one element, because rejecting an unknown time zone is slow. */
 const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
 
 const MAX_NAMES = 20;
-/** Maximum characters of an author's name; longer names are cut unparsed, because every item repeats the name. */
+/** Maximum characters of an author's name. A longer name is cut unparsed, because every item may repeat the name. */
 const MAX_NAME_LENGTH = 200;
 
 const PERIODS = new Map([
   ['hourly', HOUR], ['daily', DAY], ['weekly', 7 * DAY], ['monthly', 30 * DAY], ['yearly', 365 * DAY],
 ]);
 
-/** Base URL for relative links inside an element; `given` if the document declares it (XML Base). */
+/** The base URL for relative links in an element; `given`: whether the document declares the URL (XML Base). */
 export type LinkBase = { url: string; given: boolean };
 
 /**
- * One line of plain text from a title that may be HTML or plain text. Inline tags are removed only if the title looks
- * like HTML: `The <b> tag` stays. Character references are decoded twice, because double encoding is common in feeds.
+ * Converts a title, which may be HTML or plain text, to one line of plain text. Removes inline tags only if the title
+ * looks like HTML, so that the title `The <b> tag` stays as it is. Decodes character references twice, because
+ * many feeds encode them twice.
  */
 export function titleText(decoded: string): string {
   const untagged = LOOKS_LIKE_HTML.test(decoded) ? decoded.replace(WORD_BREAK, ' ').replace(INLINE_TAG, '') : decoded;
   return singleLine(decodeOnceMore(untagged));
 }
 
-/** One line of plain text from HTML. */
+/** Converts HTML to one line of plain text. */
 export function htmlToText(html: string): string {
   return singleLine(plainText(html));
 }
 
-/** Converts text that may be HTML or plain to one line of plain text. */
+/** Converts text that may be HTML or plain text to one line of plain text. */
 export function undeclaredToLine(text: string): string {
   return looksLikeHtml(text) ? htmlToText(text) : titleText(text);
 }
@@ -55,23 +56,23 @@ export function textToHtml(text: string): string {
   return escapeHtml(text.trim()).replace(/\r?\n/g, '<br>\n');
 }
 
-/** Whether text that may be HTML or plain contains a tag. */
+/** Whether a text, which may be HTML or plain text, contains an HTML tag. */
 export function looksLikeHtml(text: string): boolean {
   return text.includes('<') && LOOKS_LIKE_HTML.test(text);
 }
 
-/** Converts text that may be HTML or plain to HTML. */
+/** Converts text that may be HTML or plain text to HTML. */
 export function undeclaredToHtml(text: string): string {
   return looksLikeHtml(text) ? text : textToHtml(decodeOnceMore(text));
 }
 
-/** The text of an element on one line; null if empty. */
+/** The text of an element on one line, or null if the text is empty. */
 export function lineOf(element: XmlElement | undefined): string | null {
   const text = element === undefined ? '' : singleLine(textOf(element));
   return text === '' ? null : text;
 }
 
-/** The text of the first non-empty child, in the order of `names`, on one line. */
+/** The text of the first child element that is not empty, on one line; children are tried in the order of `names`. */
 export function firstLine(element: XmlElement, names: readonly string[]): string | null {
   for (const child of childrenInOrder(element, names)) {
     const line = lineOf(child);
@@ -80,12 +81,15 @@ export function firstLine(element: XmlElement, names: readonly string[]): string
   return null;
 }
 
-/** The child elements with these names, in the order of `names`. */
+/** The child elements whose names are in `names`, in the order of `names`. */
 export function childrenInOrder(element: XmlElement, names: readonly string[]): XmlElement[] {
   return names.flatMap((name) => childrenOf(element, name));
 }
 
-/** The first readable date among the child elements `names`, in unix ms, or null. Parses at most `most` dates. */
+/**
+ * The first date among the child elements `names` that can be parsed, in unix ms, or null if no date can be parsed.
+ * Tries at most `most` dates.
+ */
 export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
   for (const child of childrenInOrder(element, names).slice(0, most)) {
     const date = parseDate(textOf(child));
@@ -98,7 +102,7 @@ function decodeOnceMore(text: string): string {
   return text.includes('&') ? text.replace(REFERENCE, decodeEntities) : text;
 }
 
-/** Up to twenty distinct names of authors, joined by commas; null without names. */
+/** The names of up to twenty authors, each name once, joined by commas; null if there are no names. */
 export function personNames(written: Iterable<string>): string | null {
   const names = new Set<string>();
   for (const text of written) {
@@ -122,13 +126,13 @@ function withoutAddresses(text: string): string {
   return words.length > 0 ? words.join(' ') : text.replace(/^mailto:/i, '');
 }
 
-/** An absolute http(s) URL without credentials, as the sanitiser writes links; null for any other or too long link. */
+/** An absolute http(s) URL without user name and password, as the sanitiser writes links; null for other links. */
 export function absoluteUrl(link: string | null | undefined, base: string): string | null {
   const trimmed = link?.trim() ?? '';
   return trimmed === '' ? null : webAddress(trimmed, base) ?? null;
 }
 
-/** The base URL for links inside an element; `base`: the base URL around the element. */
+/** The base URL for links inside an element. `base`: the base URL that applies around the element. */
 export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase {
   const url = element === null ? null : absoluteUrl(attributeOf(element, 'xml:base'), base.url);
   return url === null ? base : { url, given: true };
@@ -136,18 +140,21 @@ export function baseInside(element: XmlElement | null, base: LinkBase): LinkBase
 
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
-/** A BCP 47 language tag as written; null if the text cannot be a language tag. */
+/** A language tag (BCP 47) as the feed writes it, or null if the text cannot be a language tag. */
 export function languageTag(written: string | null | undefined): string | null {
   const tag = written?.trim().slice(0, 40).replaceAll('_', '-') ?? '';
   return LANGUAGE.test(tag) ? tag : null;
 }
 
-/** The language of an element's content: from the children `names`, else `xml:lang`, else the outer language. */
+/** The language of an element's content: from the child elements `names`, else `xml:lang`, else `outer`. */
 export function languageInside(element: XmlElement, names: readonly string[], outer: string | null): string | null {
   return languageTag(firstLine(element, names)) ?? languageTag(attributeOf(element, 'xml:lang')) ?? outer;
 }
 
-/** The pause between fetches that the publisher asks for, in ms, from `ttl` or the syndication module; or null. */
+/**
+ * The pause between two fetches that the publisher asks for, in ms, read from `ttl` or the syndication module; null if
+ * the feed names no pause.
+ */
 export function publishedInterval(channel: XmlElement): number | null {
   const minutes = Number(firstLine(channel, ['ttl']) ?? NaN);
   if (minutes > 0 && Number.isFinite(minutes)) return Math.round(minutes * MINUTE);
@@ -157,35 +164,38 @@ export function publishedInterval(channel: XmlElement): number | null {
   return frequency > 0 && Number.isFinite(frequency) ? Math.round(period / frequency) : period;
 }
 
-/** Maximum number of items read from one feed, which are the newest items. */
+/** The hub reads at most this many items of one feed: the newest items. */
 export const MAX_ITEMS = 2000;
 
-/** Maximum items whose dates are read to find the newest items, half from each end, because reading dates is slow. */
+/**
+ * To find the newest items, the parser reads the dates of at most this many items, half from each end of the feed,
+ * because reading dates is slow.
+ */
 const MAX_DATED = 10_000;
 
-/** Maximum characters of an item's id; a longer id is replaced by its hash. */
+/** The maximum characters of an item's id. A longer id is replaced by its hash. */
 const MAX_GUID_LENGTH = 1024;
 
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
-  /** Posts that the publisher has deleted (RFC 6721 tombstones). */
+  /** Posts of the feed that the publisher has deleted (RFC 6721 tombstones). */
   deleted: DeletedPost[];
-  /** Set for a truncated document; `lastIsSure`: the last item is complete at least up to its id. */
+  /** Present only if the document was truncated. `lastIsSure`: at least the id of the last item is complete. */
   cut: { lastIsSure: boolean } | null;
 };
 
-/** Error for a document that is no feed; its message says what the document is instead. */
+/** The error for a document that is no feed; the error's message says what the document is instead. */
 export class NotAFeedError extends Error {
   override name = 'NotAFeedError';
 }
 
-/** An item whose `guid` is as the publisher wrote it, possibly missing or not unique. */
+/** A parsed item. The item's `guid` is the id as the publisher wrote it, so it may be missing or not unique. */
 export type UnidentifiedItem = Omit<IncomingPost, 'guid'> & { guid: string | null };
 
 /**
- * Gives each item an id that is the same at every fetch: the publisher's id, else the link, else a hash of the content.
- * Items that share an id get their link or hash appended, so that an id never moves to another item. Drops duplicates
- * and empty items; keeps at most MAX_ITEMS items.
+ * Gives each item an id that is the same at every fetch: the id from the publisher, else the link, else a hash of the
+ * content. If several items share an id, the link or hash of each item is appended to its id, so that an id never moves
+ * to another item. Removes duplicates and empty items, and keeps at most MAX_ITEMS items.
  */
 export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   const read = items.filter(holdsSomething).slice(0, MAX_ITEMS);
@@ -199,7 +209,7 @@ export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   });
 }
 
-/** Records a unique guid for each item of a group with the same `guid`; duplicates of an earlier item get no guid. */
+/** Records a unique guid for each item of a group with one `guid`. Duplicates of an earlier item get no guid. */
 function tellApart(guid: string, group: UnidentifiedItem[], guids: Map<UnidentifiedItem, string>): void {
   const different = [...new Map(group.toReversed().map((item) => [contentHash(item), item]))];
   const withUrl = Map.groupBy(different, ([, item]) => item.url);
@@ -209,7 +219,7 @@ function tellApart(guid: string, group: UnidentifiedItem[], guids: Map<Unidentif
   }
 }
 
-/** The MAX_ITEMS newest items, in the order of the feed; items without a date count as oldest. */
+/** The MAX_ITEMS newest items, in the order of the feed. Items without a date count as the oldest items. */
 export function newestItems<T>(items: T[], dateOf: (item: T) => number | null): T[] {
   if (items.length <= MAX_ITEMS) return items;
   const half = MAX_DATED / 2;
@@ -219,7 +229,7 @@ export function newestItems<T>(items: T[], dateOf: (item: T) => number | null): 
   return newest.sort((a, b) => a.place - b.place).map(({ item }) => item);
 }
 
-/** The items to store: without deleted items and, in a truncated feed, without a last item whose id is uncertain. */
+/** The items to store: no deleted items and, if the feed was truncated, no last item whose id is uncertain. */
 export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[] {
   const sure = cut && !cut.lastIsSure ? items.slice(0, -1) : items;
   const gone = new Map(deleted.map(({ guid, deletedAt }) => [guid, deletedAt ?? Infinity]));
@@ -227,14 +237,14 @@ export function lastingItems({ items, deleted, cut }: ParsedFeed): IncomingPost[
     (updatedAt ?? publishedAt ?? 0) > (gone.get(guid) ?? -Infinity));
 }
 
-/** How a document was truncated: null if complete; otherwise whether the id of the last item is complete. */
+/** How a document was truncated, and whether its last item's id is complete; null for a complete document. */
 export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonly string[]): ParsedFeed['cut'] {
   if (!root.isCut) return null;
   const last = items.at(-1);
   return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
 }
 
-/** The id of a feed item as the hub stores it: a long id is hashed. */
+/** The id of a feed item as the hub stores it. The hub stores the hash of a long id. */
 export function keptGuid(guid: string): string {
   return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

@@ -31,23 +31,24 @@ export type FetchedFeed = {
   /** The feed's address for the next fetch; changed by permanent redirects and autodiscovery. */
   url: string;
   validators: Validators;
-  /** Milliseconds to wait before the next request, from the response headers; 0 by default. */
+  /** The wait before the next request that the response headers ask for, in milliseconds; 0 by default. */
   askedFor: number;
-  /** Size of the document, or of the part that was read; null after 304. */
+  /** The size of the document in bytes, or of the part that was read; null after a 304 response. */
   bytes: number | null;
-  /** Only the beginning of a large document was read: `feed` has its title, but not all its posts. */
+  /** Whether only the beginning of a large document was read, so that `feed` has the title but not all posts. */
   isPartial?: boolean;
-  /** All feeds that a web page at the address links to; `feed` is the first of these feeds. */
+  /** All feeds to which a web page at the address links; `feed` is the first feed. Undefined without a web page. */
   advertised?: FeedLink[];
 };
 
-/** The server answered 410: the feed is permanently gone. */
+/** The publisher's server has answered 410: the feed is permanently gone. */
 export class FeedGoneError extends Error {}
 
 /**
- * `discover`: if the address is a web page, fetch the feed that the page links to. `recognise`: read only the title of
- * a large feed. `totalMs`: shorter timeout than usual. `authorization`: header sent only to the origin of the address.
- * `toRead`: called with the size of the body, and awaited, before parsing.
+ * `discover`: if the address is that of a web page, fetch the feed to which the page links. `recognise`: read only the
+ * title if the feed is large. `totalMs`: a shorter timeout than the usual timeout. `authorization`: an Authorization
+ * header, which is sent only to the origin of the address. `toRead`: called with the size of the body before parsing;
+ * parsing waits until the returned promise resolves.
  */
 type FetchOptions = Within & { discover: boolean; recognise?: boolean };
 type Within = {
@@ -59,8 +60,8 @@ type Within = {
 };
 
 /**
- * Fetches and parses one feed. Error messages are for the owner of the source. Throws FeedGoneError after 410 and
- * RetryLaterError after 429 or 503 with Retry-After.
+ * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws FeedGoneError
+ * after 410 and RetryLaterError after 429 or 503 with Retry-After.
  */
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { discover, recognise = false, ...within }: FetchOptions,
@@ -70,7 +71,7 @@ export async function fetchFeed(
   const { headers } = response;
   const body = beginning?.bytes() ?? response.body;
   const askedFor = freshnessMs(headers, hub.clock()) ?? 0;
-  // A 304 makes sense only if the request had validators.
+  // A 304 response is valid only if the request had validators (an entity tag or a date).
   const isConditional = validators.etag !== null || validators.lastModified !== null;
   const stays = permanentAddress(url, response, within);
   const unread = { feed: null, url: stays, askedFor };
@@ -116,14 +117,14 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
-    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // at most a day
+    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // the wait is at most a day
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
   throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
 }
 
-/** Throws rather than send a password to another origin than the owner gave the password for. */
+/** Throws an error rather than send a feed's password to another origin than its owner gave the password for. */
 function requireSameOrigin(url: string, advertised: string, { authorization }: Within): void {
   const [asked, other] = [new URL(url), new URL(advertised)];
   if (authorization === undefined || asked.origin === other.origin) return;
@@ -131,21 +132,21 @@ function requireSameOrigin(url: string, advertised: string, { authorization }: W
     + 'the password to that address. Enter the address of that feed instead.');
 }
 
-const WRONG_PASSWORD = ': it does not accept the user name and password';
+const WRONG_PASSWORD = ': the server does not accept the user name and password';
 
 const MEANINGS: Record<number, string> = {
-  401: ': it requires a user name and password',
-  403: ': it refuses access',
-  404: ': there is nothing at this address',
-  500: ': it has an internal error',
-  502: ': the server behind it does not answer',
-  503: ': it is temporarily unavailable',
-  504: ': the server behind it is too slow',
+  401: ': the server requires a user name and password',
+  403: ': the server refuses access',
+  404: ': the server has nothing at this address',
+  500: ': the server has an internal error',
+  502: ': the server behind the proxy does not answer',
+  503: ': the server is temporarily unavailable',
+  504: ': the server behind the proxy is too slow',
 };
 
 /**
- * The address for the next fetch, after permanent redirects. The hub follows but does not store a redirect from https
- * to http or, for a feed with a password, to another origin.
+ * The address for the next fetch of a feed, which takes permanent redirects into account. The hub follows but does not
+ * store a redirect from https to http. If a feed has a password, the hub stores no redirect to another origin.
  */
 function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse, { authorization }: Within): string {
   if (movedPermanentlyTo === null) return url;
@@ -153,7 +154,7 @@ function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse,
   return url.startsWith('https:') && !movedPermanentlyTo.startsWith('https:') ? url : movedPermanentlyTo;
 }
 
-/** Drops a validator that is too long to send back: the server would answer 431. */
+/** Drops a validator (entity tag or date) that is too long to send back: the publisher would answer 431. */
 function usable(validator: string | undefined): string | null {
   return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
 }
@@ -167,17 +168,17 @@ function contentTypeOf({ headers }: OutboundResponse): string | null {
   return headers['content-type'] ?? null;
 }
 
-const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connecting to these addresses reaches loopback
+const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connections to these addresses reach this machine
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
 
-/** Whether a URL leads to this hub: by the hub's public host and port, or an address and port that it listens on. */
+/** Whether a URL leads to this hub: by the hub's public host and port, or an address and port of this process. */
 export function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
   const base = new URL(config.baseUrl);
   if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;
   return portOf(url) === config.port && addresses.some((address) => listensAt(config.host, address));
 }
 
-/** Like `leadsHere`, but without a DNS lookup. */
+/** Whether a URL leads to this hub, as `leadsHere` decides, but without a DNS lookup. */
 export function saysItLeadsHere(config: Config, url: URL): boolean {
   const name = url.hostname.replace(/^\[|\]$/g, '');
   return leadsHere(config, url, name === 'localhost' ? ['127.0.0.1', '::1'] : isIP(name) === 0 ? [] : [name]);
@@ -199,24 +200,24 @@ function ownAddresses(): Cidr[] {
   return parseCidrs(all.filter(({ scopeid }) => !scopeid).map(({ address }) => address).join());
 }
 
-/** Bytes. Only larger response bodies wait for one another. */
+/** Bytes. Only response bodies larger than this wait for each other. */
 const LARGE_BODY = 1024 * 1024;
 
-/** Maximum large bodies received at once, 10 MiB each at most. Only one large body is parsed and stored at a time. */
+/** The maximum number of large bodies (10 MiB) received at once. Only one large body at a time is parsed and stored. */
 const RECEIVED_AT_ONCE = 3;
 
 const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));
 
-/** The turns of one synchronisation in the queue that bounds the memory for large feeds. */
+/** The turns of one synchronisation in the queue for large feeds. The queue limits the memory that large feeds use. */
 export type LargeFeedTurns = {
   body: LargeBody;
-  /** Resolves when the body may be parsed: a small body at once, a large body when no other is being parsed. */
+  /** Resolves when the body may be parsed: a small body at once, a large body when no other body is being parsed. */
   read(bytes: number): Promise<void>;
-  /** Ends the turns, when body and posts of the feed are no longer needed. */
+  /** Ends the turns of the synchronisation, when the body and the posts of the feed are no longer needed. */
   end(): void;
 };
 
-/** Joins the queue for large bodies; the caller must call `end` in any case. */
+/** Joins the queue for large bodies. The caller must call `end` of the returned turns in any case. */
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();

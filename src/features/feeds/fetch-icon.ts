@@ -14,50 +14,53 @@ import { headTags } from './parse-feed.ts';
 
 const ICON_BYTES = 100 * 1024;
 
-/** Maximum bytes of a web page; only the first HEAD_BYTES of a page are searched for icon links. */
+/** The maximum bytes of a web page that is fetched. Only the first HEAD_BYTES of a page are searched for icon links. */
 const ICON_PAGE_BYTES = 2 * 1024 * 1024;
 const HEAD_BYTES = 256 * 1024;
 
-/** Timeout of each request for an icon or page. */
+/** The timeout of each request for an icon or a page. */
 const TIME = 5 * SECOND;
 
-/** Maximum requests in search of one source's icon, without redirects. */
+/** The hub sends at most this many requests, not counting redirects, in search of one source's icon. */
 const MAX_REQUESTS = 8;
 
-/** Maximum icon jobs enqueued at once. Other due icons stay in their table, so that they do not count as late jobs. */
+/**
+ * At most this many icon jobs are enqueued at the same time. Other icons that are due stay in their table, so that they
+ * do not count as late jobs.
+ */
 const PLANNED_AT_ONCE = 20;
 
-/** After one of these errors no more requests go to the host. */
+/** After one of these errors, the hub sends no more requests to the host while it looks for an icon. */
 const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
 /**
- * Looks for a feed's icon: named by the feed, linked from the site's page or its home page, or /favicon.ico. If no
- * icon is found, an earlier icon stays, because the site may be down.
+ * Looks for the icon of a feed: an icon that the feed names, an icon to which the site's page or home page links, or
+ * /favicon.ico. If the search finds no icon, an earlier icon stays, because the site may only be down.
  */
 export const fetchIcon: JobKind<{ sourceId: number }> = {
   name: 'fetch-icon',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 2, // finding no icon is not a failure
+  attempts: 2, // a site without an icon is no failure of the job
   concurrency: 2,
   afterRestore: 'run',
   stores: true,
 
   async run(hub, { sourceId }, signal) {
     const source = sources(hub).find(sourceId);
-    if (!source || sourceIcons(hub).isCleared(sourceId)) return; // source deleted or icon cleared meanwhile
+    if (!source || sourceIcons(hub).isCleared(sourceId)) return; // source deleted or its icon removed meanwhile
     const icon = await findIcon(hub, source, signal);
     if (icon) return () => sourceIcons(hub).keep(sourceId, icon);
   },
 };
 
-/** Enqueues jobs for due icons, unless earlier icon jobs are still waiting. */
+/** Enqueues jobs for icons that are due, unless earlier icon jobs are still waiting. */
 export function planDueIcons(hub: Hub): void {
   if (jobs(hub).oldestDueSeconds(fetchIcon.name) > 0 || !mayRecord(hub)) return;
   hub.db.write('plan due icons', () => {
     for (const { sourceId, ownerId, isWell } of sourceIcons(hub).takeDue(PLANNED_AT_ONCE)) {
-      const source = isWell === 1 ? sources(hub).find(sourceId) : undefined; // failing feeds need no icon now
+      const source = isWell === 1 ? sources(hub).find(sourceId) : undefined; // a failing feed needs no icon now
       if (!source) continue;
-      const lane = `icon of ${siteOf(source).host}`; // a host that hangs takes at most one slot
+      const lane = `icon of ${siteOf(source).host}`; // a host that hangs occupies at most one slot for icons
       enqueue(hub, fetchIcon, { sourceId }, { lane, owner: ownerId, rank: RANKS.usual });
     }
   });
@@ -73,7 +76,7 @@ async function findIcon(hub: Hub, source: Source, signal: AbortSignal): Promise<
   return undefined;
 }
 
-/** Addresses of icons, the likeliest first. A page is fetched only after all earlier addresses failed. */
+/** Addresses of a feed's possible icons, the likeliest first. A page is fetched after all earlier addresses failed. */
 async function* candidates(hub: Hub, source: Source, ask: Ask): AsyncGenerator<string> {
   const named = sourceIcons(hub).namedBy(source.id);
   if (named !== null) yield named;
@@ -89,7 +92,7 @@ function namedByPage(page: OutboundResponse | undefined): string[] {
   return findIconLinks(text, page.url);
 }
 
-/** The address of a feed's site or, if unknown, the root of the feed's host, because the feed's path may be secret. */
+/** The address of a feed's site or, if unknown, the root of the feed's host: the feed's path may be secret. */
 function siteOf({ siteUrl, feedUrl }: Source): URL {
   return siteUrl === null ? new URL('/', feedUrl ?? '') : new URL(siteUrl);
 }
@@ -97,7 +100,7 @@ function siteOf({ siteUrl, feedUrl }: Source): URL {
 /** Requests an address; resolves to undefined if the response is not usable. */
 type Ask = (url: string, maxBytes: number) => Promise<OutboundResponse | undefined>;
 
-/** Requests each address at most once, never with a password, and skips hosts that did not answer. */
+/** Requests each address at most once and never with a password. Skips hosts that did not answer an earlier request. */
 function createAsking({ outbound, config }: Hub, signal: AbortSignal): Ask {
   const asked = new Set<string>();
   const hopeless = new Set<string>();
@@ -135,13 +138,13 @@ function recognised(content: Buffer): Icon | undefined {
   }
 }
 
-/** Pixels of a sharp icon on a high-density screen; larger icons take longer to load. */
+/** The width in pixels at which an icon is sharp on a high-density screen. Larger icons only take longer to load. */
 const WANTED_SIDE = 36;
 
-/** Assumed width in pixels of an icon without `sizes`; most such icons are 16 or 32 wide. */
+/** The width in pixels that is assumed for an icon without `sizes`; most such icons have 16 or 32 pixels. */
 const USUAL_SIDE = 24;
 
-/** Maximum icon links used from one page. */
+/** At most this many icon links of one page are used. */
 const MAX_LINKS = 4;
 
 const DATA = /^data:image\//i;
@@ -150,8 +153,9 @@ const SVG = /\.svg(?:[?#]|$)|^data:image\/svg/i;
 type IconLink = { url: string; cost: number };
 
 /**
- * The icons that a web page links to, best first: large enough, for pages rather than home screens, for a light
- * background. Leaves out SVG, which the hub does not show. The URLs may be `data:` URLs.
+ * The icons to which a web page links, best first. An icon is better if it is large enough, is meant for pages rather
+ * than home screens, and suits a light background. Leaves out SVG icons, which the hub does not show. An icon's address
+ * may be a `data:` URL.
  */
 export function findIconLinks(html: string, pageUrl: string): string[] {
   const tags = headTags(html);

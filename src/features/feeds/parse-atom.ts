@@ -24,7 +24,7 @@ const PUBLISHED = ['published', 'issued', 'dc:date', 'dcterms:issued', 'pubdate'
 const LANGUAGES = ['dc:language'];
 const UPDATED = ['updated', 'modified', 'dcterms:modified'];
 
-/** Parses Atom 1.0 (RFC 4287) and 0.3. */
+/** Parses a feed in Atom 1.0 (RFC 4287) or Atom 0.3. */
 export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   const base = baseInside(feed, { url: feedUrl, given: false });
   const siteUrl = alternateLink(feed, base.url);
@@ -45,7 +45,7 @@ export function parseAtom(feed: XmlElement, feedUrl: string): ParsedFeed {
   };
 }
 
-/** Reads a tombstone, which says that an entry was deleted (RFC 6721). */
+/** Reads a tombstone, by which the publisher says that an entry was deleted (RFC 6721). */
 function deletedEntry(element: XmlElement): DeletedPost[] {
   const guid = singleLine(attributeOf(element, 'ref') ?? '');
   return guid === '' ? [] : [{ guid: keptGuid(guid), deletedAt: parseDate(attributeOf(element, 'when') ?? '') }];
@@ -65,7 +65,7 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
     author: authorsOf(entry) ?? (source === undefined ? null : authorsOf(source)) ?? feed.author,
     language: languageInside(entry, LANGUAGES, feed.language),
     contentHtml: content.html,
-    // Without xml:base, relative links usually belong to the entry's page rather than to the feed.
+    // Without xml:base, relative links in an entry usually belong to the entry's page rather than to the feed.
     baseUrl: content.base.given ? content.base.url : url ?? feed.siteUrl ?? base.url,
     summary: content.summary,
     publishedAt: firstDate(entry, PUBLISHED) ?? updatedAt,
@@ -74,12 +74,12 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
   };
 }
 
-/** The link of an entry: FeedBurner's original link, else the alternate link. */
+/** The link of an Atom entry: the original link that FeedBurner keeps, else the alternate link. */
 function linkOf(entry: XmlElement, base: string): string | null {
   return absoluteUrl(firstLine(entry, ['feedburner:origlink']), base) ?? alternateLink(entry, base);
 }
 
-/** The alternate link to a web page, else the first alternate link. */
+/** The alternate link that leads to a web page, else the first alternate link. */
 function alternateLink(parent: XmlElement, base: string): string | null {
   let first: string | null = null;
   for (const link of parent.children) {
@@ -92,7 +92,7 @@ function alternateLink(parent: XmlElement, base: string): string | null {
   return first;
 }
 
-/** The names of the authors; an email address stands in for a missing name. */
+/** The names of an entry's authors. If an author has no name, the email address is used instead. */
 function authorsOf(parent: XmlElement): string | null {
   return personNames(writtenAuthors(parent));
 }
@@ -117,7 +117,7 @@ function contentOf(entry: XmlElement, base: LinkBase): AtomContent {
   return { html, summary: null, base: baseInside(summary ?? null, base) };
 }
 
-/** Sorts HTML before plain text: Atom 0.3 allows the same content in several types. */
+/** Sorts HTML content before plain text, because Atom 0.3 allows the same content in several types. */
 function bestFirst(contents: XmlElement[]): XmlElement[] {
   if (contents.length < 2) return contents;
   return contents.toSorted((a, b) => Number(isPlain(a)) - Number(isPlain(b)));
@@ -127,14 +127,14 @@ function isPlain(content: XmlElement): boolean {
   return ['text', 'text/plain'].includes(attributeOf(content, 'type')?.toLowerCase() || 'text');
 }
 
-/** The Media RSS description, for entries without content and summary, such as entries of video platforms. */
+/** The Media RSS description of an entry without content and summary, as video platforms publish entries. */
 function mediaDescription(entry: XmlElement): string {
   const holder = childOf(entry, 'media:group') ?? entry;
   const description = childOf(holder, 'media:description');
   return description === undefined ? '' : undeclaredToHtml(textOf(description));
 }
 
-/** `<content src>`: content at another address (RFC 4287, 4.1.3.2). */
+/** The element `<content src>`: the content is at another address (RFC 4287, 4.1.3.2). */
 function outsideContent(entry: XmlElement, base: string): { url: string; mediaType: string | null } | null {
   for (const content of childrenOf(entry, 'content')) {
     const url = absoluteUrl(attributeOf(content, 'src'), baseInside(content, { url: base, given: false }).url);
@@ -159,13 +159,13 @@ function atomTitle(title: XmlElement | undefined): string {
   return kind === 'html' || kind === 'xhtml' ? htmlToText(atomHtml(title)) : titleText(sourceText(title));
 }
 
-/** An Atom text or content construct as HTML; '' if the construct is neither text nor markup. */
+/** An Atom text or content construct as HTML; returns '' if the construct is neither text nor markup. */
 function atomHtml(element: XmlElement): string {
   const kind = kindOf(element);
   if (kind === 'other') return '';
   if (element.children.length > 0) {
     const content = withoutDiv(element);
-    // Some feeds wrap the escaped HTML in a div.
+    // Some feeds wrap the escaped HTML of an entry in a div element.
     if (kind === 'html' && content.children.length === 0) return textOf(content).trim();
     return innerHtml(content, kind === 'html' ? 'html' : 'text').trim();
   }
@@ -173,7 +173,10 @@ function atomHtml(element: XmlElement): string {
   return kind === 'html' || (kind === 'xhtml' && looksLikeHtml(text)) ? text : escapeHtml(text);
 }
 
-/** The kind of a text construct. Atom 1.0 gives a kind or media type (RFC 4287, 3.1.1, 4.1.3), Atom 0.3 only a type. */
+/**
+ * The kind of an Atom text construct: text, html or xhtml. Atom 1.0 names the kind or a media type (RFC 4287, 3.1.1,
+ * 4.1.3); Atom 0.3 names only a media type.
+ */
 function kindOf(element: XmlElement): TextKind {
   const type = essenceOf(attributeOf(element, 'type')) || 'text';
   const mode = attributeOf(element, 'mode')?.toLowerCase();
@@ -183,14 +186,14 @@ function kindOf(element: XmlElement): TextKind {
   return mode === undefined && !type.includes('/') ? 'text' : 'other';
 }
 
-/** The text of an element, decoded from Atom 0.3's base64 if necessary. */
+/** The text of an element, decoded if the element uses the base64 of Atom 0.3. */
 function sourceText(element: XmlElement): string {
   const text = textOf(element);
   const isBase64 = attributeOf(element, 'mode')?.toLowerCase() === 'base64';
   return isBase64 ? decodeText(Buffer.from(text, 'base64'), null) : text;
 }
 
-/** The content without the `div` that wraps XHTML (RFC 4287, 3.1.1.3). */
+/** The content of an Atom construct without the `div` that must wrap XHTML (RFC 4287, 3.1.1.3). */
 function withoutDiv(element: XmlElement): XmlElement {
   const [only, second] = element.children;
   return only !== undefined && second === undefined && only.name === 'div' ? only : element;

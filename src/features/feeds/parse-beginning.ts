@@ -2,23 +2,23 @@ import type { TakeBody } from '../../platform/net/outbound-exchange.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 import { isHtmlPage, parseFeed } from './parse-feed.ts';
 
-/** Bytes of a large document that are parsed while a person waits. */
+/** While a person waits, the hub parses at most this many bytes of a large document. */
 const BEGINNING = 64 * 1024;
 const LARGE = 2 * BEGINNING;
-/** Bytes of a web page that are searched for feed links. */
+/** The hub searches at most this many bytes of a web page for links to feeds. */
 export const BEGINNING_BYTES = 512 * 1024;
 
-/** Members that every JSON Feed has, anywhere in the document. */
+/** The members that every JSON Feed has, at any position in the document. */
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 
-/** A received document: complete, or about the first BEGINNING_BYTES of a large document. */
+/** A document that was received completely, or about the first BEGINNING_BYTES of a large document. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
- * Receives a document piece by piece and stops once a large document is known to be a feed. A document that does not
- * begin like a feed is received to its end or to the limit, but only its first BEGINNING_BYTES are kept.
+ * Receives a document piece by piece, and stops when a large document is known to be a feed. If a document does not
+ * begin like a feed, it is received to its end or to the limit, but only its first BEGINNING_BYTES are kept.
  */
 export function takeBeginning(): Beginning {
   const pieces: Buffer[] = [];
@@ -38,7 +38,7 @@ export function takeBeginning(): Beginning {
 
   function lookForMembers(bytes: Buffer): void {
     for (const member of missing) if (bytes.includes(member)) missing.delete(member);
-    end = bytes.subarray(-10); // a member may be split between two pieces
+    end = bytes.subarray(-10); // the name of a member may be split between two pieces
   }
 
   return {
@@ -60,8 +60,9 @@ function isJson(bytes: Buffer): boolean {
 }
 
 /**
- * Parses the beginning of a large document: title, but not all posts. Throws NotAFeedError like `parseFeed`. If a JSON
- * Feed begins with its posts, only the required members are checked.
+ * Parses the beginning of a large document, which gives the feed's title but not all its posts. Throws NotAFeedError,
+ * as `parseFeed` does, if the document is no feed. If the posts come first in a JSON Feed, checks only that the
+ * required members exist.
  */
 export function parseBeginning(document: Beginning, source: { url: string; contentType: string | null }): ParsedFeed {
   const bytes = document.bytes();

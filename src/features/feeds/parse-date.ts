@@ -13,7 +13,7 @@ const COMPACT_DATE = /^(\d{4})(\d\d)(\d\d)(?:[Tt\s]?(\d\d)(\d\d)(\d\d)?)?(?=$|[Z
 const CLOCK_TIME = /(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,9}))?)?/;
 const OFFSET = /^(?:UTC|GMT|UT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?(?!\d)/i;
 
-/** Prefixes of month names in the languages seen in feeds, without accents; the longest match wins. */
+/** The first letters of month names in the languages that feeds use, without accents; the longest match wins. */
 const MONTH_STEMS = [
   ['jan', 'ene', 'gen', 'sty', 'янв', 'ιαν'],
   ['feb', 'fev', 'lut', 'фев', 'φεβ'],
@@ -33,7 +33,7 @@ const MONTHS = new Map(MONTH_STEMS.flatMap((stems, index) => stems.map((stem): [
 const LONGEST_STEM = 5;
 const SHORTEST_STEM = 3;
 
-/** Minutes east of Greenwich by zone abbreviation, as seen in feeds. Military letters mean UTC (RFC 5322, 4.3). */
+/** Minutes east of Greenwich by zone abbreviation, as feeds use them. Military letters mean UTC (RFC 5322, 4.3). */
 const ZONES = new Map<string, number>([
   ['z', 0], ['ut', 0], ['utc', 0], ['gmt', 0], ['wet', 0], ['west', 60], ['bst', 60], ['cet', 60], ['cest', 120],
   ['met', 60], ['mest', 120], ['mez', 60], ['mesz', 120], ['eet', 120], ['eest', 180], ['sast', 120], ['msk', 180],
@@ -46,9 +46,10 @@ const ZONES = new Map<string, number>([
 ]);
 
 /**
- * Parses a date as feeds write dates; unix ms or null. A date without a time zone is UTC. Reads ISO 8601 with missing
- * parts, RFC 822, RFC 850 and asctime with common errors, month names in a dozen languages, and unix times. Ignores
- * weekdays. A year before 1900 gives null, a year after 9999 the end of 9999.
+ * Parses a date in any form that feeds use; returns unix ms, or null if the text is no date. A date without a time zone
+ * counts as UTC. Parses ISO 8601 with missing parts, RFC 822, RFC 850 and asctime with common errors, month names in a
+ * dozen languages, and unix times. Ignores weekdays. Returns null for a year before 1900, and the end of 9999 for a
+ * year after 9999.
  */
 export function parseDate(text: string): number | null {
   const trimmed = text.trim();
@@ -57,7 +58,10 @@ export function parseDate(text: string): number | null {
   return fromNumber(tidy) ?? fromCompact(tidy) ?? fromIso(tidy) ?? fromWords(tidy);
 }
 
-/** Normalises text: East Asian units to separators, morning and afternoon to AM and PM; drops comments and commas. */
+/**
+ * Normalises the text of a date: East Asian units become separators, words for morning and afternoon become AM and PM,
+ * comments and commas are removed.
+ */
 function tidyText(text: string): string {
   return text
     .replace(/[年년月월]\s*/g, '-').replace(/[日일]/g, ' ')
@@ -66,7 +70,7 @@ function tidyText(text: string): string {
     .replace(/\([^()]*\)/g, ' ').replace(/[,\s]+/g, ' ').trim();
 }
 
-/** Parses a number as unix seconds, or as unix milliseconds from 12 digits on. */
+/** Parses a number as unix seconds; a number with 12 or more digits as unix milliseconds. */
 function fromNumber(text: string): number | null {
   if (!/^\d{9,13}(?:\.\d+)?$/.test(text) || /^(?:19|20)\d{10}$/.test(text)) return null;
   const value = Number(text);
@@ -84,7 +88,7 @@ function fromCompact(text: string): number | null {
   return instant(date, time, clock?.zone ?? text.slice(all.length));
 }
 
-/** Parses `2003`, `2003-12`, `2003-12-31` and the ordinal `2003-365`; dates with a day may have a time. */
+/** Parses `2003`, `2003-12`, `2003-12-31` and the ordinal date `2003-365`; a time may follow a date that has a day. */
 function fromIso(text: string): number | null {
   const ordinal = ORDINAL_DATE.exec(text);
   const parts = ordinal ?? ISO_DATE.exec(text);
@@ -103,7 +107,7 @@ function fromIso(text: string): number | null {
   return instant(date, sinceMidnight, time?.zone ?? '');
 }
 
-/** Parses any other date: takes out time and zone, then finds day, month and year in the remaining text. */
+/** Parses any other form of a date: takes out time and zone, then finds day, month and year in the rest. */
 function fromWords(text: string): number | null {
   const time = readTime(text);
   const date = readDate(time?.rest ?? text, time !== null);
@@ -126,22 +130,22 @@ function readTime(text: string): TimeOfDay | null {
   return { sinceMidnight, zone: isZone ? zone : '', rest };
 }
 
-/** Milliseconds since midnight; accepts 24:00 and leap seconds. Null for an impossible time. */
+/** Converts a time to milliseconds since midnight; accepts 24:00 and leap seconds; null for an impossible time. */
 function timeOfDay(hours: number, minutes: number, seconds: number): number | null {
   if (hours > 24 || minutes > 59 || seconds > 60) return null;
   return hours * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-/** Converts a 12-hour clock; 12 AM is midnight. */
+/** Converts an hour from a 12-hour clock to a 24-hour clock; 12 AM is midnight. */
 function hour(hours: number, half: string | undefined): number {
   if (half === undefined || hours > 12) return hours;
   return (hours % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
 }
 
-/** Day, month and year in words or numbers, and a time of four digits if no other time was found. */
+/** Day, month and year in words or numbers; four digits may be a time if no time of day was found before. */
 function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnight: number; zone: string }) | null {
   const numbers = text.match(/\d+/g) ?? [];
-  // A weekday may look like a month (mar. is also mardi) and comes first, so the last match wins.
+  // A weekday may look like a month (mar. is short for mardi too) and comes first, so the last match is the month.
   const words = (text.match(/\p{L}+/gu) ?? []).filter((word) => zoneOffset(word) === null);
   const month = words.map(monthOf).findLast((found) => found !== null) ?? null;
   const [a, b, c] = numbers;
@@ -158,8 +162,9 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
 }
 
 /**
- * Parses a date of three numbers. The year is first if it has four digits or the form is `99-12-31`; the day is first
- * with dots, with dashes or if the first number cannot be a month; otherwise the month is first.
+ * Parses a date that consists of three numbers. The first number is the year if it has four digits or the form is
+ * `99-12-31`. Otherwise the first number is the day if the separators are dots or dashes, or if it cannot be a month;
+ * else it is the month.
  */
 function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
   const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;
@@ -183,7 +188,7 @@ function instant(date: YearMonthDay, sinceMidnight: number, zone: string): numbe
   return Math.min(asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE, LATEST);
 }
 
-/** Minutes east of Greenwich for `+01:00`, `GMT+1`, `EST` or `America/New_York`; null for anything else. */
+/** Converts `+01:00`, `GMT+1`, `EST` or `America/New_York` to minutes east of Greenwich; returns null otherwise. */
 function zoneMinutes(zone: string, at: number): number | null {
   const offset = OFFSET.exec(zone);
   if (offset !== null) {
@@ -193,7 +198,7 @@ function zoneMinutes(zone: string, at: number): number | null {
   return zone.includes('/') ? placeOffset(zone, at) : zoneOffset(zone);
 }
 
-/** Minutes east of Greenwich for a name of the time zone database, at about the given time. */
+/** Minutes east of Greenwich at about the given time, for a name of the time zone database. */
 function placeOffset(place: string, at: number): number | null {
   try {
     const format = new Intl.DateTimeFormat('en-US', { timeZone: place, timeZoneName: 'longOffset' });
@@ -206,7 +211,7 @@ function placeOffset(place: string, at: number): number | null {
   }
 }
 
-/** 0 to 11 for a month name or its prefix in a dozen languages, else null. */
+/** Converts the name of a month in a dozen languages, or its beginning, to 0 … 11; returns null for other texts. */
 function monthOf(word: string): number | null {
   const plain = word.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
   for (let length = Math.min(LONGEST_STEM, plain.length); length >= SHORTEST_STEM; length -= 1) {
@@ -216,7 +221,7 @@ function monthOf(word: string): number | null {
   return null;
 }
 
-/** Minutes east of Greenwich for a zone's abbreviation, else null. */
+/** Converts the abbreviation of a time zone to minutes east of Greenwich; returns null for any other text. */
 function zoneOffset(word: string): number | null {
   return ZONES.get(word.toLowerCase()) ?? (/^[a-ik-z]$/i.test(word) ? 0 : null);
 }

@@ -10,12 +10,12 @@ import { parseRss } from './parse-rss.ts';
 
 type Root = { kind: 'rss' | 'atom'; start: number };
 
-/** Maximum start tags before the feed's root, such as the tags of a server's warning. */
+/** The maximum number of start tags before the root element of a feed, such as the tags of a server's warning. */
 const MAX_TAGS_BEFORE_ROOT = 50;
 const ROOTS = new Map<string, Root['kind']>([['rss', 'rss'], ['rdf', 'rss'], ['channel', 'rss'], ['feed', 'atom']]);
 const SIBLINGS = new Set(['item', 'entry']);
 
-/** Namespaces of feed modules, in lower case and without a trailing slash, with their usual prefix. */
+/** The namespaces of feed modules, in lower case and without a trailing slash, each with its usual prefix. */
 const MODULES: [string, string][] = [
   ['http://purl.org/rss/1.0/modules/content', 'content'],
   ['http://purl.org/dc/elements/1.0', 'dc'],
@@ -49,22 +49,23 @@ const RSS = [
 
 const ATOM = ['http://www.w3.org/2005/atom', 'http://purl.org/atom/ns#'];
 
-/** In an RSS document, Atom elements get the prefix `atom:`. */
+/** In an RSS document, elements of Atom get the prefix `atom:`. */
 const NAMESPACES_IN_RSS: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...RSS.map((uri): [string, string] => [uri, '']),
   ...ATOM.map((uri): [string, string] => [uri, 'atom']),
 ]);
 
-/** In an Atom document, Atom elements have no prefix. */
+/** In an Atom document, elements of Atom have no prefix. */
 const NAMESPACES_IN_ATOM: ReadonlyMap<string, string> = new Map([
   ...MODULES,
   ...ATOM.map((uri): [string, string] => [uri, '']),
 ]);
 
 /**
- * Parses RSS, Atom and JSON Feed of all versions and tolerates their common errors. `url`: the document's address after
- * redirects. Throws NotAFeedError for other documents and XmlLimitError if a limit of the XML parser is exceeded.
+ * Parses RSS, Atom and JSON Feed in all versions, and tolerates common errors of feeds. `url`: the address of the
+ * document after redirects. Throws NotAFeedError if the document is no feed, and XmlLimitError if the document exceeds
+ * a limit of the XML parser.
  */
 export function parseFeed(bytes: Buffer, source: { url: string; contentType: string | null }): ParsedFeed {
   const text = decodeText(bytes, source.contentType);
@@ -77,12 +78,12 @@ export function parseFeed(bytes: Buffer, source: { url: string; contentType: str
   return feed;
 }
 
-/** Whether the document begins with `<html>`. Other tags may be a server's warning in front of a feed. */
+/** Whether the document begins with `<html>`. Any other tag may belong to a server's warning in front of a feed. */
 function startsWithHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<html[\s>]/i.test(text.slice(0, 1024));
 }
 
-/** Whether the document begins with HTML's doctype, which some servers put even before feeds. */
+/** Whether a document begins with the doctype of HTML. Some servers put this doctype even in front of feeds. */
 function claimsToBeHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<!doctype\s+html/i.test(text.slice(0, 1024));
 }
@@ -93,7 +94,7 @@ function describe(text: string, first: string, isPage: boolean): string {
   return text.slice(0, 1024).includes('\0') ? 'binary data, not a feed' : 'text, but not a feed';
 }
 
-/** The feed in an XML document; null without the root element of a feed. Throws XmlLimitError. */
+/** Parses the feed in an XML document; returns null if its root is no feed's root. Throws XmlLimitError. */
 function parseXmlFeed(text: string, feedUrl: string): ParsedFeed | null {
   const root = findRoot(text);
   if (root === null) return null;
@@ -120,18 +121,18 @@ function findRoot(text: string): Root | null {
   return root;
 }
 
-/** A feed that a web page links to; `title` as in the link. */
+/** A feed to which a web page links; `title` is the title that the link names. */
 export type FeedLink = { url: string; title: string | null };
 
 const FEED_TYPES = new Set([
   'application/rss+xml', 'application/atom+xml', 'application/feed+json', 'application/json', 'application/rdf+xml',
   'application/x-rss+xml', 'application/x-atom+xml', 'application/xml', 'text/xml', 'text/rss+xml', 'text/rss',
 ]);
-/** Matches link and base tags, and the starts of comments and elements whose content must be skipped. */
+/** Matches `link` and `base` tags, and the beginnings of comments and elements whose content must be skipped. */
 const TAG = /<(?:!--|(link|base|script|style|template|noembed|noframes|xmp|textarea|title)(?=[\s/>]))/gi;
 const HTML_START = /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|script|style|h1|div|table|p|center|br)[\s/>])/i;
 
-/** The feeds that a web page links to, in document order, each address once. */
+/** The feeds to which a web page links, in document order; each address occurs once. */
 export function findFeedLinks(html: string, pageUrl: string): FeedLink[] {
   const found = new Map<string, FeedLink>();
   const links: ReadonlyMap<string, string>[] = [];
@@ -160,7 +161,7 @@ export function isHtmlPage(text: string): boolean {
   }
 }
 
-/** Maximum tags read from one page, so that a page with thousands of links stays cheap. */
+/** At most this many tags of one page are read, so that a page with thousands of links costs little time. */
 const HEAD_TAGS_MAX = 1_000;
 
 /** The first `link` and `base` tags of a page, without tags in comments, scripts and similar elements. */
@@ -176,7 +177,7 @@ export function headTags(html: string): { name: string; attributes: ReadonlyMap<
   return tags;
 }
 
-/** Offset at which reading continues after a tag; for an element whose content is text, after its end tag. */
+/** The offset at which reading continues after a tag: for an element of text, the end of its end tag. */
 function endOfElement(html: string, name: string, tagEnd: number): number {
   if (name === 'link' || name === 'base') return tagEnd;
   const endTag = new RegExp(`</${name}`, 'gi');
@@ -195,7 +196,7 @@ function feedLink(attributes: ReadonlyMap<string, string>, base: string): FeedLi
   const isAlternate = rel.includes('alternate') && !rel.includes('stylesheet') && FEED_TYPES.has(type);
   if (!isAlternate && !rel.includes('feed')) return null;
   const url = absoluteUrl(attributes.get('href'), base);
-  // WordPress links each page's data as an alternate of type application/json.
+  // WordPress links the data of each page as an alternate of type application/json, which is no feed.
   if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return null;
   return { url, title: singleLine(attributes.get('title') ?? '') || null };
 }

@@ -10,7 +10,7 @@ import {
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
 
-/** Parses JSON Feed 1 and 1.1; tolerates members of the wrong type. Throws NotAFeedError. */
+/** Parses JSON Feed 1 and 1.1, and ignores members of the wrong type. Throws NotAFeedError. */
 export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const feed = readDocument(text);
   const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);
@@ -46,7 +46,7 @@ function readDocument(text: string): JsonObject {
   return document;
 }
 
-/** `given`: author and language of the feed, the default for its items. */
+/** `given`: the author and language of the feed, which apply to items without an author or language. */
 function readItem(
   item: JsonObject, base: string, given: Pick<IncomingPost, 'author' | 'language'>,
 ): UnidentifiedItem {
@@ -65,11 +65,11 @@ function readItem(
   return { guid: singleLine(textIn(item, 'id')) || null, ...postOfItem(members, base) };
 }
 
-/** The members of a JSON Feed item, each read and checked; '' for missing text. */
+/** The members of an item in a JSON Feed, read and checked one by one; a missing text becomes ''. */
 type ItemMembers = Pick<IncomingPost, 'title' | 'url' | 'author' | 'language' | 'publishedAt' | 'updatedAt' |
   'attachments'> & { html: string; text: string; summary: string };
 
-/** A JSON Feed item as a post. A summary stands in for missing content, and `base` for a missing address. */
+/** Converts an item of a JSON Feed to a post: its summary may replace the content, and `base` its address. */
 export function postOfItem({ html, text, summary, ...members }: ItemMembers, base: string): Omit<IncomingPost, 'guid'> {
   const content = html.trim() || textToHtml(text);
   const summaryHtml = textToHtml(summary);
@@ -82,7 +82,7 @@ export function postOfItem({ html, text, summary, ...members }: ItemMembers, bas
   };
 }
 
-/** Names in `authors` (JSON Feed 1.1) or `author` (1); either member may be an array, an object or a plain name. */
+/** The names in `authors` (JSON Feed 1.1) or `author` (1), which may be an array, an object or a plain name. */
 function authorsOf(holder: JsonObject): string | null {
   for (const member of ['authors', 'author']) {
     const names = personNames(listIn(holder, member).map(authorName));
@@ -113,7 +113,7 @@ function attachmentsOf(item: JsonObject, base: string): IncomingFile[] {
   return [...found.values()];
 }
 
-/** A member of a JSON object as text; numbers are converted, anything else becomes ''. */
+/** Reads a member of a JSON object as text; a number is converted to text, and any other value becomes ''. */
 function textIn(holder: JsonObject, name: string): string {
   return scalarText(holder[name]);
 }
@@ -122,7 +122,7 @@ function scalarText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? repairControls(String(value)) : '';
 }
 
-/** A member of a JSON object as an array; a single value becomes an array of one element. */
+/** Reads a member of a JSON object as an array; a single value becomes an array with one element. */
 function listIn(holder: JsonObject, name: string): unknown[] {
   const value = holder[name];
   return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];

@@ -16,14 +16,14 @@ const DESCRIPTIONS = ['description', 'dc:description', 'itunes:summary', 'google
 const PUBLISHED = ['pubdate', 'dcterms:issued', 'dc:date', 'dcterms:created', 'atom:published', 'published', 'date'];
 const LANGUAGES = ['language', 'dc:language'];
 const UPDATED = ['dcterms:modified', 'atom:updated', 'updated', 'lastbuilddate'];
-/** Elements with the full text of an item, best first. */
+/** Elements that contain the full text of an RSS item, the best element first. */
 const FULL_CONTENT = ['content:encoded', 'body', 'atom:content', 'content', 'encoded'];
 const SHORT_CONTENT = [
   'description', 'atom:summary', 'summary', 'dc:description', 'googleplay:description', 'media:description',
 ];
 const PLAIN_CONTENT = ['itunes:summary', 'itunes:subtitle'];
 
-/** Parses RSS 0.90 to 2.0 with the common modules. */
+/** Parses RSS 0.90 to 2.0 with the common feed modules. */
 export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const channel = root.name === 'channel' ? root : childOf(root, 'channel') ?? root;
   const base = baseInside(channel, baseInside(root, { url: feedUrl, given: false }));
@@ -45,7 +45,7 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   };
 }
 
-/** The feed's icon: Atom's icon, else the channel's image, which in RSS 1.0 is a sibling of the channel. */
+/** The icon of an RSS feed: Atom's icon, else the channel's image (in RSS 1.0, a sibling of the channel). */
 function iconOf(channel: XmlElement, root: XmlElement, base: string): string | null {
   const image = childOf(channel, 'image') ?? childOf(root, 'image');
   const named = firstLine(channel, ['atom:icon']) ?? (image === undefined ? null : firstLine(image, ['url']));
@@ -74,7 +74,7 @@ function readItem(item: XmlElement, outerBase: LinkBase, language: string | null
   };
 }
 
-/** The address of an item's page: FeedBurner's original link, `<link>`, `<link href>`, or Atom's alternate link. */
+/** The address of an RSS item's page: FeedBurner's original link, `<link>`, `<link href>` or Atom's alternate link. */
 function linkOf(parent: XmlElement, base: string): string | null {
   const original = absoluteUrl(firstLine(parent, ['feedburner:origlink']), base);
   if (original !== null) return original;
@@ -95,7 +95,7 @@ function isAlternate(link: XmlElement): boolean {
   return (attributeOf(link, 'rel') || 'alternate').toLowerCase() === 'alternate';
 }
 
-/** An item's guid as a link, if it is an absolute URL and not marked `isPermaLink="false"` (RSS 2.0). */
+/** The guid of an RSS item as a link, if the guid is an absolute URL without `isPermaLink="false"` (RSS 2.0). */
 function permalinkOf(guid: XmlElement | undefined): string | null {
   if (guid === undefined || attributeOf(guid, 'ispermalink')?.toLowerCase() === 'false') return null;
   const text = textOf(guid).trim();
@@ -127,7 +127,7 @@ function contentOf(item: XmlElement, base: LinkBase): RssContent {
   return { html, summary: shortHtml === html ? null : shortHtml, base: baseInside(full, base) };
 }
 
-/** An element's content as HTML, whether the feed escaped the HTML or not. */
+/** The content of an element as HTML, whether or not the feed has escaped the HTML. */
 function htmlOf(element: XmlElement): string {
   if (element.children.length > 0) return innerHtml(element, 'html').trim();
   return element.name === 'media:description' ? undeclaredToHtml(textOf(element)) : textOf(element).trim();
@@ -138,7 +138,7 @@ function mediaDescription(item: XmlElement): XmlElement | null {
   return group === undefined ? null : firstFilled(group, ['media:description']);
 }
 
-/** The first non-empty child element, in the order of `names`. */
+/** The first child element that is not empty; the children are tried in the order of `names`. */
 function firstFilled(parent: XmlElement, names: readonly string[]): XmlElement | null {
   return childrenInOrder(parent, names).find((child) => !isBlank(child)) ?? null;
 }

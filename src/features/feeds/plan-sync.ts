@@ -3,27 +3,28 @@ import { DAY, HOUR, MINUTE, type Random } from '../../platform/clock.ts';
 const SHORTEST_INTERVAL = 15 * MINUTE;
 const LONGEST_INTERVAL = DAY;
 
-/** Interval for a feed whose publishing rhythm is not known yet. */
+/** The interval between synchronisations of a feed that has published too little to show a rhythm. */
 const UNKNOWN_RHYTHM = HOUR;
-/** Polling at half the usual gap between posts finds a post, on average, a quarter of a gap after its publication. */
+/** Polled at half the usual gap between its posts, a feed shows a new post on average after a quarter of the gap. */
 const SHARE_OF_GAP = 0.5;
 
 type Rhythm = {
-  /** Publishing times of the newest posts, unix ms, any order. */
+  /** The publishing times of the feed's newest posts, in unix ms and in any order. */
   publishedAt: number[];
-  /** The interval that the publisher asks for (Cache-Control, Expires, RSS ttl), ms; 0 for none. */
+  /** The interval that the publisher asks for (Cache-Control, Expires, RSS ttl), in ms; 0 if there is none. */
   askedFor: number;
 };
 
 /**
- * Milliseconds until the next sync after a success: half the usual gap between posts, growing while no posts appear,
- * and at least the interval that the publisher asks for. The result is 15 minutes to 24 hours, with jitter.
+ * Milliseconds until the next synchronisation after a success. The wait is half the usual gap between posts, grows
+ * while no posts appear, and is at least the interval that the publisher asks for. The wait is between 15 minutes and
+ * 24 hours, with jitter.
  */
 export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
   return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);
 }
 
-/** Milliseconds until the next job after a job used up its attempts: 1 h, doubling, at most 24 h. */
+/** Milliseconds until a source's next job after a job used up its attempts: 1 h, then doubled, at most 24 h. */
 export function planAfterFailure(failures: number, random: Random): number {
   return jittered(HOUR * 2 ** Math.min(failures, 10), SHORTEST_INTERVAL, random);
 }
@@ -43,8 +44,8 @@ function clamp(interval: number): number {
 }
 
 /**
- * The interval with up to 10 % of jitter, so that sources added together drift apart. Jitter shortens the interval, but
- * never below `shortest`; the result is never longer than a day.
+ * The interval with up to 10 % of jitter, so that sources that were added together are not always due together. Jitter
+ * shortens the interval, but not below `shortest`; the result is at most a day.
  */
 function jittered(wanted: number, shortest: number, random: Random): number {
   const interval = Math.max(clamp(wanted), shortest);

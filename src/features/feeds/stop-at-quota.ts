@@ -5,17 +5,17 @@ import type { Hub } from '../hub/hub.ts';
 import { isSourceFull, NO_ROOM_FOR_CONTENT } from '../sources/content-quota.ts';
 import { syncState } from '../sources/sync-state-store.ts';
 
-/** Delay before the next try if the hub may not store posts now. */
+/** If the hub may not store posts now, a synchronisation is tried again after this delay. */
 const LATER = 5 * MINUTE;
 
-/** In a transaction: throws NotNowError if the disk or the owner's quota has become full since the job began. */
+/** Throws NotNowError if the disk or the owner's quota has become full since the job began. Called in a transaction. */
 export function requireMayStore(hub: Hub, sourceId: number): void {
   if (!mayRecord(hub)) throw new NotNowError('the hub may not store posts now', hub.clock() + LATER);
   if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s content quota is used up', hub.clock());
 }
 
-/** In a transaction: stops a feed because its owner's quota is used up. `watchContentQuotas` restarts it. */
+/** Stops a feed in a transaction, because its owner's quota is used up. `watchContentQuotas` restarts the feed. */
 export function stopAtQuota(hub: Hub, sourceId: number): void {
   syncState(hub).recordFailure(sourceId, NO_ROOM_FOR_CONTENT, { isFinal: false, timedOut: false });
-  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // in case the quota is raised
+  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // tried again, in case the quota is raised
 }

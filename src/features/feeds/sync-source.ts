@@ -26,21 +26,21 @@ import { lastingItems } from './feed-values.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
 import { requireMayStore, stopAtQuota } from './stop-at-quota.ts';
 
-/** Timeout for a host that timed out at the last try, so that hanging hosts do not block the workers. */
+/** The timeout for a host that timed out at the previous attempt, so that hanging hosts do not occupy the workers. */
 const SLOW_HOST_MS = 5 * SECOND;
 const SLOWNESS = new Set(['timeout', 'idle']);
 
-/** Number of newest posts whose times decide when the next sync is due. */
+/** The times of this many newest posts decide when the next synchronisation is due. */
 const RHYTHM = 10;
 
 const GONE = 'The publisher reports that this feed is permanently gone (410).';
 
-/** Start of each synchronisation in this process, by `performance.now()`. */
+/** For each synchronisation in this process: when it began, by `performance.now()`. */
 const started = new WeakMap<Job, number>();
 
 /**
- * Synchronises one feed. Idempotent: posts are keyed by the publisher's id, and all effects are in the transaction that
- * completes the job.
+ * Synchronises one feed. The job is idempotent: posts are keyed by the publisher's id, and all effects are in the
+ * transaction that completes the job.
  */
 export const syncSource: JobKind<{ sourceId: number }> = {
   name: SYNC_SOURCE,
@@ -77,7 +77,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
     syncState(hub).recordFailure(sourceId, error.message, { isFinal: fate === 'failed', timedOut });
     const retryAt = jobs(hub).find(job.id)?.runAt;
     if (fate === 'failed') failedForGood(hub, source, error);
-    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // the time of the job's retry
+    else if (retryAt !== undefined) syncState(hub).planNext(sourceId, retryAt); // unix ms, when the job is tried again
   },
 };
 
@@ -97,13 +97,13 @@ async function fetchUnlessGone(
   }
 }
 
-/** The fetched source; `sourceId` is null if the source does not exist yet. */
+/** The source that is fetched; `sourceId` is null if the source does not exist yet. */
 type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null };
 
 /**
- * Sanitises the posts of a fetched feed. With `early`, already stores most posts of a large feed, in steps that first
- * check the job's lease, and releases these posts from memory. The returned function stores the remaining posts in the
- * caller's transaction and returns the result of the run.
+ * Sanitises the posts of a fetched feed. With `early`, most posts of a large feed are stored now, in steps that first
+ * check the lease of the job. Memory for these posts is then released. The returned function stores the remaining posts
+ * in the caller's transaction, and returns the result of the synchronisation.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
@@ -114,7 +114,7 @@ async function prepareSync(
   const isWhole = prepared.length === items.length;
   const { rest, stored } = early && source.sourceId !== null
     ? await storeEarly(hub, source.sourceId, prepared, isWhole, early)
-    : { rest: prepared, stored: undefined }; // a new source has few posts
+    : { rest: prepared, stored: undefined }; // a new source has few posts, so its posts need not be stored in steps
   const isUntouched = rest.length === prepared.length;
   const { items: _, ...feed } = fetched.feed ?? { items, deleted: [], ttl: source.ttl };
   const problem = 'cut' in feed && feed.cut ? truncationNote(items.length) : null;
@@ -128,7 +128,7 @@ async function prepareSync(
     const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, feed.deleted);
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) keepFacts(hub, sourceId, feed);
-    // A truncated document must not be confirmed by a later 304.
+    // A 304 response to a later fetch must not confirm a document that was truncated.
     syncState(hub).keepValidators(sourceId, problem === null ? validators : NO_VALIDATORS);
     const publishedAt = sourcePosts(hub).newestTimes(sourceId, RHYTHM);
     const pause = planNextSync({ publishedAt, askedFor: wait }, hub.clock(), hub.random);
@@ -158,21 +158,24 @@ function storeEarly(
   return storeMost(hub, sourceId, 'feed', prepared, { before, signal });
 }
 
-/** The note for the owner of a feed whose document was truncated. */
+/** A note for the owner of a feed whose document was truncated. */
 function truncationNote(items: number): string {
   return `The publisher’s feed was cut off. The hub read the ${items} posts before that point.`;
 }
 
-/** Maximum posts stored at once when a feed is added; more posts would block other writers. */
+/** When a feed is added, at most this many posts are stored at once, because more posts would block other writers. */
 const MANY_ITEMS = 150;
 
 /**
- * A fetched feed; `store` adds its posts to a source, in the caller's transaction. For a large feed `store` does
- * nothing: the new source is due at once, and the worker stores the posts.
+ * A fetched feed. `store` adds the feed's posts to a source, in the caller's transaction. For a large feed, `store`
+ * does nothing: the new source is due at once, and the worker then stores the posts.
  */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
-/** Fetches the feed at an address, or the feed that a web page there links to. Error messages are for the user. */
+/**
+ * Fetches the feed at an address, or the feed to which the web page at this address links. The messages of errors are
+ * written for the user who adds the feed.
+ */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
   const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true, authorization });
@@ -184,12 +187,15 @@ export async function openFeed(hub: Hub, address: string, authorization: string 
   return { url, title, store: (sourceId) => noteRuns(hub, sourceId, [{ ...store(sourceId), tookMs }]) };
 }
 
-/** Pauses a source whose publisher answered 410 (gone). */
+/** Pauses a source whose publisher's server has answered 410 (gone). */
 function pauseGone(hub: Hub, sourceId: number): void {
   pause(hub, sourceId, GONE, 'gone', 'has been paused: its publisher says that the feed is permanently gone');
 }
 
-/** Stores the feed's new address. If the owner already has a source there, pauses this source and returns false. */
+/**
+ * Stores the new address of a feed after a permanent redirect. If the owner already has a source with the new address,
+ * pauses this source and returns false.
+ */
 function moveFeed(hub: Hub, sourceId: number, url: string): boolean {
   if (syncState(hub).move(sourceId, url)) return true;
   const { host } = new URL(url);
@@ -207,14 +213,14 @@ function pause(hub: Hub, sourceId: number, reason: string, event: OwnerEvent, wh
   notifyOwner(hub, source, event, what);
 }
 
-/** Notifies the owner that a failing source works again; called before the success is recorded. */
+/** Notifies the owner that a failing source works again. Must be called before the success is recorded. */
 function tellRecovered(hub: Hub, sourceId: number): void {
   if (!syncState(hub).find(sourceId)?.failures) return;
   const source = sources(hub).find(sourceId);
   if (source) notifyOwner(hub, source, 'recovered', 'can be synchronised again');
 }
 
-/** Handles a job without attempts left: plans the next job, notifies the source's owner and raises an alert. */
+/** Handles a job that has used up its attempts: plans the next job, notifies the source's owner and raises an alert. */
 function failedForGood(hub: Hub, { sourceId, failures }: SyncState, error: Error): void {
   const notBefore = error instanceof RetryLaterError ? error.at : 0;
   const next = hub.clock() + planAfterFailure(failures, hub.random);
@@ -232,12 +238,12 @@ function notifyOwner(hub: Hub, { id, ownerId, title }: Source, event: OwnerEvent
   notifications(hub).add({ accountId: ownerId, kind: `source.${event}`, title: `“${title}” ${what}`, path });
 }
 
-/** In a transaction: throws if another worker has taken over the job. */
+/** Throws an error if another worker has taken over the job. Called in a transaction. */
 function requireLease(hub: Hub, job: Job): void {
-  if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this job');
+  if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this synchronisation');
 }
 
-/** Counts a run and stores its result, without a duration if another process began the job. */
+/** Counts a synchronisation and stores its result. The duration is not stored if another process began the job. */
 function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): void {
   const startedAt = started.get(job);
   const took = startedAt === undefined ? undefined : performance.now() - startedAt;
@@ -247,13 +253,13 @@ function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): 
   noteRuns(hub, sourceId, [{ ...run, tookMs: took === undefined ? null : Math.round(took) }]);
 }
 
-/** Enqueues a job for every due source. Does nothing while `mayRecord` is false. */
+/** Enqueues a synchronisation of every due source, unless the hub may not store posts now (`mayRecord`). */
 export async function planDueSyncs(hub: Hub, stopping: AbortSignal): Promise<void> {
   if (!mayRecord(hub)) return;
   await throttled(hub)('plan due syncs', (limit) => planSomeSyncs(hub, limit), () => stopping.aborted);
 }
 
-/** Enqueues jobs for up to `limit` due sources; returns the number of jobs. */
+/** Enqueues synchronisations for up to `limit` sources that are due; returns the number of enqueued jobs. */
 export function planSomeSyncs(hub: Hub, limit: number): number {
   return syncState(hub).takeDue(limit, ({ sourceId, ownerId, host, isWell }) => {
     const rank = isWell === 1 ? RANKS.usual : RANKS.doubtful;
@@ -261,23 +267,23 @@ export function planSomeSyncs(hub: Hub, limit: number): number {
   });
 }
 
-/** Enqueues a job for the feed, or makes the waiting job due now. */
+/** Enqueues a synchronisation of the feed, or makes an already waiting job due now. */
 export function syncSoon(hub: Hub, { id: sourceId, ownerId, feedUrl }: Source): void {
   const turn = { lane: new URL(feedUrl ?? '').host, owner: ownerId, rank: RANKS.asked };
   if (!enqueue(hub, syncSource, { sourceId }, turn)) jobs(hub).hurry(syncSource.name, keyOf(sourceId));
 }
 
-/** Progress of a running synchronisation of a large feed. */
+/** The progress of a running synchronisation of a large feed. */
 export function syncProgress(hub: Hub, sourceId: number): JobProgress | undefined {
   return jobs(hub).progressOf(syncSource.name, keyOf(sourceId));
 }
 
-/** Whether a job for the source is waiting or running. */
+/** Whether a synchronisation of the source is waiting or running. */
 export function isSyncing(hub: Hub, sourceId: number): boolean {
   return jobs(hub).isUnderWay(syncSource.name, keyOf(sourceId));
 }
 
-/** Marks the source's failed jobs as settled, so that they no longer count as failures. */
+/** Marks the failed synchronisation jobs of a source as settled, so that they no longer count as failures. */
 export function settleFailedSyncs(hub: Hub, sourceId: number): void {
   jobs(hub).settleFailed(syncSource.name, keyOf(sourceId));
 }

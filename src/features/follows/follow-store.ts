@@ -5,15 +5,16 @@ import { store, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { joinSource, maySee, sources, type Source, type SourceState } from '../sources/source-store.ts';
 
-/** Maximum characters of a folder's name. */
+/** The maximum characters of a folder's name in a reading list. */
 export const FOLDER_MAX = 100;
 
-/** Maximum folders that a form suggests; other folder names can be typed. */
+/** A form suggests at most this many folders; the member can type the names of other folders. */
 const OFFERED = 200;
 
 /**
- * A source in a reading list. `readUpTo` is a high-water mark: posts with an id up to it are read, later posts unread.
- * `read_marks` holds the exceptions.
+ * A source that an account follows, as the account's reading list contains it. `readUpTo` is a high-water mark: posts
+ * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds the exceptions to
+ * `readUpTo`.
  */
 export type Follow = {
   sourceId: number;
@@ -23,30 +24,30 @@ export type Follow = {
   createdAt: number;
 };
 
-/** A follow of a source that the follower may still see. */
+/** A follow of a source that the follower may see. */
 export type ListedFollow = Omit<Follow, 'createdAt'> & { title: string; state: SourceState };
 
-/** Changes to a follow; undefined members change nothing. */
+/** Changes to a follow; a member that is undefined changes nothing. */
 export type FollowChange = { folder?: string | null | undefined; notify?: boolean | undefined };
 
-/** The table of follows, for reading lists that join it. Only this folder writes to the table. */
+/** The table of follows, for reading lists that join this table. Only the folder `follows` writes to the table. */
 export const FOLLOWS = 'follows';
 
-/** SQL: whether the follow `f` is in `@folder`; true if `@folder` is NULL. */
+/** SQL condition: the follow `f` is in `@folder`; true for every follow if `@folder` is NULL. */
 export const IN_FOLDER = `(@folder IS NULL
   OR f.folder_id = (SELECT id FROM folders WHERE account_id = @viewerId AND name = @folder))`;
 
-/** SQL: whether the viewer may see the source `s`; all reading lists use this rule. */
+/** SQL condition: the viewer may see the source `s`. All reading lists use this condition. */
 export const MAY_SEE = `(s.visibility = 'public' OR s.owner_id = @viewerId OR @isAdmin)`;
 
-/** SQL: the viewer's follows `f`, all or only in `@folder`, with their sources `s` that the viewer may see. */
+/** SQL: the viewer's follows `f` (all, or in `@folder`) with their sources `s`, if the viewer may see the source. */
 export const READING_LIST = `
   FROM follows f ${joinSource('f.source_id')} WHERE f.account_id = @viewerId AND ${IN_FOLDER} AND ${MAY_SEE}`;
 
-/** Parameters of the SQL in MAY_SEE. */
+/** The parameters of the SQL condition MAY_SEE. */
 export type Asking = { viewerId: number; isAdmin: number };
 
-/** The viewer as parameters of SQL statements with MAY_SEE. */
+/** The viewer as parameters of SQL statements that contain MAY_SEE. */
 export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
   return { viewerId: id, isAdmin: role === 'admin' ? 1 : 0 };
 }
@@ -57,7 +58,7 @@ export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE 
 
 const SELECT = `SELECT ${FOLLOW}, f.created_at AS createdAt FROM follows f`;
 
-/** Which account follows which source, in which folder, and up to which post the account has read the source. */
+/** Stores which account follows which source, in which folder, and up to which post the account has read the source. */
 export const follows = store(({ db, clock }) => {
   const select = db.prepare<[number, number], Follow>('follow', `${SELECT} WHERE f.account_id = ? AND f.source_id = ?`);
   const selectAmong = db.prepare<[number, string], { id: number }>('which sources are followed', `
@@ -79,18 +80,18 @@ export const follows = store(({ db, clock }) => {
   const setFolder = db.prepare<[{ accountId: number; sourceId: number; name: string | null }]>('put into folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @name)
      WHERE account_id = @accountId AND source_id = @sourceId`);
-  const moveFolder = db.prepare<[{ accountId: number; from: string; to: string | null }]>('move all of folder', `
+  const moveFolder = db.prepare<[{ accountId: number; from: string; to: string | null }]>('move follows of folder', `
     UPDATE follows SET folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @to)
      WHERE folder_id = (SELECT id FROM folders WHERE account_id = @accountId AND name = @from)`);
   const countFollowers = db.prepare<[number, number], { n: number }>('count other followers', `
     SELECT COUNT(*) AS n FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}`);
-  const countForeign = db.prepare<[{ accountId: number }], { n: number }>('count followed sources of others', `
+  const countForeign = db.prepare<[{ accountId: number }], { n: number }>('count sources of other owners', `
     SELECT COUNT(*) AS n FROM follows f ${joinSource('f.source_id')}
      WHERE f.account_id = @accountId AND s.owner_id <> @accountId`);
   const selectFollowers = db.prepare<[number, number], { id: number }>('other followers', `
     SELECT account_id AS id FROM follows WHERE source_id = ? AND account_id <> ? AND ${isPresent('account_id')}
      ORDER BY created_at, account_id`);
-  const setNotify = db.prepare<[number, number, number]>('set bell of follow',
+  const setNotify = db.prepare<[number, number, number]>('set notification of follow',
     'UPDATE follows SET notify = ? WHERE account_id = ? AND source_id = ?');
   const setReadUpTo = db.prepare<[number, number, number]>('set read_up_to',
     'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ?');
@@ -106,49 +107,55 @@ export const follows = store(({ db, clock }) => {
   return {
     find: (accountId: number, sourceId: number): Follow | undefined => select.get(accountId, sourceId),
     isFollowed: (accountId: number, sourceId: number): boolean => select.get(accountId, sourceId) !== undefined,
-    /** Which of the sources the account follows. */
+    /** Which of the given sources the account follows. */
     followedAmong: (accountId: number, sourceIds: number[]): Set<number> =>
       new Set(selectAmong.all(accountId, JSON.stringify(sourceIds)).map(({ id }) => id)),
-    /** The viewer's follows, all or only in a folder, without sources that the viewer may not see. */
+    /** The follows of the viewer, all or only in one folder, without sources that the viewer may not see. */
     listed: (viewer: Pick<Viewer, 'id' | 'role'>, folder?: string): ListedFollow[] =>
       selectListed.all({ ...asking(viewer), folder: folder ?? null }),
     hasFolder: (accountId: number, name: string): boolean => selectFolder.get(accountId, name) !== undefined,
-    /** The first OFFERED folders in alphabetical order. */
+    /** The names of the account's first OFFERED folders in alphabetical order. */
     folderNames: (accountId: number): string[] => selectFolders.all(accountId).map(({ name }) => name),
     follow: (accountId: number, sourceId: number, readUpTo: number): void =>
       void insert.run(accountId, sourceId, readUpTo, clock()),
     unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
 
-    /** Changes a follow, in the caller's transaction. Creates a new folder; a trigger removes an empty folder. */
+    /**
+     * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. A
+     * trigger removes a folder that becomes empty.
+     */
     change(accountId: number, sourceId: number, { folder, notify }: FollowChange): void {
       if (folder) insertFolder.run(accountId, folder);
       if (folder !== undefined) setFolder.run({ accountId, sourceId, name: folder });
       if (notify !== undefined) setNotify.run(notify ? 1 : 0, accountId, sourceId);
     },
 
-    /** Moves all follows of a folder to another folder, created if new; with null, out of any folder. */
+    /**
+     * Moves all follows in a folder to another folder, which is created if it does not exist. With null instead of a
+     * folder, the follows are in no folder afterwards.
+     */
     moveFolder(accountId: number, from: string, to: string | null): void {
       if (to !== null) insertFolder.run(accountId, to);
       moveFolder.run({ accountId, from, to });
     },
 
-    /** How many sources of other owners the account follows. */
+    /** The number of sources of other owners that the account follows. */
     countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
-    /** How many accounts besides its owner follow a source. */
+    /** The number of accounts that follow a source, not counting the source's owner. */
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
-    /** The accounts besides its owner that follow a source, the earliest follow first. */
+    /** The accounts that follow a source, without the source's owner, ordered by when they began to follow it. */
     others: (sourceId: number, ownerId: number): number[] =>
       selectFollowers.all(sourceId, ownerId).map(({ id }) => id),
 
     setReadUpTo: (accountId: number, sourceId: number, postId: number): void =>
       void setReadUpTo.run(postId, accountId, sourceId),
-    /** An account's follows after source id `after`, in the order of source ids. */
+    /** Lists an account's follows whose source ids are greater than `after`, in the order of the source ids. */
     listOf: (accountId: number, after: number, limit: number): Follow[] => selectOf.all(accountId, after, limit),
-    /** The next follow of any account, ordered by account and source. */
+    /** The follow after a given follow, among the follows of all accounts, ordered by account and source. */
     after: (accountId: number, sourceId: number): FollowKey | undefined => selectAfter.get(accountId, sourceId),
-    /** Followers that want notifications of the source's new posts, without accounts that are being removed. */
+    /** The followers who want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
-    /** Removes up to `limit` follows of the account; returns their number. Triggers remove empty folders. */
+    /** Removes up to `limit` follows of an account; returns their number. Triggers remove empty folders. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
@@ -156,8 +163,8 @@ export const follows = store(({ db, clock }) => {
 type FollowKey = Pick<Follow, 'sourceId' | 'readUpTo'> & { accountId: number };
 
 /**
- * Sends one notification about `posts` new posts to each follower who wants notifications, in the caller's transaction.
- * `authorId`: the account that wrote the posts on this hub, which is not notified.
+ * Sends one notification about `posts` new posts to each follower who wants notifications of the source, in the
+ * caller's transaction. `authorId`: the account on this hub that wrote the posts; this account is not notified.
  */
 export function notifyFollowers(hub: Hub, sourceId: number, posts: number, authorId: number | null = null): void {
   const followers = follows(hub).toTell(sourceId).filter((id) => id !== authorId);
@@ -172,7 +179,7 @@ export function notifyFollowers(hub: Hub, sourceId: number, posts: number, autho
   }
 }
 
-/** Whether a follower may see the source: it may have become private, or the follower may be a former administrator. */
+/** Whether a follower may see the source: the source may have become private, or the follower was demoted. */
 function maySeeNow(hub: Hub, source: Source, accountId: number): boolean {
   if (source.visibility === 'public') return true;
   const account = accounts(hub).find(accountId);

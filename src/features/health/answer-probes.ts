@@ -5,27 +5,33 @@ import type { Reply } from '../../platform/http/reply.ts';
 import { metLimit, once, type Hub } from '../hub/hub.ts';
 import { isSecret, makeOwnCheckSecret, OWN_CHECK_HEADER } from './own-check.ts';
 
-/** Requests per second from one address or IPv6 /56; a /48 may send twice as many. */
+/** The maximum of probes per second from one address or IPv6 /56; an IPv6 /48 may send twice as many. */
 const A_SECOND = 100;
 
-/** Requests per second that may skip the queues; each takes 0.1 ms. Further requests wait in the queues. */
+/** At most this many probes per second skip the queues (0.1 ms each); further probes wait in the queues. */
 const AHEAD_A_SECOND = 400;
 
-/** New answers per second and kind; each takes about 0.3 ms. Further requests get the last answer again. */
+/**
+ * At most this many new answers per second are made for each kind of probe; making an answer takes about 0.3 ms.
+ * Further probes get the last answer again.
+ */
 const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
 
 type Probes = {
-  /** Counts a request. Returns false if a network of the request has sent too many within this second. */
+  /** Counts a request. Returns false if a network of the probe's client has sent too many probes within this second. */
   admit(networks: readonly string[]): boolean;
-  /** Counts an admitted request. Returns false if too many requests have skipped the queues in this second. */
+  /** Counts a probe that was admitted. Returns false if too many probes have skipped the queues within this second. */
   goesAhead(): boolean;
-  /** The answer of that kind: a new answer, or an answer of the last second. */
+  /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
   answer(kind: string, make: () => Reply): Reply;
 };
 
-/** Limits the requests for health and metrics, which skip the queues, and their cost. `now`: a steady clock in ms. */
+/**
+ * Limits how many probes (requests for health and metrics) skip the queues, and how much time their answers cost.
+ * `now`: a clock in ms that never runs backwards.
+ */
 export function createProbes(now: () => number): Probes {
   const answers = new Map<string, MadeAnswer>();
   const sent = new Map<string, number>();
@@ -57,23 +63,23 @@ export function createProbes(now: () => number): Probes {
   };
 }
 
-/** The secret by which web recognises the hub's own health check. */
+/** A secret that only the hub's own health check sends, so that the web process recognises this check. */
 export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(config.dataDir, log));
 
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
- * Whether a probe skips the queues. Throws 429 beyond 100 probes per second from one network. The hub's own check,
- * which sends the secret that is stored in DATA_DIR/run, always skips the queues.
+ * Whether a probe skips the queues. Throws 429 if one network sends more than 100 probes per second. The hub's own
+ * health check always skips the queues: it sends the secret that the web process has stored in DATA_DIR/run.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;
   const [host, ...larger] = networksOf(clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies));
   if (probes(hub).admit(larger.length > 0 ? larger : [host])) return probes(hub).goesAhead();
-  throw metLimit(hub, 'probes', 1, 'Too many requests for health or metrics.');
+  throw metLimit(hub, 'probes', 1, 'Your network sends too many requests for health or metrics.');
 }
 
-/** The answer to a probe of that kind, at most a second old. */
+/** The answer to a probe of this kind, which is at most a second old. */
 export function answerProbe(hub: Hub, kind: string, make: () => Reply): Reply {
   return probes(hub).answer(kind, make);
 }

@@ -18,36 +18,36 @@ import { contentUsage } from '../sources/content-usage-store.ts';
 import { failingSources } from '../sources/source-store.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
 import { webhooks } from '../webhooks/webhook-store.ts';
-import { countIn, type Condition, type Trouble } from './condition.ts';
+import { countIn, RESTORES, type Condition, type Trouble } from './condition.ts';
 
-/** A job that waits longer than this is overdue. */
+/** If a job has waited for longer than this, it is overdue. */
 export const LONGEST_WAIT = HOUR;
 
-/** Web raises `worker-silent` once it has seen no heartbeat for this long. */
+/** The web process raises `worker-silent` if it has seen no heartbeat of the worker for this long. */
 export const LONGEST_SILENCE = 5 * MINUTE;
 
-/** The hub alerts after a required scanner was silent for this long; the worker asks the scanner every minute. */
+/** The hub alerts if a required scanner is silent for this long; the worker asks the scanner every minute. */
 const SCANNER_PATIENCE = 90 * SECOND;
 
-/** The number of unexpected errors within BURST_TIME that raises `error-burst`. */
+/** If at least this many unexpected errors happen within BURST_TIME, `error-burst` is raised. */
 export const BURST = 20;
 
-/** As many failing feeds concern the operator if they are this part of all feeds, or all of one host. */
+/** Failing feeds are the hub's problem from this number on, if they are this part of all feeds or all of one host. */
 const MANY_FAILING = 3;
 const MANY_OF_ALL = 0.2;
 
-/** Places on the overview. */
+/** Addresses of sections on the administrators' overview. */
 export const NIGHTS_HREF = '/admin#nights';
 export const ROOM_HREF = '/admin#room';
 
 const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
-  restored: 'This hub was restored: in the restic repository it is a new hub.',
-  copied: 'This DATA_DIR was copied: in the restic repository it is a new hub.',
+  restored: 'This hub was restored: in the restic repository it counts as a new hub.',
+  copied: 'This DATA_DIR was copied: in the restic repository it counts as a new hub.',
   upgraded: 'Since the upgrade from 1.0.0 this hub has a new id in the restic repository.',
   found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
 };
 
-/** All conditions. The tile of a subject shows the first of its conditions that holds. */
+/** All conditions. The tile of a subject shows the first condition of this subject that finds trouble. */
 export const CONDITIONS: readonly Condition[] = [
   {
     name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,
@@ -94,7 +94,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'queue-late', subject: 'Queue', level: 'bad', state: 'late', href: '/admin/jobs',
     title: 'A job has waited too long',
-    whatToDo: 'See which jobs wait, and whether the worker runs. Restart the worker if it does nothing.',
+    whatToDo: 'See which jobs wait, and whether the worker runs. Restart the worker if the worker does nothing.',
     look({ hub }) {
       const waited = oldestDueSeconds(hub) * SECOND;
       if (waited <= LONGEST_WAIT) return null;
@@ -116,9 +116,9 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'sync-failed', subject: 'Sources', level: 'warn', state: 'failing', href: '/admin#failing',
     title: 'Sources are failing',
-    whatToDo: 'See whether the hub reaches them: DNS, a firewall, a publisher that refuses the hub. Pause or delete ' +
-      'sources that are gone for good.',
-    // One that has gone is news for its owner, who is notified. Many, or all of a host, may be the hub's own trouble.
+    whatToDo: 'See whether the hub reaches the failing sources: DNS, a firewall, a publisher that refuses the hub. ' +
+      'Pause or delete sources that are gone for good.',
+    // A few failing sources concern their owners, who are notified. If many sources fail, the hub may be the cause.
     look({ hub, kept }) {
       const failing = kept().value('sources', 'feed,failing');
       if (failing < MANY_FAILING) return null;
@@ -129,7 +129,7 @@ export const CONDITIONS: readonly Condition[] = [
       const host = failingSources(hub).wholeHost(MANY_FAILING);
       return host && { state, since: host.since, headline: `All ${host.count} feeds of ${host.host} are failing.` };
     },
-    // Each source raises this alert when its retries are used up.
+    // The synchronisation of a source raises this alert when its retries are used up.
     alert: {
       over: 'All sources are synchronised again', raisedBy: 'its cause',
       lasts: ({ hub }) => jobs(hub).failedCount(SYNC_SOURCE) > 0,
@@ -138,7 +138,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'content-quota', subject: 'Content quota', level: 'warn', state: 'full', href: '/admin/accounts',
     title: 'Sources of an account have stopped: their contents have reached CONTENT_QUOTA_BYTES',
-    whatToDo: 'The owner has been told. To give more room to everybody, raise CONTENT_QUOTA_BYTES and restart the hub.',
+    whatToDo: 'The owner was notified. To give more room to everybody, raise CONTENT_QUOTA_BYTES and restart the hub.',
     look({ hub }) {
       const { n, since } = contentUsage(hub).full();
       if (n === 0) return null;
@@ -189,7 +189,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'alert-undelivered', subject: 'Alerts', level: 'bad', state: 'the last is late', href: '/admin/alerts',
     title: 'The last alert was lost',
-    whatToDo: 'Look at ALERT_WEBHOOK_URL and at its receiver.',
+    whatToDo: 'Look at ALERT_WEBHOOK_URL and at the receiver of alerts.',
     look({ hub }) {
       const [last] = hub.config.alertWebhookUrl === null ? [] : alertDeliveries(hub).list({ limit: 1 });
       if (!last || last.state === 'delivered' || (last.state === 'pending' && last.attempts === 0)) return null;
@@ -212,13 +212,14 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-none', subject: 'Backup here', level: 'warn', state: 'none yet', href: NIGHTS_HREF,
     title: 'No backup has been made yet',
-    whatToDo: 'Run ./scripts/backup.sh; for one every night, ./scripts/install-backup-cron.sh or install-systemd.sh.',
+    whatToDo: 'Run ./scripts/backup.sh. For a backup every night, run ./scripts/install-backup-cron.sh or ' +
+      './scripts/install-systemd.sh.',
     look: ({ backups }) => (backups().wereEverMade ? null : {}),
   },
   {
     name: 'backup-dir-missing', subject: 'Backup here', level: 'bad', state: 'not there', href: NIGHTS_HREF,
     title: 'The folder of the backups is not there',
-    whatToDo: 'Mount the disk of BACKUP_DIR. If it is a new disk, make the folder and run ./scripts/backup.sh.',
+    whatToDo: 'Mount the disk of BACKUP_DIR. If the disk is new, make the folder and run ./scripts/backup.sh.',
     look({ hub, backups }) {
       const { lost, newestVerified } = backups();
       if (lost === null) return null;
@@ -226,13 +227,13 @@ export const CONDITIONS: readonly Condition[] = [
       const problem = `BACKUP_DIR ${hub.config.backupDir} ${what}: is its disk mounted?`;
       return { problem, detail: newestVerified && 'the last one', at: newestVerified?.createdAt ?? null };
     },
-    alert: { over: 'The folder of the backups is there again' },
+    alert: { over: 'BACKUP_DIR holds backups again' },
     degrades: 'backup-dir',
   },
   {
     name: 'backup-failed', subject: 'Backup here', level: 'bad', state: 'the last failed', href: NIGHTS_HREF,
     title: 'The last backup failed',
-    whatToDo: 'Correct what the reason names, then run ./scripts/backup.sh.',
+    whatToDo: 'Correct the fault that the reason names, then run ./scripts/backup.sh.',
     look({ backups }) {
       const { lastBackup, lastBackupFailed } = backups();
       if (!lastBackup || !lastBackupFailed || lastBackup.verdict === 'degraded') return null;
@@ -255,7 +256,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-stale', subject: 'Backup here', level: 'bad', state: 'too old', href: NIGHTS_HREF,
     title: `No verified backup in the last ${OLDEST_BACKUP / HOUR} hours`,
-    whatToDo: 'Run ./scripts/backup.sh. Then see why cron or the timer made none (./scripts/install-backup-cron.sh).',
+    whatToDo: 'Run ./scripts/backup.sh. See why cron or the timer made no backup (./scripts/install-backup-cron.sh).',
     look({ hub, backups }) {
       const { wereEverMade, newestVerified, lastBackup, ahead } = backups();
       if (!wereEverMade || !isStale(newestVerified, hub.clock())) return null;
@@ -264,6 +265,24 @@ export const CONDITIONS: readonly Condition[] = [
       return { ...newestHere(backups()), since: newestVerified?.createdAt ?? lastBackup?.at ?? null, problem };
     },
     alert: { over: 'There is a recent verified backup again' },
+  },
+  {
+    name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', state: 'failed', href: NIGHTS_HREF,
+    title: 'Interim backups fail or are late',
+    whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. If no interim backups are ' +
+      'wanted any more, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
+    look({ interim }) {
+      const { last, everyHours, isLate, newestAt } = interim();
+      if (last?.ok === false) {
+        const headline = last.verdict === 'degraded' ?
+          'The last interim backup lacks something that the hub has lost.' : 'The last interim backup failed.';
+        return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
+      }
+      if (!isLate || everyHours === null) return null;
+      const headline = `Interim backups are late: an interim backup is due every ${plural(everyHours, 'hour')}.`;
+      return { state: 'late', at: newestAt, since: newestAt, headline };
+    },
+    alert: { over: 'Interim backups are made again', severity: 'warning' },
   },
   {
     name: 'backup-verify-failed', subject: 'Verification', level: 'bad', state: 'failed', href: NIGHTS_HREF,
@@ -280,15 +299,15 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-offsite-failed', subject: 'Copies elsewhere', level: 'warn', state: 'failing', href: NIGHTS_HREF,
     title: 'Off-site copies are failing',
-    whatToDo: 'Correct what the reason names, and run ./scripts/off-site.sh check to test the destination. The next ' +
-      'backup sends the missing copies.',
+    whatToDo: 'Correct the fault that the reason names, and run ./scripts/off-site.sh check to test the destination. ' +
+      'The next run of ./scripts/backup.sh sends every backup that a destination lacks.',
     look: ({ offsite }) => offsite().filter(({ hasFailed }) => hasFailed).map((status) => copyFailed(status)),
     alert: { over: 'Off-site copies succeed again' },
   },
   {
     name: 'backup-offsite-stale', subject: 'Copies elsewhere', level: 'warn', state: 'too old', href: NIGHTS_HREF,
     title: 'No recent off-site copy',
-    whatToDo: 'Run ./scripts/backup.sh, which sends the missing copies, and read its messages.',
+    whatToDo: 'Run ./scripts/backup.sh, which sends every backup that a destination lacks, and read its messages.',
     look: ({ offsite, backups }) => offsite().filter((one) => one.isStale).map(({ name, last, lastGood }) => {
       const headline = `${COPIES[name]}: none in the last ${OLDEST_BACKUP / HOUR} hours.`;
       const since = lastGood?.at ?? last?.at ?? null;
@@ -297,18 +316,40 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'There are recent off-site copies again' },
   },
   {
+    name: 'drill-failed', subject: 'Copies elsewhere', level: 'warn', state: 'the last drill failed',
+    href: NIGHTS_HREF, title: 'The last drill with an off-site copy failed',
+    whatToDo: 'Correct what the reason names, then run ./scripts/drill.sh.',
+    look: ({ drills }) => drills().filter(({ last }) => last?.outcome === 'failed').map(({ name, last }) => {
+      const what = `The last drill with an off-site copy (${name}) failed`;
+      const [at, detail, problem] = [last?.at ?? null, last?.name ?? null, because(what, last)];
+      return { subject: RESTORES[name], since: at, at, detail, headline: `${what}.`, problem };
+    }),
+    alert: { over: 'The last drill with each off-site copy succeeded' },
+  },
+  {
+    name: 'restore-unproven', subject: 'Copies elsewhere', level: 'warn', state: 'too long ago', href: NIGHTS_HREF,
+    title: 'No recent drill has proven that an off-site copy can be restored',
+    whatToDo: 'Run ./scripts/drill.sh. Then read in backups/nightly.log why the nightly run made no drill.',
+    look: ({ drills }) => drills().filter(({ isOverdue }) => isOverdue).map(({ name, intervalDays, lastProven }) => {
+      const headline = `No drill of the last ${Math.floor(1.5 * intervalDays)} days has proven that an off-site copy ` +
+        `(${name}) can be restored.`;
+      return { subject: RESTORES[name], since: lastProven?.at ?? null, headline };
+    }),
+    alert: { over: 'Drills have proven again that off-site copies can be restored', severity: 'warning' },
+  },
+  {
     name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', state: 'not removed',
-    href: NIGHTS_HREF, title: 'This hub is a new one in the restic repository',
-    whatToDo: 'If this machine replaces the one that sent them, run ./scripts/hubctl offsite adopt: then they are ' +
-      'removed as BACKUP_RESTIC_KEEP says. To keep them, or if the other machine goes on, run ./scripts/hubctl ' +
-      'offsite adopt --no.',
+    href: NIGHTS_HREF, title: 'In the restic repository, this hub counts as a new hub',
+    whatToDo: 'If this machine replaces the machine that sent the older backups, run ./scripts/hubctl offsite adopt: ' +
+      'then the older backups are removed as BACKUP_RESTIC_KEEP says. To keep the older backups, or if the other ' +
+      'machine goes on, run ./scripts/hubctl offsite adopt --no.',
     look({ hub }) {
       const question = readOffsiteQuestion(hub.config);
       if (question === null) return null;
       const older = question.older.map(({ id, backups, newest }) => `${backups} of hub ${id}, the newest ${newest}`);
       const which = older.length > 0 ? ` (${older.join('; ')})` : '';
       const headline = WHY_ASKED[question.reason];
-      return { headline, problem: `${headline} Backups sent before that stay${which}.` };
+      return { headline, problem: `${headline} Its older backups stay there${which}.` };
     },
   },
   {
@@ -356,17 +397,19 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'clock-ahead', subject: 'Clock', level: 'warn', state: 'was ahead', href: null,
     title: 'Something lies in the future: the clock was ahead when it was made',
-    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups with such names. Records of the audit log ' +
-      'keep their times; this ends when they have passed.',
+    whatToDo: 'Look at the machine’s clock (timedatectl). Remove backups whose names lie in the future. Audit ' +
+      'records and jobs keep their times; the problem ends when these times have passed.',
     look({ hub, backups }) {
       const { ahead } = backups();
-      const records = auditRecords(hub).newestAt() ?? 0;
+      const isAhead = (at: number | null): at is number => at !== null && at > hub.clock() + AHEAD;
+      const [record, job] = [auditRecords(hub).newestAt(), jobs(hub).lastDoneAt()];
       const found = [
         ahead.length > 0 && `${plural(ahead.length, 'backup')} (the last is ${ahead.at(-1)})`,
-        records > hub.clock() + AHEAD && `records of the audit log (until ${utcTime(records)})`,
+        isAhead(record) && `records of the audit log (until ${utcTime(record)})`,
+        isAhead(job) && `jobs that were done (until ${utcTime(job)})`,
       ].filter(Boolean);
       if (found.length === 0) return null;
-      return { problem: `These lie in the future, because the clock was ahead: ${found.join('; ')}.` };
+      return { problem: `The clock was ahead, so the following lie in the future: ${found.join('; ')}.` };
     },
     alert: { over: 'Nothing lies in the future any more', severity: 'warning' },
   },
@@ -389,7 +432,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'certificate-for-other-name', subject: 'Certificate', level: 'bad', state: 'for another name', href: null,
     title: 'The certificate is for another name',
-    whatToDo: 'Get a certificate for the name in BASE_URL on the machine that serves it.',
+    whatToDo: 'Get a certificate for the host name in BASE_URL on the machine that serves this address.',
     look({ hub }) {
       if (seenCertificate(hub)?.problem !== 'other name') return null;
       return { headline: `The certificate is for another name than ${new URL(hub.config.baseUrl).hostname}.` };
@@ -397,9 +440,9 @@ export const CONDITIONS: readonly Condition[] = [
   },
 ];
 
-/** What the tile says of the newest good backup while something is wrong. */
+/** While the hub has trouble with backups, the tile names the newest verified backup. */
 function newestHere({ newestVerified }: BackupStatus): Pick<Trouble, 'detail' | 'at'> {
-  const detail = newestVerified ? 'the newest verified one' : 'none is verified';
+  const detail = newestVerified ? 'the newest verified backup' : 'none is verified';
   return { detail, at: newestVerified?.createdAt ?? null };
 }
 
@@ -424,7 +467,7 @@ function copyFailed({ name, last, lastGood }: OffsiteStatus): Trouble {
   return { ...found, headline: `${what}.`, problem };
 }
 
-/** A sentence with the reason that the run of a backup has recorded. */
+/** A sentence about a failed run of a backup, with the reason that the run has recorded. */
 function because(what: string, run: { problem: string | null } | null): string {
   const reason = run?.problem ?? 'the reason is not known';
   return `${what}: ${reason}${/[.?!]$/.test(reason) ? '' : '.'}`;

@@ -2,7 +2,7 @@ import { DAY, HOUR, SECOND } from '../../platform/clock.ts';
 import type { Migration } from '../../platform/db/migration-files.ts';
 import { isMissingObject } from '../../platform/db/open-database.ts';
 import type { CountsReading } from '../../platform/metrics/counters.ts';
-import { byteSize, duration, measuredTime, plural } from '../../platform/in-words.ts';
+import { byteSize, duration, measuredTime, plural, utcTime } from '../../platform/in-words.ts';
 import { alertDeliveries } from '../alerts/alert-store.ts';
 import { COPIES, type Copies, type Destination } from '../backups/offsite-status.ts';
 import { recoveryKitPrintedAt } from '../backups/backup-status.ts';
@@ -12,31 +12,33 @@ import { seenCertificate } from '../history/certificate-store.ts';
 import { recentAnswerTime } from '../history/read-history.ts';
 import { heartbeats, oldestDueSeconds, type Hub } from '../hub/hub.ts';
 import { SOURCE_STATES } from '../sources/source-store.ts';
-import { countIn, startReading, troublesOf, type HubReading, type Subject } from './condition.ts';
+import {
+  countIn, RESTORES, startReading, troublesOf, type HubReading, type Restores, type Subject,
+} from './condition.ts';
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { assertInPlace, schemaVersionReader } from './read-health.ts';
 
 /** `off`: the subject is not set up, which is no fault. `warn`: the hub works, but an operator should look. */
 export type Level = 'good' | 'off' | 'warn' | 'bad';
 
-/** A tile of the overview, and the problem of its subject, if any. Times in unix ms. */
+/** A tile of the overview, and the problem of the tile's subject, if there is a problem. Times in unix ms. */
 export type Finding = {
   subject: string;
   level: Level;
-  isBad: boolean; // `warn` or `bad`: somebody has to do something
-  state: string; // a few words: "running", "4 waiting"
-  detail: string | null; // more about the state
-  at: number | null; // when the state began, or was last seen
-  problem: string | null; // what is wrong and why, in a sentence or more
+  isBad: boolean; // `warn` or `bad` means that somebody has to act
+  state: string; // the state in a few words: "running", "4 waiting"
+  detail: string | null; // more words about the state
+  at: number | null; // unix ms, when the state began or was last seen
+  problem: string | null; // the problem and its cause, in one or more sentences
   headline: string | null; // the problem in few words
-  since: number | null; // when the problem began, if known
-  href: string | null; // the page about the subject
-  whatToDo: string | null; // a sentence; also for a subject that is not set up
+  since: number | null; // unix ms, when the problem began, if known
+  href: string | null; // the address of the page about the subject
+  whatToDo: string | null; // a sentence that says what to do; also for a subject that is not set up
 };
 
 type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
 
-/** A finding with the given members. The default level is `good`. */
+/** Makes a finding on a subject from the given members. The default level is `good`. */
 export function finding(given: GivenFinding): Finding {
   const level = given.level ?? 'good';
   const isBad = level === 'warn' || level === 'bad';
@@ -45,12 +47,12 @@ export function finding(given: GivenFinding): Finding {
   return { ...nothing, ...given, headline, level, isBad };
 }
 
-/** Findings that the operator has to act on, the worst first. */
+/** The findings that require the operator to act, the worst finding first. */
 export function problemsOf(all: readonly Finding[]): Finding[] {
   return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
 }
 
-/** The state of a subject that has no problem. */
+/** The state of a tile whose subject has no problem. */
 type Tile = Omit<GivenFinding, 'subject' | 'level'> & { level?: 'off' };
 
 /** The content of each tile while no condition holds, in the order of the overview. Null: no tile. */
@@ -58,7 +60,7 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   Schema: () => null,
   Settings: () => null,
   Web({ hub, pending }) {
-    const seconds = pending.length > 0 ? undefined : recentAnswerTime(hub, 0.99); // pending migrations: no table yet
+    const seconds = pending.length > 0 ? undefined : recentAnswerTime(hub, 0.99); // the table may not exist yet
     const detail = seconds === undefined ? null : `p99 ${measuredTime(seconds * SECOND)}`;
     return { state: upFor(hub, 'web'), detail, href: '/admin#answers' };
   },
@@ -89,6 +91,12 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
     const state = newestVerified ? 'verified' : 'none';
     return { state, at: newestVerified?.createdAt ?? null, detail, href: NIGHTS_HREF };
   },
+  'Interim backups'({ interim }) {
+    const { last, everyHours, kept, newestAt } = interim();
+    if (!last) return null;
+    const every = everyHours === null ? 'by hand' : `every ${plural(everyHours, 'hour')}`;
+    return { state: every, at: newestAt, detail: `${plural(kept, 'backup')} here`, href: NIGHTS_HREF };
+  },
   Verification({ backups }) {
     const { byVerification, lastVerifiedAt } = backups();
     const count = byVerification.length;
@@ -101,6 +109,7 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
     level: 'off', state: 'not set up', whatToDo: 'Set BACKUP_OFFSITE_DIR, BACKUP_RCLONE_REMOTE or ' +
       'BACKUP_RESTIC_REPOSITORY: a fire here destroys the hub and its backups.',
   }),
+  ...restoresTiles(),
   'Older backups in restic': () => null,
   'Sign of life'({ hub }) {
     const last = lastSignOfLife(hub.config.dataDir);
@@ -134,8 +143,8 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
 };
 
 /**
- * The findings that the overview, `hubctl status` and `hubctl doctor` show, one for each tile. `pending`: the
- * migrations that the database lacks.
+ * The findings that the overview, `hubctl status` and `hubctl doctor` show; each tile of the overview shows one
+ * finding. `pending`: migrations that the database lacks.
  */
 export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[] {
   assertInPlace(hub);
@@ -143,7 +152,7 @@ export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[
   return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, reading));
 }
 
-/** The finding on one subject; empty if the subject has neither a tile nor a problem. */
+/** The findings on one subject; an empty list if the subject has neither a tile nor a problem. */
 export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   try {
     const tile = TILES[subject](reading);
@@ -155,7 +164,7 @@ export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   }
 }
 
-/** Turns an error about a table that a pending migration creates into a finding 'not known'. Rethrows other errors. */
+/** Turns an error about a table that a pending migration creates into a finding 'not known'; rethrows other errors. */
 export function unknownYet(subject: string, pending: readonly Migration[]): (error: unknown) => Finding[] {
   return (error) => {
     if (pending.length === 0 || !isMissingObject(error)) throw error;
@@ -163,9 +172,9 @@ export function unknownYet(subject: string, pending: readonly Migration[]): (err
   };
 }
 
-/** The trouble of the first condition that holds for the subject. */
+/** The trouble found by the first condition of the subject that finds trouble. */
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
-  const isCopies = (Object.values(COPIES) as Subject[]).includes(subject);
+  const isCopies = ([...Object.values(COPIES), ...Object.values(RESTORES)] as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];
   for (const condition of CONDITIONS.filter((one) => about.includes(one.subject))) {
     const found = troublesOf(condition, reading).find((trouble) => trouble.subject === subject);
@@ -174,7 +183,7 @@ function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> |
   return undefined;
 }
 
-/** A tile for each configured off-site destination: when it last got every backup that it lacked. */
+/** A finding for each configured off-site destination: when the destination last had all backups. */
 function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
   const tile = (name: Destination) => ({ offsite }: HubReading): Tile | null => {
     const status = offsite().find((one) => one.name === name);
@@ -185,6 +194,23 @@ function copiesTiles(): Record<Copies, (reading: HubReading) => Tile | null> {
     return { state: lastGood ? 'sent' : 'none yet', at: lastGood?.at ?? null, detail, href: NIGHTS_HREF };
   };
   return { [COPIES.dir]: tile('dir'), [COPIES.rclone]: tile('rclone'), [COPIES.restic]: tile('restic') };
+}
+
+/** A tile for each configured destination: when a drill last proved that its newest copy can be restored. */
+function restoresTiles(): Record<Restores, (reading: HubReading) => Tile | null> {
+  const tile = (name: Destination) => ({ drills }: HubReading): Tile | null => {
+    const status = drills().find((one) => one.name === name);
+    if (!status) return null;
+    const { last, lastProven, isSealed } = status;
+    const compared = last?.outcome === 'compared' ? `${last.name} is as it was sent, seen ${utcTime(last.at)}` : null;
+    if (lastProven) {
+      const proven = `${lastProven.name}, took ${Math.ceil(lastProven.seconds)} s`;
+      return { state: 'proven', at: lastProven.at, detail: proven, href: NIGHTS_HREF };
+    }
+    const key = isSealed ? ' --identity KEY, where KEY is the file with the secret key' : '';
+    return { level: 'off', state: 'none yet', detail: compared, whatToDo: `Run ./scripts/drill.sh ${name}${key}.` };
+  };
+  return { [RESTORES.dir]: tile('dir'), [RESTORES.rclone]: tile('rclone'), [RESTORES.restic]: tile('restic') };
 }
 
 function sourcesTile(kept: CountsReading): Tile {
@@ -203,7 +229,7 @@ function alertsTile(hub: Hub): Tile {
   }
   const [last] = alertDeliveries(hub).list({ limit: 1 });
   if (!last) return { state: 'none sent yet', href };
-  const state = last.state === 'delivered' ? 'the last arrived' : 'one on its way';
+  const state = last.state === 'delivered' ? 'the last arrived' : 'an alert is on its way';
   return { state, detail: last.title, at: last.createdAt, href };
 }
 
@@ -211,7 +237,7 @@ function certificateTile(hub: Hub): Tile | null {
   if (new URL(hub.config.baseUrl).protocol !== 'https:') return null;
   const seen = seenCertificate(hub);
   if (!seen || seen.expiresAt === null) {
-    const detail = seen ? 'the hub cannot reach its own address' : null;
+    const detail = seen ? 'the hub cannot reach its own public address' : null;
     return { level: 'off', state: 'not seen', detail, at: seen?.checkedAt ?? null };
   }
   const days = Math.max(0, Math.floor((seen.expiresAt - hub.clock()) / DAY));

@@ -13,7 +13,7 @@ import { DatabaseGoneError, readHealth } from './read-health.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-/** Liveness or readiness, for probes. A hub is not ready while a restore replaces its data. */
+/** Answers a probe of liveness or readiness. While a restore replaces the data of the hub, the hub is not ready. */
 export function showHealth(hub: Hub, req: HubRequest): Reply {
   const probe = req.query.get('probe') ?? 'ready';
   if (probe === 'live') return json({ ok: true }, 200, NO_STORE);
@@ -28,7 +28,7 @@ function readiness(hub: Hub): Reply {
   try {
     return json(readHealth(hub), 200, NO_STORE);
   } catch (error) {
-    hub.log.error('database not readable', errorFields(error)); // details stay in the log
+    hub.log.error('database not readable', errorFields(error)); // the answer contains no details of the error
     return unready(error instanceof DatabaseGoneError ? error.message : 'The database is not readable.');
   }
 }
@@ -37,7 +37,7 @@ function unready(error: string): Reply {
   return json({ ok: false, database: 'unreadable', error }, 503, NO_STORE);
 }
 
-/** Metrics for a scraper; 401 without METRICS_TOKEN if the setting has a value. */
+/** The metrics of the hub for a scraper. If METRICS_TOKEN is set, throws 401 unless the scraper sends this token. */
 export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
   const { metricsToken } = hub.config;
   if (metricsToken !== null && !hasToken(headers.authorization, metricsToken)) {
@@ -50,7 +50,7 @@ export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
     text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' }));
 }
 
-/** Whether the header has the bearer token. The scheme `Bearer` is case-insensitive (RFC 9110, 11.1). */
+/** Whether the header contains the bearer token. The scheme `Bearer` is case-insensitive (RFC 9110, 11.1). */
 function hasToken(authorization: string | undefined, token: string): boolean {
   return isSecret(/^bearer +(.*)$/i.exec(authorization ?? '')?.[1] ?? '', token);
 }

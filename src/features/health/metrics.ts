@@ -1,4 +1,4 @@
-import { SECOND, wholeSeconds } from '../../platform/clock.ts';
+import { DAY, SECOND, wholeSeconds } from '../../platform/clock.ts';
 import { sqliteVersion } from '../../platform/db/open-database.ts';
 import { JOB_STATES } from '../../platform/jobs/job-records.ts';
 import { DURATION_BOUNDS, type CountsReading } from '../../platform/metrics/counters.ts';
@@ -8,6 +8,8 @@ import { PROCESS_METRICS, type ProcessReading } from '../../platform/metrics/pro
 import { DELIVERY_STATES } from '../alerts/alert-store.ts';
 import { timeOfBackup } from '../backups/backup-name.ts';
 import { readBackupStatus, type BackupStatus } from '../backups/backup-status.ts';
+import { type DrillStatus, readDrills } from '../backups/drill-status.ts';
+import { type InterimStatus, readInterim } from '../backups/interim-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
 import {
@@ -18,35 +20,36 @@ import { SOURCE_KINDS, SOURCE_STATES } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState } from '../sources/sync-state-store.ts';
 import { WEBHOOK_STATES } from '../webhooks/webhook-store.ts';
 
-/** Metrics of the hub, without metrics of the process and of HTTP. */
+/** The metrics of the hub, without the metrics of the process and of HTTP. */
 export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   {
     type: 'info',
     name: 'service_build_info',
     help: 'Versions of the hub, of Node.js and of SQLite that are running.',
-    labels: { version: 'of the hub', node: 'of Node.js', sqlite: 'of SQLite' },
+    labels: { version: 'version of the hub', node: 'version of Node.js', sqlite: 'version of SQLite' },
     samples: ({ build }) => [{ labels: build, value: 1 }],
   },
 
-  kept('gauge', 'service_sources', 'Sources by kind and state.', { kind: SOURCE_KINDS, state: SOURCE_STATES }),
-  kept('gauge', 'service_public_posts', 'Posts that anybody may read.'),
-  kept('counter', 'service_posts_ingested_total', 'Posts that were new to the hub, by the kind of their source.',
+  kept('gauge', 'service_sources', 'Number of sources by kind and state.',
+    { kind: SOURCE_KINDS, state: SOURCE_STATES }),
+  kept('gauge', 'service_public_posts', 'Number of public posts.'),
+  kept('counter', 'service_posts_ingested_total', 'New posts that the hub has stored, by the kind of their source.',
     { kind: SOURCE_KINDS }),
 
   {
     type: 'gauge',
     name: 'service_sync_jobs',
-    help: 'Synchronisation jobs by state; failed jobs are out of attempts and wait for a person or a later success.',
+    help: 'Synchronisation jobs by state; a failed job has used up its attempts and waits for a person or a success.',
     labels: { state: JOB_STATES.filter((state) => state !== 'done' && state !== 'discarded') },
     value: ({ counts }, state) => counts.value('jobs', `${SYNC_SOURCE},${state}`),
   },
   gauge('service_sync_oldest_due_seconds',
-    'How long the longest-waiting due synchronisation job has waited, 0 when none is due.',
+    'Waiting time of the due synchronisation job that has waited longest, 0 if no job is due.',
     ({ oldestDueSyncSeconds }) => oldestDueSyncSeconds),
   gauge('service_sync_oldest_success_seconds',
-    'Time since the last success of the feed that is most behind and not paused, 0 without feeds.',
+    'Time since the last success of the unpaused feed that has waited longest for a success, 0 without feeds.',
     ({ oldestSuccessSeconds }) => oldestSuccessSeconds),
-  kept('counter', 'service_sync_runs_total', 'Synchronisations that ended, by result.',
+  kept('counter', 'service_sync_runs_total', 'Number of finished synchronisations by result.',
     { result: ['changed', 'unchanged', 'error'] }),
   {
     type: 'histogram',
@@ -61,80 +64,105 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   kept('counter', 'service_webhook_events_total', 'Incoming webhook events by result.',
     { result: ['accepted', 'duplicate', 'rejected'] }),
 
-  kept('gauge', 'service_attachment_cache_files', 'Files in the cache of remote attachments.'),
+  kept('gauge', 'service_attachment_cache_files', 'Number of files in the cache of remote attachments.'),
   kept('gauge', 'service_attachment_cache_bytes', 'Size of the cache of remote attachments.'),
-  gauge('service_attachment_cache_max_bytes', 'Size that the cache may grow to, 0 when the cache is off.',
+  gauge('service_attachment_cache_max_bytes', 'Maximum size of the cache of remote attachments, 0 if the cache is off.',
     ({ cacheMaxBytes }) => cacheMaxBytes),
-  kept('counter', 'service_attachment_cache_requests_total', 'Requests for remote attachments by result.',
+  kept('counter', 'service_attachment_cache_requests_total', 'Number of requests for remote attachments by result.',
     { result: ['hit', 'miss', 'error'] }),
-  kept('counter', 'service_attachment_scans_total', 'Virus scans of uploads by result.',
+  kept('counter', 'service_attachment_scans_total', 'Number of virus scans of uploads by result.',
     { result: ['clean', 'infected', 'unavailable'] }),
 
-  kept('gauge', 'service_alert_deliveries', 'Outbound alert deliveries recorded in the database by state.',
+  kept('gauge', 'service_alert_deliveries', 'Number of alert deliveries in the database by state.',
     { state: DELIVERY_STATES }),
-  kept('counter', 'service_limits_refused_total', 'Requests refused because they met a limit, by limit.',
+  kept('counter', 'service_limits_refused_total', 'Number of refused requests by the limit that they exceeded.',
     { limit: Object.keys(LIMITS) }),
   kept('counter', 'service_error_events_total',
-    'Errors that are the fault of the hub, by the process they happened in.', { process: ['web', 'worker'] }),
-  gauge('service_worker_last_seen_timestamp_seconds', 'When the worker last showed that it runs, 0 for never.',
+    'Errors that are the fault of the hub, by the process in which they occurred.', { process: ['web', 'worker'] }),
+  gauge('service_worker_last_seen_timestamp_seconds', 'Time of the last heartbeat of the worker, 0 for never.',
     ({ workerSeenAt }) => seconds(workerSeenAt)),
 
-  gauge('service_backup_last_success_timestamp_seconds', 'When the last complete backup was made, 0 for never.',
+  gauge('service_backup_last_success_timestamp_seconds', 'Time of the last complete backup, 0 for never.',
     ({ backups }) => seconds(backups.lastSuccessAt)),
-  gauge('service_backup_last_verified_timestamp_seconds', 'When a backup was last found good, 0 for never.',
+  gauge('service_backup_last_verified_timestamp_seconds',
+    'Time of the last successful verification of a backup, 0 for never.',
     ({ backups }) => seconds(backups.lastVerifiedAt)),
   gauge('service_backup_oldest_verification_timestamp_seconds',
-    'When the least recently verified backup on this machine was last verified, 0 for none.',
+    'Oldest of the last verification times of the backups on this machine, 0 without backups.',
     ({ backups }) => seconds(backups.byVerification[0]?.at ?? null)),
+  gauge('service_backup_interim_last_success_timestamp_seconds',
+    'When the newest verified interim backup on this machine was made, 0 for none.',
+    ({ interim }) => seconds(interim.newestAt)),
+  gauge('service_backup_interim_last_run_failed', 'Whether the last run made no good interim backup.',
+    ({ interim }) => Number(interim.last?.ok === false)),
   {
     type: 'gauge',
     name: 'service_backup_last_run_failed',
-    help: 'Whether the last backup failed, an existing backup was found damaged, or the last off-site run left a ' +
+    help: '1 if the last backup failed, if an existing backup was found damaged, or if the last off-site run left a ' +
       'backup unsent.',
     labels: { run: ['backup', 'verify', ...DESTINATIONS.map((name) => `offsite-${name}`)] },
     value: (reading, run) => lastRunFailed(reading, run),
   },
   offsite('service_backup_offsite_last_success_timestamp_seconds',
-    'When an off-site destination last got every backup that it lacked, 0 for never.',
+    'Time of the last off-site run that sent the destination all missing backups, 0 for never.',
     ({ lastGood }) => seconds(lastGood?.at ?? null)),
-  offsite('service_backup_offsite_last_bytes', 'Size of the newest copy of the last good off-site run, 0 for none.',
+  offsite('service_backup_offsite_last_bytes',
+    'Size of the newest copy that the last successful off-site run sent, 0 without such a run.',
     ({ lastGood }) => lastGood?.bytes ?? 0),
   offsite('service_backup_offsite_last_duration_seconds', 'Duration of the last off-site run, successful or not.',
     ({ last }) => last?.seconds ?? 0),
   offsite('service_backup_offsite_oldest_unsent_timestamp_seconds',
-    'When the oldest backup that the last off-site run left unsent was made, 0 for none.',
+    'Time of the oldest backup that the last off-site run left unsent, 0 if it sent all backups.',
     ({ last }) => seconds(timeOfBackup(last?.unsent ?? '') ?? null)),
   {
     type: 'gauge',
     name: 'service_backup_restic_last_check_timestamp_seconds',
-    help: 'When a part of the restic repository was last read and found good, 0 for never.',
+    help: 'Time when a part of the restic repository was last read and found intact, 0 for never.',
     value: ({ offsite }) => seconds(offsite.find(({ name }) => name === 'restic')?.last?.checkedAt ?? null),
   },
+
+  drill('service_backup_last_proven_restore_timestamp_seconds',
+    'When a drill last proved that the newest copy at an off-site destination can be restored, 0 for never.',
+    ({ lastProven }) => seconds(lastProven?.at ?? null)),
+  drill('service_backup_drill_interval_seconds',
+    'Time between drills that run by themselves and prove a restore, 0 if no drill does.',
+    ({ isSealed, intervalDays }) => isSealed ? 0 : seconds(intervalDays * DAY)),
 
   gauge('service_database_bytes', 'Size of the database file.', ({ storage }) => storage.databaseBytes),
   gauge('service_database_wal_bytes', 'Size of the write-ahead log of the database.',
     ({ storage }) => storage.walBytes),
   kept('gauge', 'service_uploads_bytes', 'Size of the uploaded attachments.'),
-  gauge('service_data_free_bytes', 'Space left for the hub on the file system of its data.',
+  gauge('service_data_free_bytes', 'Free space for the hub on the file system of its data.',
     ({ storage }) => storage.freeBytes),
 ];
 
-/** Every metric. A new metric needs a line here and code that counts it. */
+/** Every metric. A new metric needs a line in this list, and code that counts it. */
 export const METRICS: readonly Metric<MetricsReading>[] = [...SERVICE_METRICS, ...HTTP_METRICS, ...PROCESS_METRICS];
 
-/** The families of a scrape. */
+/** The metric families of one scrape. */
 export const metricFamilies = familiesFrom(METRICS);
 
 function gauge(name: string, help: string, value: (reading: ServiceReading) => number): Metric<ServiceReading> {
   return { type: 'gauge', name, help, value };
 }
 
-/** A gauge with a value for each off-site destination; 0 if the destination is not configured. */
+/** A gauge metric with a value for each off-site destination; the value is 0 if the destination is not configured. */
 function offsite(name: string, help: string, value: (status: OffsiteStatus) => number): Metric<ServiceReading> {
   return {
     type: 'gauge', name, help, labels: { destination: DESTINATIONS },
     value({ offsite }, destination) {
       const status = offsite.find(({ name }) => name === destination);
+      return status ? value(status) : 0;
+    },
+  };
+}
+
+/** A gauge with a value for each off-site destination; 0 if it is not configured. */
+function drill(name: string, help: string, value: (status: DrillStatus) => number): Metric<ServiceReading> {
+  return {
+    type: 'gauge', name, help, labels: { destination: DESTINATIONS },
+    value({ drills }, destination) {
+      const status = drills.find(({ name }) => name === destination);
       return status ? value(status) : 0;
     },
   };
@@ -149,7 +177,10 @@ function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undef
 
 type KnownLabels = Record<string, readonly string[]>;
 
-/** A number of the table `counts`: its key is the name without `service_`, and label values joined by commas. */
+/**
+ * A metric whose number is in the table `counts`. The key of the row is the metric's name without `service_`, and its
+ * label values joined by commas.
+ */
 function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<ServiceReading> {
@@ -162,7 +193,10 @@ function seconds(at: number | null): number {
   return (at ?? 0) / SECOND;
 }
 
-/** One scrape's reading of the database and some files. Ages are whole seconds, 0 for none. */
+/**
+ * The values that one scrape reads from the database and from some files. Ages are in whole seconds; an age is 0 if
+ * nothing exists whose age could be measured.
+ */
 type ServiceReading = {
   build: { version: string; node: string; sqlite: string };
   counts: CountsReading;
@@ -172,7 +206,9 @@ type ServiceReading = {
   cacheMaxBytes: number;
   storage: StorageSizes;
   backups: BackupStatus;
+  interim: InterimStatus;
   offsite: OffsiteStatus[];
+  drills: DrillStatus[];
 };
 
 type MetricsReading = ServiceReading & {
@@ -182,14 +218,14 @@ type MetricsReading = ServiceReading & {
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/** Reads everything for a scrape. Counts in memory are written to the database first. */
+/** Reads all values for a scrape. Before reading, writes counts that are still in memory to the database. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];
   return { ...readService(hub), http, waits, process: processMetrics(hub).read() };
 }
 
-/** Reads kept counts and single rows by index, so that a scrape costs the same however much data there is. */
+/** Reads only kept counts, and single rows by an index, so that a scrape costs the same for any amount of data. */
 export function readService(hub: Hub): ServiceReading {
   const { clock, config } = hub;
   const behindSince = syncState(hub).mostBehindSince() ?? clock();
@@ -202,6 +238,8 @@ export function readService(hub: Hub): ServiceReading {
     cacheMaxBytes: config.attachmentCacheMaxBytes,
     storage: readStorageSizes(config.databasePath),
     backups: readBackupStatus(hub),
+    interim: readInterim(hub),
     offsite: readOffsite(hub),
+    drills: readDrills(hub),
   };
 }

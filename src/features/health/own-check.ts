@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import { errorFields, type Log } from '../../platform/log.ts';
 import { newSecret } from '../../platform/secrets.ts';
 
-/** The header by which `scripts/healthcheck.sh` shows that it may read DATA_DIR. */
+/** A header by which `scripts/healthcheck.sh` proves to the web process that it may read DATA_DIR. */
 export const OWN_CHECK_HEADER = 'x-own-check';
 
-/** Makes and stores the secret of this web process. If the disk is full, health checks count like other requests. */
+/**
+ * Makes the secret of this web process, and stores it in DATA_DIR. If the disk is full, the secret is not stored, and
+ * health checks are limited like other probes.
+ */
 export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();
   try {
@@ -19,7 +22,7 @@ export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   return secret;
 }
 
-/** The secret of the running web process; undefined if no web runs, or the account may not read the secret. */
+/** The secret of the running web process; undefined if web is not running or the secret is not readable. */
 export function readOwnCheckSecret(dataDir: string): string | undefined {
   try {
     return readFileSync(secretPath(dataDir), 'utf8');
@@ -32,7 +35,7 @@ function secretPath(dataDir: string): string {
   return join(dataDir, 'run', 'health-check-secret');
 }
 
-/** Whether a client knows the secret. Compares digests, which have equal lengths. */
+/** Whether a client knows this web process's secret. Compares digests, because all digests have equal lengths. */
 export function isSecret(sent: string | string[] | undefined, secret: string): boolean {
   return typeof sent === 'string' && timingSafeEqual(digest(sent), digest(secret));
 }

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { wholeSeconds } from '../../platform/clock.ts';
 import { createSchemaVersion } from '../../platform/db/migrate.ts';
 import { readBackupStatus, recoveryKitPrintedAt } from '../backups/backup-status.ts';
+import { readDrills } from '../backups/drill-status.ts';
 import { readOffsite, type Destination } from '../backups/offsite-status.ts';
 import { counts, oldestDueSeconds, once, store, type Hub } from '../hub/hub.ts';
 import { SYNC_SOURCE } from '../sources/sync-state-store.ts';
@@ -16,28 +17,30 @@ type Health = {
   worker: WorkerState;
   schemaVersion: number;
   oldestDueJobSeconds: number;
-  /** The newest backup on this machine whose name does not lie in the future. */
+  /** The newest backup on this machine, except backups whose names lie in the future. */
   lastBackup: { ageSeconds: number; verified: boolean } | null;
-  /** The newest backup that was found good when it was made or last verified. */
+  /** The newest backup that was found good, either when it was made or at its last verification. */
   lastVerifiedBackup: { ageSeconds: number } | null;
-  /** Each configured off-site destination, and how long ago it last got every backup that it lacked. */
+  /** Each configured off-site destination, and how long ago this destination last had all backups. */
   offsite: { name: Destination; ok: boolean; ageSeconds: number | null; checkAgeSeconds?: number | null }[];
-  /** How long ago the recovery kit was last printed; null for never. */
+  /** How long ago the recovery kit was last printed, or null if the kit was never printed. */
   recoveryKit: { ageSeconds: number } | null;
+  /** How long ago a drill last proved that the newest copy at a destination can be restored; empty without any. */
+  lastProvenRestore: { destination: Destination; ageSeconds: number }[];
   /** Conditions that keep the hub from doing all of its work. */
   degraded: NonNullable<Condition['degrades']>[];
 };
 
-/** The number of the newest migration that was applied. */
+/** The number of the newest migration that was applied to the database. */
 export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 
-/** Device and inode of the database file that this process opened, which stays open if the path is replaced. */
+/** Device and inode of the database file that this process opened and keeps open, whatever happens to its path. */
 export const openedFile = once(({ config }: Hub) => fileId(config.databasePath));
 
-/** The database file was removed or replaced, although the open file can still be read. */
+/** Thrown if the database file was removed or replaced. The file that is still open is no longer the hub's file. */
 export class DatabaseGoneError extends Error {}
 
-/** Throws DatabaseGoneError if the path no longer leads to the file that was opened. */
+/** Throws DatabaseGoneError if the database's path no longer leads to the file that this process has opened. */
 export function assertInPlace(hub: Hub): void {
   const { databasePath } = hub.config;
   const found = fileId(databasePath);
@@ -52,7 +55,7 @@ function fileId(path: string): string | undefined {
   return stat && `${stat.dev} ${stat.ino}`;
 }
 
-/** Throws if the database cannot be read, or its file was removed or replaced. */
+/** Throws an error if the database cannot be read, or if its file was removed or replaced. */
 export function readHealth(hub: Hub): Health {
   assertInPlace(hub);
   const kept = counts(hub).read();
@@ -69,7 +72,9 @@ export function readHealth(hub: Hub): Health {
 }
 
 /** Reads the state of backups from files, because a restored database is as old as its backup. */
-function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit'> {
+function readBackups(
+  hub: Hub,
+): Pick<Health, 'lastBackup' | 'lastVerifiedBackup' | 'offsite' | 'recoveryKit' | 'lastProvenRestore'> {
   const { config, clock } = hub;
   const { newest, newestVerified } = readBackupStatus(hub);
   const printedAt = recoveryKitPrintedAt(config.dataDir);
@@ -83,5 +88,7 @@ function readBackups(hub: Hub): Pick<Health, 'lastBackup' | 'lastVerifiedBackup'
       return { name, ok: !hasFailed && !isStale, ageSeconds, ...(name === 'restic' && { checkAgeSeconds }) };
     }),
     recoveryKit: printedAt === null ? null : { ageSeconds: wholeSeconds(clock() - printedAt) },
+    lastProvenRestore: readDrills(hub).flatMap(({ name: destination, lastProven }) =>
+      (lastProven ? [{ destination, ageSeconds: wholeSeconds(clock() - lastProven.at) }] : [])),
   };
 }

@@ -13,11 +13,11 @@ type AlertingCondition = Condition & Required<Pick<Condition, 'alert'>>;
 
 const ALERTING = CONDITIONS.filter((one): one is AlertingCondition => one.alert !== undefined);
 
-/** The texts of each alert that the hub sends, by the condition's name. */
+/** The texts of each alert that the hub sends, by the name of the condition that raises it. */
 export const ALERT_WORDS: ReadonlyMap<string, AlertWords> = new Map(ALERTING.map(
   ({ name, title, whatToDo, alert: { over, severity = 'error' } }) => [name, { title, over, severity, whatToDo }]));
 
-/** Raises and ends the alerts of all conditions that the worker judges. An error in a condition stops no other. */
+/** Raises and ends the alerts of the worker's conditions. A condition whose check throws does not stop the others. */
 export function watchConditions(hub: Hub): void {
   const reading = startReading(hub);
   const failures: unknown[] = [];
@@ -39,24 +39,24 @@ function watchCondition(condition: AlertingCondition, reading: HubReading): void
   if (isOver) resolveAlert(reading.hub, name);
 }
 
-/** A line for each subject in which the condition finds trouble. */
+/** For each subject in which the condition finds trouble, one line that describes the trouble. */
 function problemLines(condition: Condition, reading: HubReading): Map<string, string> {
   return new Map(troublesOf(condition, reading).filter(({ isQuiet }) => !isQuiet)
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
 }
 
-/** Sends a message for each alert that may be told by now. */
+/** Sends the messages about alerts that are due by now. */
 export function tellOperator(hub: Hub): void {
   tellAlerts(hub, ALERT_WORDS);
 }
 
-/** A longer or negative gap between two checks means that the clock was set or the machine slept. */
+/** If the time between two checks is longer than this or negative, the clock was set or the machine slept. */
 const LONGEST_GAP = MINUTE;
 
-/** Web waits this long for a delivery in progress when the worker is back, or when web ends. */
+/** If an alert is being delivered when the worker is back or web ends, web waits for the delivery at most this long. */
 const GRACE = 2 * SECOND;
 
-/** Web's memory between two checks of the worker, and web's own deliverer of alerts. */
+/** Data that web remembers between two checks of the worker, and the loop by which web itself delivers alerts. */
 const watches = once((hub: Hub) => {
   const { db, clock, log } = hub;
   const [queue, handlers] = [workerQueue(hub), jobHandlers(hub, [deliverAlert])];
@@ -65,8 +65,8 @@ const watches = once((hub: Hub) => {
 });
 
 /**
- * Checks in web whether the worker runs. If the worker is silent for five minutes, web raises `worker-silent` and
- * delivers alerts until the worker is back.
+ * Checks in the web process whether the worker runs. If the worker has been silent for five minutes, raises
+ * `worker-silent` and delivers alerts in web until the worker is back.
  */
 export async function watchWorker(hub: Hub): Promise<void> {
   const seenAt = heartbeats(hub).lastSeen('worker');
@@ -79,7 +79,7 @@ export async function watchWorker(hub: Hub): Promise<void> {
   await deliverWhile(hub, isSilent && hub.config.alertWebhookUrl !== null);
 }
 
-/** Stops delivering alerts in web. */
+/** Stops delivering alerts in the web process. */
 export async function stopDeliveringAlerts(hub: Hub): Promise<void> {
   await deliverWhile(hub, false);
 }
@@ -95,8 +95,8 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
 }
 
 /**
- * Returns a function that tells whether a value has stayed the same for LONGEST_SILENCE. A gap between calls that is
- * irregular begins a new measurement.
+ * Returns a function that tells whether the given value has stayed the same for LONGEST_SILENCE. If the time between
+ * two calls is irregular, the measurement begins again.
  */
 function noticingStillness(clock: Clock): (value: number | null) => boolean {
   let last = { value: null as number | null, at: -Infinity };

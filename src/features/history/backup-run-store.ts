@@ -2,12 +2,12 @@ import { DAY } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 
 export const RUNS_KEPT = 60 * DAY;
-export const MOST_RUNS = 500; // of one place: this machine or one off-site destination
+export const MOST_RUNS = 500; // runs of one place, that is of this machine or of one off-site destination
 
-/** How a backup run ended, on this machine or at an off-site destination. */
+/** How a run of a backup ended, on this machine or at an off-site destination. */
 export type BackupRun = {
-  place: string; // 'here' or the name of the destination
-  at: number; // unix ms, when it ended
+  place: string; // 'here', or the name of the off-site destination
+  at: number; // unix ms, when the run ended
   result: 'good' | 'degraded' | 'failed';
   bytes: number | null;
   seconds: number;
@@ -16,7 +16,10 @@ export type BackupRun = {
 
 type Bounds = { place: string; before: number; after: number; skipped: number };
 
-/** Stores the results of backup runs. The files in DATA_DIR/run keep only the last run of each kind. */
+/**
+ * Stores the results of backup runs on this machine and at off-site destinations. The files in DATA_DIR/run keep only
+ * the last run of each kind, so this table keeps the earlier runs.
+ */
 export const backupRuns = store(({ db, clock }) => {
   const insert = db.prepare<[BackupRun]>('note backup run', `
     INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)
@@ -30,12 +33,12 @@ export const backupRuns = store(({ db, clock }) => {
     'SELECT place, at, result, bytes, seconds, problem FROM backup_runs WHERE at >= ? ORDER BY at');
 
   return {
-    /** Stores a backup run unless the run is known, and removes some old runs. Runs in the caller's transaction. */
+    /** Stores a backup run that is not stored yet, and removes some old runs. Runs in the caller's transaction. */
     note(run: BackupRun): void {
       if (insert.run(run).changes === 0) return;
       removeOld.run({ place: run.place, before: clock() - RUNS_KEPT, after: clock(), skipped: MOST_RUNS - 1 });
     },
-    /** Backup runs that ended at `at` or later, the earliest first. */
+    /** Lists the backup runs that ended at `at` or later, the earliest run first. */
     since: (at: number): BackupRun[] => select.all(at),
   };
 });

@@ -1,12 +1,15 @@
 import { store, type Hub } from '../hub/hub.ts';
 
-/** The certificate ends soon and was not renewed, is for another name, or was out of the hub's reach. */
+/** Why the hub's TLS certificate needs attention: it ends soon, is for another name, or was out of the hub's reach. */
 export type CertificateProblem = 'ending' | 'other name' | 'not seen';
 
-/** Times in unix ms. `expiresAt` and `problem` describe the last certificate that the hub saw, if the hub saw any. */
+/**
+ * What the hub last saw of its TLS certificate; times in unix ms. `expiresAt` and `problem` describe the last
+ * certificate that the hub has seen, if any.
+ */
 type SeenCertificate = { checkedAt: number; expiresAt: number | null; problem: CertificateProblem | null };
 
-/** Stores what the worker last saw of the TLS certificate at BASE_URL, so that no page waits for a TLS handshake. */
+/** Stores what the worker last saw of the TLS certificate at BASE_URL: pages must not wait for a TLS handshake. */
 export const certificates = store(({ db, clock }) => {
   const select = db.prepare<[string], SeenCertificate>('certificate', `
     SELECT checked_at AS checkedAt, expires_at AS expiresAt, problem FROM certificates WHERE origin = ?`);
@@ -23,7 +26,7 @@ export const certificates = store(({ db, clock }) => {
   };
 });
 
-/** The hub's TLS certificate as last seen; undefined on http, and before the worker's first look. */
+/** The hub's TLS certificate as the worker last saw it; undefined on http, and before the worker's first check. */
 export function seenCertificate(hub: Hub): SeenCertificate | undefined {
   const { protocol, origin } = new URL(hub.config.baseUrl);
   return protocol === 'https:' ? certificates(hub).find(origin) : undefined;

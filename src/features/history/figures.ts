@@ -1,30 +1,30 @@
 import { ANSWER_BOUNDS } from '../../platform/metrics/http-metrics.ts';
 
-/** How a figure of two time buckets is merged: the sum, the later value, or the greater value. */
+/** How a figure of two neighbouring time spans is merged: the sum, the later value, or the greater value. */
 type Kind = 'sum' | 'last' | 'max';
 
 const KINDS = {
   answer_errors: 'sum', // answers with 5xx
   syncs_changed: 'sum', syncs_unchanged: 'sum', syncs_error: 'sum',
   webhooks_accepted: 'sum', webhooks_rejected: 'sum',
-  posts: 'sum', // posts that were new
+  posts: 'sum', // posts that were new to the hub
   errors: 'sum', // unexpected errors
   oldest_due: 'last', oldest_due_max: 'max', // seconds
   web_memory: 'last', web_memory_max: 'max', worker_memory: 'last', worker_memory_max: 'max', // bytes
-  web_busy: 'max', worker_busy: 'max', // per cent of one processor
-  web_delay_p99: 'max', web_delay_max: 'max', worker_delay_p99: 'max', worker_delay_max: 'max', // ms, of the event loop
+  web_busy: 'max', worker_busy: 'max', // CPU use in per cent of one processor
+  web_delay_p99: 'max', web_delay_max: 'max', worker_delay_p99: 'max', worker_delay_max: 'max', // event loop, in ms
   database_bytes: 'last', uploads_bytes: 'last', cache_bytes: 'last', free_bytes: 'last',
 } as const satisfies Record<string, Kind>;
 
-/** `answers_0.005` counts HTTP replies that took at most 0.005 seconds, but longer than the next smaller bound. */
+/** `answers_0.005` counts HTTP replies that took at most 0.005 seconds, but more than the next smaller bound. */
 export type Figure = keyof typeof KINDS | `answers_${number}`;
 
-/** The figures of a time span. A missing figure is unknown, not 0. */
+/** Figures that describe the hub during one time span. If a figure is missing, its value is unknown, not 0. */
 export type Figures = Partial<Record<Figure, number>>;
 
 export const ANSWERS = [...ANSWER_BOUNDS, Infinity].map((bound) => `answers_${bound}` as const);
 
-/** Every figure, and how the figure is merged. A new figure needs no migration. */
+/** Every figure of the hub's history, and how values of the figure are merged. A new figure needs no migration. */
 export const FIGURES = new Map<Figure, Kind>([
   ...ANSWERS.map((name): [Figure, Kind] => [name, 'sum']),
   ...(Object.entries(KINDS) as [Figure, Kind][]),

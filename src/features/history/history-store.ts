@@ -2,20 +2,20 @@ import { DAY, HOUR, MINUTE } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { merge, type Figure, type Figures } from './figures.ts';
 
-/** The lengths of time buckets (ms), and how long buckets are kept: at most 577 and 1441 rows, 1.5 MB. */
+/** The lengths of time buckets and how long buckets are kept, in ms: at most 577 and 1441 rows, together 1.5 MB. */
 export const FINE = 5 * MINUTE;
 export const COARSE = HOUR;
 export const KEPT = new Map([[FINE, 2 * DAY], [COARSE, 60 * DAY]]);
 
 const FORGOTTEN_AT_ONCE = 3; // rows
 
-/** `figures`: a JSON array by position; null is unknown. */
+/** `figures`: a JSON array with the value of each figure at the figure's position; null means unknown. */
 type Row = { at: number; figures: string };
 
-/** The figures of a time span that begins at `at` (unix ms). */
+/** Figures of the time span that begins at `at` (unix ms). */
 export type Slot = { at: number; figures: Figures };
 
-/** Stores figures of the past in time buckets, which begin at multiples of their length. */
+/** Stores figures of the past in time buckets; each bucket begins at a multiple of its length. */
 export const history = store(({ db, clock }) => {
   const selectNames = db.prepare<[], { name: Figure; position: number }>('names of figures',
     'SELECT name, position FROM history_figures ORDER BY position');
@@ -39,7 +39,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** Array positions of figures. A new figure gets the next position; a position is never reused for another figure. */
+  /** The position of each figure in the stored arrays. A new figure gets the next position, never a used position. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {
@@ -60,8 +60,9 @@ export const history = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds figures to the buckets that contain `at`, in the caller's transaction. Also removes FORGOTTEN_AT_ONCE rows
-     * that are too old or in the future: few enough that an hour with a wrong clock does not remove everything.
+     * Adds figures to the time buckets that contain `at`, in the caller's transaction. Also removes FORGOTTEN_AT_ONCE
+     * rows that are too old or lie in the future. FORGOTTEN_AT_ONCE is small, so that an hour with a wrong clock does
+     * not remove everything.
      */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);
@@ -71,13 +72,13 @@ export const history = store(({ db, clock }) => {
       }
     },
 
-    /** The buckets of length `step` that begin at `from` or later and before `until`, the earliest first. */
+    /** Lists the time buckets of length `step` that begin at `from` or later and before `until`, the earliest first. */
     list(step: number, from: number, until: number): Slot[] {
       const places = positions();
       return selectFrom.all(step, from, until).map((row) => ({ at: row.at, figures: toFigures(row, places) }));
     },
 
-    /** The known values of one figure in the buckets that begin at `from` or later. */
+    /** The known values of one figure in the time buckets that begin at `from` or later. */
     one(step: number, from: number, name: Figure): { at: number; value: number }[] {
       const place = positions().get(name);
       return place === undefined ? [] : selectOne.all(`$[${place}]`, step, from);
@@ -95,7 +96,7 @@ function toFigures({ figures }: Row, places: Map<Figure, number>): Figures {
   return known;
 }
 
-/** Stores notes of one process for other processes, or for its own next start. */
+/** Stores short notes that a process writes for other processes, or for its own next start. */
 export const readings = store(({ db, clock }) => {
   const select = db.prepare<[string], { at: number; reading: string }>('reading',
     'SELECT at, reading FROM history_readings WHERE name = ?');

@@ -13,7 +13,7 @@ const ELSEWHERE: Record<NightOutcome, string> = {
   unknown: 'no data',
 };
 
-/** Five weeks of backups as a calendar. Shapes and words repeat the meaning of the colours. */
+/** A calendar of five weeks of backups. For colour-blind viewers, shapes and words repeat the colours' meaning. */
 export function nightsView(nights: Night[]): Html {
   const hasCopies = nights.some(({ elsewhere }) => elsewhere !== null);
   return html`<section aria-labelledby="nights"><div class="section-head"><h2 id="nights">Nights</h2>
@@ -35,7 +35,7 @@ function nightView({ day, here, elsewhere, problems }: Night, index: number): Ht
   isNamed && html`<span class="month" aria-hidden="true">${month}</span>`}</li>`;
 }
 
-/** A good night is drawn as a thin line, a bad night as a block with a sign. */
+/** A night with a good backup is drawn as a thin line, and a bad night as a block with a sign. */
 const DRAWN: Record<NightOutcome, Html> = {
   good: html`<rect y="6" width="24" height="4" fill="currentColor"/>`,
   late: block('M8 8h8'),

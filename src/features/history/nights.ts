@@ -7,21 +7,25 @@ import type { Hub } from '../hub/hub.ts';
 import { backupRuns, type BackupRun } from './backup-run-store.ts';
 
 /**
- * The result of one night's backup. `late`: the backup succeeded after a failure. `none`: no backup run is known,
- * although earlier runs are. `unknown`: no backup run yet: before the first known run, or today.
+ * The result of the backup of one night. `late`: the backup succeeded in the end, after a failure. `none`: no backup
+ * run of this night is known, although earlier runs are known. `unknown`: nothing is known about this night, because it
+ * is before the first known backup run, or is the night of today.
  */
 export type NightOutcome = 'good' | 'late' | 'degraded' | 'failed' | 'none' | 'unknown';
 
-/** A day of the viewer's calendar, by its number. `elsewhere`: the worst off-site result; null without destinations. */
+/**
+ * A day in the viewer's calendar, with the number of the day. `elsewhere`: the worst result of the off-site
+ * destinations; null if no destination is configured.
+ */
 export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome | null; problems: string[] };
 
 export const NIGHTS = 35;
 
-/** How many problems a night shows: the last problems of the night. */
+/** The overview shows at most this many problems of a night: the last problems. */
 const PROBLEMS_NAMED = 3;
 const PROBLEM_MAX = 200; // characters
 
-/** The backups of the last five weeks, today last. `dayOf` returns the day number of a time (unix ms). */
+/** The backups of the last five weeks, today last. `dayOf`: the number of the day that contains a time (unix ms). */
 export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   const today = dayOf(hub.clock());
   const { there, damaged } = foundHere(hub);
@@ -39,14 +43,14 @@ export function readNights(hub: Hub, dayOf: (at: number) => number): Night[] {
   });
 }
 
-/** The problems of backup runs, without duplicates. */
+/** The problems of the given backup runs, each problem once. */
 function problemTexts(runs: BackupRun[]): string[] {
   const told = new Set(runs.filter(({ problem }) => problem !== null)
     .map(({ place, problem }) => (place === 'here' ? `${problem}` : `${place}: ${problem}`)));
   return [...told].slice(-PROBLEMS_NAMED).map((one) => excerpt(one, PROBLEM_MAX));
 }
 
-/** The backups that exist on this machine, whose runs may be unknown after a restore; and times of damaged backups. */
+/** The backups on this machine, whose runs may be unknown after a restore, and the times of damaged backups. */
 function foundHere(hub: Hub): { there: BackupRun[]; damaged: number[] } {
   const all = readBackupStatus(hub).byVerification
     .map(({ name, verdict }) => ({ at: timeOfBackup(name) ?? 0, verdict }))

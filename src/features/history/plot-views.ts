@@ -3,31 +3,34 @@ import { html, type Html } from '../../platform/http/html.ts';
 import { shortTime, type Times } from '../../platform/http/times.ts';
 import { byteSize, measuredTime } from '../../platform/in-words.ts';
 
-/** A plot's line, or its bars of one colour. `tone`: a CSS class. `values`: one per time step; undefined is unknown. */
+/**
+ * A line of a plot, or the plot's bars of one colour. `tone`: the CSS class for the colour. `values`: one value per
+ * time step of the plot; undefined means unknown.
+ */
 export type Series = { name: string; tone: 'c1' | 'c2' | 'c3' | 'c4'; values: (number | undefined)[] };
 
 export type Plot = {
   id: string;
   title: string;
-  now: string; // the most important value, shown beside the title
-  shape: 'bars' | 'lines'; // bars of several series are stacked
+  now: string; // the plot's most important value, shown beside its title
+  shape: 'bars' | 'lines'; // the bars of several series are stacked
   unit: Unit;
   series: Series[];
-  /** The value from which the hub raises an alert, drawn as a line if the axis reaches this value. */
+  /** The value from which the hub raises an alert, drawn as a line if the axis of the plot reaches the value. */
   limit?: { at: number; words: string };
 };
 
-/** The names of a plot's time steps, and the five labels of the time axis. */
+/** The names of all time steps of a plot, and the five labels of its time axis. */
 type Axis = { steps: string[]; marks: string[] };
 
-/** The time axis of a plot, from the beginnings of its time steps. */
+/** The time axis of a plot, made from the times at which the plot's time steps begin. */
 export function axisOf(times: Times, starts: number[], form: 'clock' | 'day', last: string): Axis {
   const quarter = starts.length / 4;
   const marks = [0, 1, 2, 3].map((n) => shortTime(times, starts[Math.round(n * quarter)] ?? 0, form));
   return { steps: starts.map((at) => shortTime(times, at, 'both')), marks: [...marks, last] };
 }
 
-/** A plot with its key and a table of its data. Without inline styles, because the CSP forbids inline styles. */
+/** A plot with its key and a table of its data. The Content-Security-Policy forbids inline styles in the plot. */
 export function plotView(plot: Plot, axis: Axis): Html {
   const { id, title, now, series } = plot;
   const top = plot.unit.top(highest(plot));
@@ -43,7 +46,7 @@ ${drawing(plot, axis, top, limit?.at)}
 ${table(plot, axis)}</section>`;
 }
 
-/** The greatest value in a plot; stacked bars count as their sum. */
+/** The greatest value in a plot. Stacked bars count as their sum. */
 function highest({ shape, series }: Plot): number {
   const [first] = series;
   if (!first) return 0;
@@ -53,7 +56,7 @@ function highest({ shape, series }: Plot): number {
   }));
 }
 
-/** The SVG of a plot: one unit of width per time step, height 100. */
+/** The SVG of a plot; each time step is one unit wide, and the plot is 100 units high. */
 function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undefined): Html {
   const { id, title, shape, series } = plot;
   const width = steps.length;
@@ -69,7 +72,7 @@ function drawing(plot: Plot, { steps }: Axis, top: number, limit: number | undef
   html`<rect x="${step}" width="1" height="100"><title>${name}: ${told(plot, step)}</title></rect>`)}</g></svg>`;
 }
 
-/** The tooltip of a plot's time step. */
+/** The tooltip of one time step in a plot. */
 function told({ shape, series, unit }: Plot, step: number): string {
   const known = series.flatMap(({ name, values }) => {
     const value = values[step];
@@ -79,7 +82,7 @@ function told({ shape, series, unit }: Plot, step: number): string {
   return known.length > 0 ? known.join(', ') : 'no data';
 }
 
-/** A description of the plot for screen readers. */
+/** A description of a plot for screen readers. */
 function summary({ name, values }: Series, unit: Unit): string {
   const known = values.filter((value) => value !== undefined);
   const last = known.at(-1);
@@ -88,7 +91,7 @@ function summary({ name, values }: Series, unit: Unit): string {
   return `${name}: lowest ${lowest}, highest ${highest}, last ${unit.say(last)}.`;
 }
 
-/** The y coordinate of a value, from 0 (top) to 100 (bottom), with one decimal. */
+/** The y coordinate of a value in a plot, from 0 (top) to 100 (bottom), with one decimal. */
 function height(value: number, top: number): number {
   return Math.round((100 - value / top * 100) * 10) / 10;
 }
@@ -104,7 +107,7 @@ function barPaths(series: Series[], top: number): string[] {
   }).join(''));
 }
 
-/** Draws a line with gaps for unknown values; a value between two gaps is a dot. */
+/** Draws the line of a plot with gaps for unknown values. A value between two gaps is drawn as a dot. */
 function linePath(values: (number | undefined)[], top: number): string {
   let path = '';
   for (const [step, value] of values.entries()) {
@@ -116,7 +119,7 @@ function linePath(values: (number | undefined)[], top: number): string {
   return path;
 }
 
-/** The data of a plot as a table, the latest time step first. */
+/** The data of a plot as a table, with the latest time step first. */
 function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
   const cell = (value: number | undefined): Html => html`<td>${value === undefined ? '–' : unit.say(value)}</td>`;
   const rows = steps.map((name, step) =>
@@ -127,19 +130,19 @@ function table({ id, title, series, unit }: Plot, { steps }: Axis): Html {
 <tbody>${rows.reverse()}</tbody></table></div></details>`;
 }
 
-/** How a plot formats its values, and where the plot's value axis ends. */
+/** How a plot formats its values, and where its value axis ends. */
 export type Unit = {
-  /** Formats a value: "13.5 ms", "1,234". */
+  /** Formats a value for the tooltip and the table: "13.5 ms", "1,234". */
   say(value: number): string;
-  /** The end of the value axis: a round number that is at least `most`. */
+  /** The value at which the axis ends: a round number that is at least `most`. */
   top(most: number): number;
-  /** A label of the value axis: a value with its unit, without needless digits. */
+  /** A label of the value axis: a value with its unit, without digits that say nothing. */
   mark(value: number): string;
 };
 
 const ROUND = [1, 2, 4, 6, 8, 10];
 
-/** Rounds a number up to 1, 2, 4, 6, 8, 10, 20, … */
+/** Rounds a number up to the next of 1, 2, 4, 6, 8, 10, 20, … */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return (ROUND.find((digit) => digit * power >= value * 0.999_999) ?? 10) * power;
@@ -155,7 +158,7 @@ export const COUNT: Unit = {
   mark: (value) => SHORT.format(value),
 };
 
-/** Percent of one processor. */
+/** Formats a share of one processor in percent. */
 export const PERCENT: Unit = {
   say: (value) => `${NUMBERS.format(value)} %`,
   top: (most) => roundUp(Math.max(10, most)),
@@ -172,7 +175,7 @@ export const BYTES: Unit = {
   mark: (value) => (value === 0 ? '0' : byteSize(value).replace('.0 ', ' ')),
 };
 
-/** Milliseconds, written in the largest unit that fits. */
+/** Formats milliseconds in the largest unit in which the value is at least 1. */
 export const TIME: Unit = {
   say: measuredTime,
   top(most) {

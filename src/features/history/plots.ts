@@ -9,7 +9,7 @@ import { answerTime, RANGES, readDays, readSlots, sum, type Range } from './read
 
 const DAYS = 30;
 
-/** All plots of a time range, and the plot of posts in the last 30 days; an empty list without data. */
+/** All plots of a time range, and the plot of posts in the last 30 days; an empty list if the hub has no data. */
 export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   const slots = readSlots(hub, range);
   if (slots.every(({ figures }) => figures.worker_memory === undefined)) return [];
@@ -18,7 +18,7 @@ export function plotViews(hub: Hub, range: Range, times: Times): Html[] {
   return [...plots.map((plot) => plotView(plot, axis)), postsPerDay(hub, times)];
 }
 
-/** Links to the plots of each time range. */
+/** Links to the overview's plots of each time range. */
 export function rangeLinks(range: Range): Html {
   const link = ([name, { words }]: [string, { words: string }]): Html => html`
 <a class="button plain" href="/admin?range=${name}#plots" ${name === range && html`aria-current="true"`}>${words}</a>`;
@@ -94,7 +94,7 @@ function ofRoom(slots: Slot[]): Plot[] {
   ];
 }
 
-/** The plot of new posts per day in the viewer's time zone; the same plot for every time range. */
+/** A plot of the new posts per day in the viewer's time zone, which is the same for every time range. */
 function postsPerDay(hub: Hub, times: Times): Html {
   const values = readDays(hub, DAYS, (at) => dayNumber(times, at), 'posts');
   const first = dayNumber(times, hub.clock()) - DAYS + 1;
@@ -135,7 +135,7 @@ function inMs(seconds: Known): Known {
   return seconds === undefined ? undefined : seconds * SECOND;
 }
 
-/** A total and a part of this total in words: "1,234, 5 refused". */
+/** A total and a part of the total in words: "1,234, 5 refused". */
 function counted(all: Known, some: Known, which: string): string {
   return all === undefined ? '' : `${COUNT.say(all)}, ${COUNT.say(some ?? 0)} ${which}`;
 }

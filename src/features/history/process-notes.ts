@@ -5,18 +5,18 @@ import { changedSettings } from '../hub/read-config.ts';
 import { ANSWERS } from './figures.ts';
 import { readings } from './history-store.ts';
 
-/** Figures of the web process: HTTP replies since the process started, all other figures since its last note. */
+/** The web process's figures: HTTP replies since the process started, all other figures since its last note. */
 export type WebReading = Sample & {
-  startedAt: number; // unix ms; identifies the web process
+  startedAt: number; // unix ms, when the web process started; identifies the process
   saidAt: number; // unix ms
-  answers: number[]; // by duration, in the order of ANSWERS
+  answers: number[]; // counts of replies by duration, in the order of ANSWERS
   errors: number;
 };
 
-/** The name of the web process's note in `readings`. */
+/** The name under which the web process stores its note in the table `readings`. */
 export const WEB = 'web';
 
-/** Writes the web process's heartbeat, and its figures for the worker to record. */
+/** Writes the heartbeat of the web process, and a note with its figures, which the worker records. */
 export function beatOfWeb(hub: Hub): void {
   const { answers, errors } = countAnswers(hub);
   const reading: WebReading = {
@@ -40,19 +40,19 @@ function countAnswers(hub: Hub): { answers: number[]; errors: number } {
   return { answers, errors };
 }
 
-/** How long a process counts as running after its last heartbeat; the web process beats once a minute. */
+/** After its last heartbeat, a process counts as running for this long; web sends a heartbeat once a minute. */
 export const PROCESS_ALIVE = 2 * MINUTE + 30 * SECOND;
 
 type Note = { names: string[] };
 
-/** Stores the names of changed settings that need a restart of this process, for other processes to show. */
+/** Stores which changed settings need a restart of this process, so that other processes can show the settings. */
 export function noteChangedSettings(hub: Hub): void {
   const names = changedSettings(hub.config);
   if (noted(hub, hub.program).join() === names.join()) return;
   hub.db.write('note changed settings', () => readings(hub).put(nameOf(hub.program), { names } satisfies Note));
 }
 
-/** Names of changed settings that need a restart of web, worker or this process. */
+/** The names of changed settings that take effect only after a restart of web, worker or this process. */
 export function settingsToApply(hub: Hub): string[] {
   const isRunning = (program: string): boolean =>
     !hasPassed(heartbeats(hub).lastSeen(program) ?? -Infinity, PROCESS_ALIVE, hub.clock());
@@ -69,15 +69,15 @@ function nameOf(program: string): string {
   return `changed settings of ${program}`;
 }
 
-/** Measured since the last sample: memory in bytes, event loop delay in ms, CPU use in percent of one processor. */
+/** Measured in this process since the last sample: memory (bytes), event loop delay (ms), CPU use (percent of one). */
 export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number; busy: number };
 
-/** Resolution of the delay measurement: fine enough for delays that a person notices, and cheap. */
+/** The resolution of the delay measurement in ms: fine enough for delays that a person notices, and cheap. */
 const RESOLUTION = 50; // ms
 
 const MS = 1e6; // nanoseconds
 
-/** Measures this process from the first call on, in its own histogram: a scrape resets the histogram of the metrics. */
+/** Measures this process from the first call on, in a separate histogram: a scrape resets the metrics' histogram. */
 export const processSample = once((_hub: Hub) => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();
@@ -91,7 +91,7 @@ export const processSample = once((_hub: Hub) => {
   }
 
   return {
-    /** Measures the memory; the next sample contains the maximum. */
+    /** Measures the memory of this process; the next sample contains the greatest measured value. */
     look: (): void => void look(),
 
     take(): Sample {
@@ -107,7 +107,7 @@ export const processSample = once((_hub: Hub) => {
   };
 });
 
-/** CPU use since `at` in percent of one processor, with one decimal. */
+/** The CPU use of this process since `at`, in percent of one processor, with one decimal. */
 function busySince({ at, cpu }: { at: number; cpu: NodeJS.CpuUsage }): number {
   const { user, system } = process.cpuUsage(cpu); // microseconds
   const passed = Math.max(1, performance.now() - at); // ms

@@ -4,7 +4,7 @@ import type { Hub } from '../hub/hub.ts';
 import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
 import { COARSE, FINE, history, type Slot } from './history-store.ts';
 
-/** The time ranges of the plots, and the time slots of each range. */
+/** The time ranges that plots show, and the time slots of each range. */
 export const RANGES = {
   '24h': { words: '24 hours', step: FINE, slot: 30 * MINUTE, slots: 48 },
   '7d': { words: '7 days', step: COARSE, slot: 3 * HOUR, slots: 56 },
@@ -13,7 +13,7 @@ export const RANGES = {
 
 export type Range = keyof typeof RANGES;
 
-/** The time slots of a range, including slots without data. The last slot contains the present. */
+/** The time slots of a range, including slots of which no data is known. The last time slot contains the present. */
 export function readSlots(hub: Hub, range: Range): Slot[] {
   const { step, slot, slots } = RANGES[range];
   const now = hub.clock();
@@ -26,13 +26,13 @@ export function readSlots(hub: Hub, range: Range): Slot[] {
   });
 }
 
-/** The sum of the known values; undefined if no value is known. */
+/** The sum of the values that are known, or undefined if no value is known. */
 export function sum(values: (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((all, value) => all + value, 0);
 }
 
-/** A quantile of the response times in seconds, from their histogram; undefined without responses. */
+/** A quantile of the response times in seconds, computed from their histogram; undefined if there were no responses. */
 export function answerTime(slots: readonly Slot[], share: number): number | undefined {
   const counts = ANSWERS.map((name) => slots.reduce((sum, { figures }) => sum + (figures[name] ?? 0), 0));
   const wanted = share * counts.reduce((sum, count) => sum + count, 0);
@@ -47,13 +47,13 @@ export function answerTime(slots: readonly Slot[], share: number): number | unde
   return undefined;
 }
 
-/** A quantile of the response times of the last hour, in seconds. */
+/** A quantile of the response times during the last hour, in seconds. */
 export function recentAnswerTime(hub: Hub, share: number): number | undefined {
   const now = hub.clock();
   return answerTime(history(hub).list(FINE, now - HOUR, now), share);
 }
 
-/** The sum of a figure for each of the last `days` days, today last. `dayOf` returns the day number of a time. */
+/** The sums of a figure for each of the last `days` days, today last. `dayOf`: the number of the day of a time. */
 export function readDays(hub: Hub, days: number, dayOf: (at: number) => number, name: Figure): (number | undefined)[] {
   const today = dayOf(hub.clock());
   const sums = new Array<number | undefined>(days).fill(undefined);

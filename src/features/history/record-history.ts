@@ -9,7 +9,10 @@ import { ANSWERS, merge, type Figure, type Figures } from './figures.ts';
 import { FINE, history, readings } from './history-store.ts';
 import { processSample, WEB, type WebReading } from './process-notes.ts';
 
-/** Counters whose growth the history records: metric name and label; without a label, all labels are added up. */
+/**
+ * The counters whose growth the history records, each with metric name and label. If a counter has no label, the counts
+ * of all labels are added up.
+ */
 const COUNTED = {
   syncs_changed: ['sync_runs_total', 'changed'], syncs_unchanged: ['sync_runs_total', 'unchanged'],
   syncs_error: ['sync_runs_total', 'error'],
@@ -19,20 +22,20 @@ const COUNTED = {
 
 type Counted = keyof typeof COUNTED;
 
-/** The counters at the end of the last time bucket; growth is computed from these counters. */
+/** The counters as they were at the end of the last time bucket, from which their growth is computed. */
 type Totals = { counters: Record<Counted, number>; web: WebReading | null };
 
 const TOTALS = 'totals';
 
-/** The current time bucket: its beginning, its figures so far, and the web process's last note. */
+/** The time bucket that is being filled: its beginning, its figures so far, and the last note of the web process. */
 type Open = { at: number; figures: Figures; web: WebReading | null };
 
-/** `runs`: the backup runs that are stored, by place, as times. */
+/** `runs`: the times of the backup runs that are already stored, by place. */
 const open = once((_hub: Hub): { bucket?: Open; runs: Map<string, number> } => ({ runs: new Map() }));
 
 /**
- * Writes the worker's heartbeat, stores backup runs that have ended and, every five minutes, a bucket of figures. If
- * storing fails, writes the heartbeat alone.
+ * Writes the heartbeat of the worker, stores backup runs that have ended and, every five minutes, stores a bucket of
+ * figures. If the figures cannot be stored, writes only the heartbeat.
  */
 export function beatOfWorker(hub: Hub): void {
   try {
@@ -46,7 +49,7 @@ export function beatOfWorker(hub: Hub): void {
 function beatAndRecord(hub: Hub): void {
   const at = hub.clock() - hub.clock() % FINE;
   const state = open(hub);
-  // In the first bucket after a start, the web process's earlier note counts if the note is recent.
+  // In the worker's first time bucket, an earlier note of the web process counts if this note is recent.
   const bucket = state.bucket ??
     { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
   look(hub, bucket);
@@ -65,13 +68,13 @@ function beatAndRecord(hub: Hub): void {
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
 }
 
-/** The counters from which growth is computed; null after a pause, whose growth has no known time. */
+/** The counters from which growth is computed; null after a pause, because the time of the growth is unknown. */
 function baseline(hub: Hub): Totals | null {
   const kept = readings(hub).find<Totals>(TOTALS);
   return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;
 }
 
-/** Adds the figures of this moment to the current bucket. */
+/** Adds the figures of this moment to the time bucket that is being filled. */
 function look(hub: Hub, bucket: Open): void {
   processSample(hub).look();
   const due = oldestDueSeconds(hub);
@@ -82,7 +85,7 @@ function look(hub: Hub, bucket: Open): void {
   bucket.web = said.reading;
 }
 
-/** The web process's figures since its last note; after a restart, all figures of the new process. */
+/** The web process's figures since its last note; after a restart of the web process, all its figures. */
 function ofWeb(now: WebReading, before: WebReading | null): Figures {
   const isSame = before?.startedAt === now.startedAt;
   const answers = ANSWERS.map((name, bound) =>
@@ -93,7 +96,7 @@ function ofWeb(now: WebReading, before: WebReading | null): Figures {
   };
 }
 
-/** The figures that are measured only once, at the end of a time bucket. */
+/** Figures that are measured only once for each time bucket, at its end. */
 function closing(hub: Hub): Figures {
   const kept = counts(hub).read();
   const { databaseBytes, freeBytes } = readStorageSizes(hub.config.databasePath);
@@ -105,7 +108,7 @@ function closing(hub: Hub): Figures {
   };
 }
 
-/** How much the counters have grown since the last bucket; empty after a pause. */
+/** How much the counters have grown since the end of the last time bucket; empty after a pause. */
 function growth(hub: Hub, since: number): Figures {
   const before = baseline(hub);
   if (!before || hasPassed(since, 2 * FINE, hub.clock())) return {};
@@ -121,7 +124,7 @@ function readCounters(hub: Hub): Record<Counted, number> {
   return Object.fromEntries(read) as Record<Counted, number>;
 }
 
-/** Unexpected errors in the five-minute buckets that overlap the last `span` ms, including the current bucket. */
+/** Unexpected errors in the five-minute buckets that overlap the last `span` ms, including the unfinished bucket. */
 export function recentErrors(hub: Hub, span: number): { count: number; since: number | null } {
   const now = hub.clock();
   const ended = history(hub).one(FINE, now - span - FINE, 'errors').filter(({ at, value }) => at <= now && value > 0);
@@ -136,7 +139,7 @@ function total(kept: CountsReading, metric: string, label: string | undefined): 
   return kept.labels(metric).reduce((sum, one) => sum + kept.value(metric, one), 0);
 }
 
-/** The last backup run on this machine, and the last copy to each off-site destination. */
+/** The last backup run on this machine, and the last run that sent copies to each off-site destination. */
 function lastRuns(hub: Hub): BackupRun[] {
   const { lastBackup } = readBackupStatus(hub);
   return [

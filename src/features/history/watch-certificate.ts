@@ -6,13 +6,16 @@ import { portOf } from '../../platform/net/outbound-target.ts';
 import type { Hub } from '../hub/hub.ts';
 import { type CertificateProblem, certificates } from './certificate-store.ts';
 
-/** TLS certificates are usually renewed when a third of their lifetime is left; a sixth counts as late. */
+/** TLS certificates are usually renewed with a third of their lifetime left; with a sixth left, renewal is late. */
 const LATE = 1 / 6;
 const MOST_LATE = 14 * DAY;
 
 const TIMEOUT = 10 * SECOND;
 
-/** On https: notes the TLS certificate that browsers get. A hub that cannot reach its own address is not at fault. */
+/**
+ * If the hub is on https, notes which TLS certificate browsers get from BASE_URL. If the hub cannot reach its own
+ * public address, the certificate is not at fault.
+ */
 export async function lookAtCertificate(hub: Hub): Promise<void> {
   const url = new URL(hub.config.baseUrl);
   if (url.protocol !== 'https:') return;
@@ -30,7 +33,7 @@ function certificateProblem({ from, until, isForName }: Certificate, now: number
   return isForName ? null : 'other name';
 }
 
-/** A TLS certificate's validity in unix ms, and whether the certificate is for the requested host name. */
+/** The validity of a TLS certificate in unix ms, and whether the certificate is for the requested host name. */
 type Certificate = { from: number; until: number; isForName: boolean };
 
 /** Reads a server's certificate from the TLS handshake. Sends no request, and does not verify the certificate. */
@@ -42,7 +45,7 @@ function readCertificate(host: string, port: number, timeoutMs: number): Promise
     const isForName = tls.checkServerIdentity(host, certificate) === undefined;
     resolve({ from: Date.parse(certificate.valid_from), until: Date.parse(certificate.valid_to), isForName });
   });
-  const timer = setTimeout(() => socket.destroy(new Error('no answer in time')), timeoutMs);
+  const timer = setTimeout(() => socket.destroy(new Error('no answer from the server in time')), timeoutMs);
   socket.on('error', reject);
   return promise.finally(() => {
     clearTimeout(timer);

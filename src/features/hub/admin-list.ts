@@ -7,43 +7,43 @@ import { timesOf, type Times } from '../../platform/http/times.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import type { Hub } from './hub.ts';
 
-/** Whether a request asks for a list's HTML page or for its API reply. */
+/** Whether a request asks for the HTML page of a list on the administrators' pages, or for the list's API reply. */
 type Dress = 'page' | 'api';
 
-/** The filter of an administrators' list, read from the URL query. */
+/** The filter of a list on the administrators' pages, read from the query of the URL. */
 type ListFilter<Filter> = {
-  /** Reads the filter; throws 400 for an invalid query. Without a query, the page may list fewer items than the API. */
+  /** Reads the filter; throws 400 for an invalid query. Without a query, the page may list less than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
-  /** Links or a form, below the page's title, to choose the filter. `problem`: the error of a filter field. */
+  /** Links or a form to choose the filter, below the page's title. `problem`: the error of a field of the filter. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
-  /** The API query for the items that the page shows, if the API query differs from the page's query. */
+  /** The API query for the items that the page shows, if this query differs from the page's own query. */
   apiQuery?(filter: Filter): Record<string, string>;
 };
 
 /** Describes a list for administrators. `Key`: the numeric columns that sort the list, for keyset paging. */
 type Definition<Item, Key extends keyof Item, Filter> = {
-  name: string; // the page is /admin/NAME
+  name: string; // the address of the page is /admin/NAME
   api?: `/api/${string}`; // default: /api/admin/NAME
   title: string;
   key: readonly Key[];
-  /** Reads up to `limit` items after the given key. */
+  /** Reads up to `limit` items that follow the given key. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
-  filter?: ListFilter<Filter>; // required if the type parameter `Filter` is given
+  filter?: ListFilter<Filter>; // required if the description's type parameter `Filter` is given
   toJson(item: Item): object;
-  /** If given, the API exports the whole list also as CSV, besides JSON lines. */
+  /** If given, the API can export the whole list as CSV too; JSON lines are always possible. */
   csv?: CsvColumns<Item>;
-  lead?(hub: Hub): Html; // the introduction below the page's title
-  above?(hub: Hub): Html | false; // shown above the items, such as a form to create an item
+  lead?(hub: Hub): Html; // a text that introduces the list below the page's title
+  above?(hub: Hub): Html | false; // content above the items, such as a form that creates an item
   refreshSeconds?(items: Item[]): number | undefined; // when the page reloads, while an item is in progress
   view(items: Item[], times: Times): Html;
-  empty: string; // shown if there are no items
-  more?: string; // label of the link to the next page; default: 'Older'
+  empty: string; // the text that the page shows if the list has no items
+  more?: string; // the label of the link to the next page; the default is 'Older'
 };
 
-/** The reply to a form of a list page: the list page with a message above the items. */
+/** The reply to a form on a list's page: the page again, with a message above the items. */
 type FormAnswer = { above: Html; status?: number };
 
-/** One list for administrators. `app/frame/admin-lists.ts` names all administrators' lists. */
+/** A list that only administrators see, as a page and by the API. `app/frame/admin-lists.ts` names all such lists. */
 export type AdminList = {
   name: string;
   title: string;
@@ -52,7 +52,7 @@ export type AdminList = {
   showPage(hub: Hub, request: HubRequest, answer?: FormAnswer): Reply;
 };
 
-/** Creates an administrators' list with its page, its API and its downloads. */
+/** Creates a list that only administrators see: its page, its API and its downloads. */
 export function adminList<Item, Key extends keyof Item = 'id' & keyof Item, Filter = undefined>(
   list: Definition<Item, Key, Filter>,
 ): AdminList {
@@ -120,7 +120,7 @@ function downloads(api: string, query: URLSearchParams, formats: (keyof typeof F
   <a href="${api}?${withChange(query, 'format', format)}">${FORMATS[format]}</a>`)}</p>`;
 }
 
-/** The query of a list's first page, with the parameter `name` and without empty parameters. */
+/** The query of the first page of a list, with the parameter `name` and without empty parameters. */
 function withChange(query: URLSearchParams, name: string, value: string): string {
   const kept = [...query].filter(([one, content]) => one !== 'cursor' && one !== name && content);
   return new URLSearchParams([...kept, [name, value]]).toString();
@@ -130,7 +130,7 @@ function readFilter<Filter>(list: { filter?: ListFilter<Filter> }, query: URLSea
   return list.filter?.read(query, dress) as Filter;
 }
 
-/** The filter of the page's URL query, or the error of an invalid filter field. */
+/** The filter that the query of the page's URL contains, or the error of an invalid field of the filter. */
 function filterOfForm<Filter>(
   list: { filter?: ListFilter<Filter> }, query: URLSearchParams,
 ): { filter?: Filter; problem?: HttpError } {
@@ -149,7 +149,10 @@ function listed<Item, Key extends keyof Item, Filter>(
     (after, count) => select(hub, after as Pick<Item, Key>, count, filter), limit);
 }
 
-/** Filters a list by `?state=`. By default the page shows the state `first`, or all states if `first` is not given. */
+/**
+ * Makes a filter of a list by the query parameter `?state=`. Without this parameter, the page shows the items in the
+ * state `first`, or in all states if `first` is not given.
+ */
 export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,
 ): ListFilter<State | undefined> {
@@ -172,13 +175,13 @@ export function byState<State extends string>(
 
 const BATCH = 500;
 
-/** CSV columns: for each column name, the function that reads an item's value. */
+/** The columns of a CSV file: for each name of a column, a function that reads the value from an item. */
 type CsvColumns<Item> = Record<string, (item: Item) => string | number | null>;
 
-/** Reads up to `limit` items after the given item. */
+/** Reads up to `limit` items that follow the given item. */
 type Batch<Item> = (after: Item | undefined, limit: number) => Item[];
 
-/** Streams a whole list as JSON lines: one JSON object a line. */
+/** Streams a whole list as JSON lines, with one JSON object on each line. */
 function asJsonLines<Item>(batch: Batch<Item>, toJson: (item: Item) => object): Readable {
   return inChunks(whole(batch).map((item) => `${JSON.stringify(toJson(item))}\n`));
 }
@@ -199,7 +202,7 @@ function csvLine(fields: (string | number | null)[]): string {
   return `${fields.map(csvField).join(',')}\r\n`;
 }
 
-/** A text that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, "CSV Injection"). */
+/** Puts an apostrophe before a text that a spreadsheet would read as a formula (OWASP, "CSV Injection"). */
 function csvField(value: string | number | null): string {
   if (value === null) return '';
   const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);

@@ -5,19 +5,20 @@ import { type Db, isBusy, openDatabase } from '../../platform/db/open-database.t
 
 export type FileLock = { release(): void };
 
-/** How long `takeFileLock` waits: longer than a check by `isFileLocked` holds the lock. */
+/** `takeFileLock` waits this long for a lock, which is longer than `isFileLocked` holds a lock to check it. */
 const PATIENCE_MS = 250;
 
 /**
- * Takes an inter-process lock; undefined if another process holds the lock. SQLite's write lock on the file is used,
- * because the operating system releases this lock when the holder dies. The lock file stays empty and is never deleted.
+ * Takes a lock that counts across processes; returns undefined if another process holds the lock. The lock is SQLite's
+ * write lock on the lock file, because the operating system releases this lock when the holder dies. The lock file
+ * itself stays empty and is never deleted.
  */
 export function takeFileLock(path: string): FileLock | undefined {
   const db = takeWriteLock(path, PATIENCE_MS);
   return db && { release: () => db.close() };
 }
 
-/** Whether any process, including the caller's, holds the lock on a file. Never creates the lock file. */
+/** Whether any process, including the calling process, holds the lock on a file. Never creates the lock file itself. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   const db = takeWriteLock(path, 0);
@@ -41,14 +42,15 @@ function takeWriteLock(path: string, patienceMs: number): Db | undefined {
 
 const POLL_MS = 50;
 
-/** The lock held while a backup is made, removed or restored: meanwhile the hub deletes no file that backups need. */
+/** Held while a backup is made, removed or restored: meanwhile the hub deletes no file that a backup needs. */
 export function backupLock(dataDir: string): string {
   return join(dataDir, 'run', 'backup-lock.db');
 }
 
 /**
- * The path of a lock file. The lock `verify` is held briefly when a verification in DATA_DIR begins, and while a backup
- * is removed. `place` numbers concurrent verifications or workers from 1; each has a lock file.
+ * The path of the lock file for a lock. The lock `verify` is held for a moment when a verification in DATA_DIR begins,
+ * and for as long as a backup is being removed. `place`: a number from 1 that distinguishes concurrent verifications or
+ * workers, because each has a lock file of its own.
  */
 function lockPath(dataDir: string, who: 'web' | 'verify' | 'worker', place?: number): string {
   return join(dataDir, 'run', place === undefined ? `${who}-lock.db` : `${who}-lock-${place}.db`);
@@ -70,19 +72,20 @@ function isAnyPlaceTaken(dataDir: string, who: 'verify' | 'worker'): boolean {
 }
 
 /**
- * Takes the lock that a web or worker process holds while the process runs. Undefined for a second web process, so that
- * no second hub starts on the same DATA_DIR. Several workers may run, because workers share the job queue.
+ * Takes the lock that a web or worker process holds for as long as it runs. Returns undefined for a second web process,
+ * so that no second hub starts on the same DATA_DIR. Several workers may run at the same time, because workers share
+ * the job queue.
  */
 export function lockForRunning(dataDir: string, program: 'web' | 'worker'): FileLock | undefined {
   return program === 'web' ? takeFileLock(lockPath(dataDir, 'web')) : takePlace(dataDir, 'worker');
 }
 
-/** Whether a web or worker process uses this DATA_DIR, on this machine or in a container on this machine. */
+/** Whether any web or worker process uses this DATA_DIR, on this machine itself or in a container on this machine. */
 export function isHubRunning(dataDir: string): boolean {
   return isFileLocked(lockPath(dataDir, 'web')) || isAnyPlaceTaken(dataDir, 'worker');
 }
 
-/** Takes the lock of a backup verification in DATA_DIR: retention removes no backup while any verification runs. */
+/** Takes the lock of a backup verification in DATA_DIR. Old backups are not removed while any verification runs. */
 export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   let gate = takeFileLock(lockPath(dataDir, 'verify'));
   for (; !gate; gate = takeFileLock(lockPath(dataDir, 'verify'))) await delay(POLL_MS);
@@ -93,7 +96,7 @@ export async function lockForVerifying(dataDir: string): Promise<FileLock> {
   }
 }
 
-/** Blocks new backup verifications while a backup is removed; undefined while a verification is running. */
+/** Blocks new backup verifications while a backup is being removed; returns undefined if a verification is running. */
 export function lockForRemoving(dataDir: string): FileLock | undefined {
   const gate = takeFileLock(lockPath(dataDir, 'verify'));
   let isFree = false;

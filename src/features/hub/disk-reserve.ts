@@ -7,40 +7,40 @@ import { reserveOf } from './disk-space.ts';
 import { type Hub, metLimit } from './hub.ts';
 import { isOnTrial } from './trial.ts';
 
-/** A disk stays full, or nearly full, until this many times the threshold is free, so that the state does not flap. */
+/** A disk stays full, or nearly full, until this many times the threshold is free, so that alerts do not flap. */
 export const HYSTERESIS = 1.1;
 
-/** Administrators may write until this share of the reserve is left; then only sign-ins, deletions and repairs may. */
+/** Administrators may write until this share of the reserve is left; then only sign-ins, deletions and repairs. */
 const FOR_REPAIRS = 2 / 3;
 
-/** Empty database pages count as room only while this share of the reserve is free for the write-ahead log. */
+/** Empty database pages count as free space only while this share of the reserve is free for the log. */
 const FOR_THE_LOG = 1 / 3;
 
 const NO_ROOM = 'The hub’s disk is full: nothing was stored. Reading and deleting still work. ' +
   'An administrator has to free disk space.';
 
 /**
- * Throws 507 if the disk is down to its reserve. Routes marked `usesReserve` (signing in, deleting, administering) may
- * still write. Administrators may use a third of the reserve for anything.
+ * Throws 507 if only the disk reserve is left on the hub's disk. Routes with the mark `usesReserve` (signing in,
+ * deleting, administering) may still write. Administrators may use a third of the disk reserve for any request.
  */
 export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer: Viewer | null): void {
   if (!route.usesReserve) requireRoomOf(hub, viewer);
 }
 
-/** As `requireRoom`, but without a route: for forms in which only some choices may use the disk reserve. */
+/** Does the same as `requireRoom`, but for a form in which only some choices may use the disk reserve. */
 export function requireRoomOf(hub: Hub, viewer: Viewer | null): void {
   if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw noRoom(hub, NO_ROOM);
 }
 
-/** Throws 507 if storing a file of `bytes` would use the disk reserve; also for administrators. */
+/** Throws 507 if storing a file of `bytes` would use up the disk reserve. Administrators get the error 507 too. */
 export function requireRoomForFile(hub: Hub, bytes: number, message: string): void {
   const { free, reserve } = lookAtReserve(hub);
   if (free - bytes < reserve) throw noRoom(hub, message);
 }
 
 /**
- * Whether free disk space is down to the reserve. A file in DATA_DIR/run shares this state between the hub's processes,
- * until clearly more than the reserve is free.
+ * Whether only the disk reserve is left on the hub's disk. A file in DATA_DIR/run shares this state among the hub's
+ * processes until clearly more than the reserve is free.
  */
 export function isDiskLow(hub: Hub): boolean {
   const wasLow = lowSince(hub) !== null;
@@ -50,12 +50,12 @@ export function isDiskLow(hub: Hub): boolean {
   return isLow;
 }
 
-/** Since when the disk has been down to its reserve (unix ms); null if more was free at the last check. */
+/** The time since which only the disk reserve is left (unix ms), or null if more was free at the last check. */
 export function lowSince({ config }: Hub): number | null {
   return statSync(notePath(config), { throwIfNoEntry: false })?.mtimeMs ?? null;
 }
 
-/** In bytes: free disk space; the reserve for repairs; the room by which the database may still grow. */
+/** In bytes: the free disk space, the reserve for repairs, and the room by which the database may grow. */
 function lookAtReserve({ config, disk }: Hub): { free: number; reserve: number; room: number } {
   const space = disk.space();
   const { free, emptyPages } = space;
@@ -74,13 +74,16 @@ function isOnlyForRepairs(hub: Hub): boolean {
   return room < reserve * FOR_REPAIRS;
 }
 
-/** Creates or removes the file that marks a full disk. A disk too full for this file is measured again. */
+/**
+ * Creates or removes the file that shows the hub's processes that the disk is full. If the disk has no room even for
+ * this file, each process measures the disk again.
+ */
 function noteLow({ config }: Hub, isLow: boolean): void {
   try {
     if (isLow) writeFileSync(notePath(config), '');
     else rmSync(notePath(config), { force: true });
   } catch {
-    // the next call of isDiskLow tries again
+    // the next call of `isDiskLow` tries to write the file again
   }
 }
 
@@ -92,7 +95,7 @@ function noRoom(hub: Hub, message: string): HttpError {
   return metLimit(hub, 'free-space', 0, message);
 }
 
-/** Whether the hub may store what nobody asked for (read marks, caches, syncs): not on trial, not on a full disk. */
+/** Whether the hub may store what nobody asked for (read marks, caches, syncs): not on trial or on a full disk. */
 export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
 }

@@ -3,47 +3,48 @@ import { SECOND } from '../../platform/clock.ts';
 import { type Db, emptyLog, isStorageTrouble } from '../../platform/db/open-database.ts';
 import type { Config } from './read-config.ts';
 
-/** Usage of the disk that holds DATA_DIR, in bytes. */
+/** The usage of the disk on which DATA_DIR is, in bytes. */
 export type DiskSpace = {
   total: number;
   used: number;
-  /** How much the hub can write after a checkpoint of the write-ahead log. */
+  /** How much the hub can write once a checkpoint has emptied the write-ahead log. */
   free: number;
   /**
-   * Empty pages within hub.db. SQLite fills empty pages before the file grows, and never gives them back to the disk.
+   * The bytes of empty pages within hub.db. SQLite fills empty pages before the database file grows, and never gives
+   * empty pages back to the disk.
    */
   emptyPages: number;
-  /** Size of the search index within the database. */
+  /** The size of the search index within the database. */
   searchIndex: number;
 };
 
-/** Measures the disk; tests replace `space`. */
+/** Measures the disk; tests replace `space` by a function of their own. */
 export type Disk = { space(): DiskSpace };
 
 const MiB = 1024 * 1024;
 
-/** Default reserve: 64 MiB, or 5 % of a small disk. */
+/** The default disk reserve: 64 MiB, or 5 % of a small disk. */
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
-/** Minimum reserve: 16 MiB, or 25 % of a tiny disk. One step of a deletion may add 6 MiB to the write-ahead log. */
+/** The smallest default reserve: 16 MiB, or 25 % of a tiny disk. Deleting may add 6 MiB to the log in one step. */
 const LEAST_RESERVE = 16 * MiB;
 const LEAST_SHARE = 0.25;
 
 /**
- * After most posts were deleted, one step may merge the whole search index and write up to 0.9 times its size to the
- * log (measured). Two thirds of the reserve are for this merge.
+ * After most posts were deleted, a single step may merge the whole search index. The merge writes up to 0.9 times the
+ * size of the index to the log (measured). Two thirds of the disk reserve are meant for the merge of the search index.
  */
 const INDEX_SHARE = 2;
 
-/** Upper bounds of the reserve for the search index: 768 MiB, and half of the disk. */
+/** Upper bounds of the part of the disk reserve for the search index: 768 MiB, and half of the disk. */
 const MOST_FOR_INDEX = 768 * MiB;
 const MOST_SHARE = 0.5;
 
-/** Large changes are split into small steps from twice the reserve: one large step can use as much as the reserve. */
+/** Below twice the reserve, large changes go in small steps: one large step can use as much as the reserve. */
 const TIGHT = 2;
 
-/** A measurement with 1 GiB to spare is reused for a second: no process fills 1 GiB in a second. */
+/** With 1 GiB to spare, a measurement is reused for a second, because no process fills 1 GiB in a second. */
 const PLENTY = 1024 * MiB;
 const KEPT_MS = SECOND;
 
@@ -65,15 +66,15 @@ function usualReserve({ total, searchIndex }: Measured): number {
 }
 
 /**
- * Whether large changes must go in small steps because the disk is nearly full. Empty pages in hub.db do not help:
- * every change, even a deletion, goes to the log first.
+ * Whether the disk is so nearly full that large changes must be made in small steps. Empty pages in hub.db do not help
+ * here, because every change, even a deletion, is first written to the log.
  */
 export function isTight({ space }: Disk): boolean {
   const now = space();
   return now.free < usualReserve(now) * TIGHT;
 }
 
-/** Measures the disk of a hub. A measurement is reused for a second; near the reserve every call measures again. */
+/** Measures a hub's disk. A measurement is reused for a second; near the reserve, every call measures again. */
 export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number): Disk {
   let kept: DiskSpace | undefined;
   let keptUntil = 0;
@@ -94,8 +95,8 @@ export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number
 }
 
 /**
- * Tells whether a checkpoint can empty the write-ahead log now, so that the log's bytes count as free. A long reader,
- * such as a backup, prevents the checkpoint. Tries a checkpoint at most once a second.
+ * Whether a checkpoint can empty the write-ahead log now, so that the bytes of the log count as free. A process that
+ * reads for long, such as a backup, prevents the checkpoint. Tries a checkpoint at most once a second.
  */
 function createLogLook(db: Db): () => boolean {
   let [canEmpty, triedAt] = [true, -Infinity];
@@ -111,22 +112,22 @@ function createLogLook(db: Db): () => boolean {
   };
 }
 
-/** Bytes of empty database pages, and bytes that emptying the write-ahead log gives back to the disk. */
+/** The bytes of empty database pages, and the bytes that emptying the write-ahead log gives back to the disk. */
 function measureDatabase(db: Db, databasePath: string): { emptyPages: number; inLog: number } {
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
   const logBytes = fileBytes(`${databasePath}-wal`);
-  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // a checkpoint extends the file to this length
+  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // a checkpoint makes the database file this long
   return { inLog: logBytes - toCome, emptyPages: Number(db.pragma('freelist_count')) * pageBytes };
 }
 
-/** Usage, in bytes, of the file system that holds a folder. `free`: how much this system user may still write. */
+/** The usage in bytes of the file system of a folder. `free`: bytes that this process's system user may write. */
 export function diskUsage(folder: string): { total: number; used: number; free: number } {
   const { bavail, bfree, blocks, bsize } = statfsSync(folder);
   return { total: blocks * bsize, used: (blocks - bfree) * bsize, free: bavail * bsize };
 }
 
-/** Size of a file in bytes; 0 if the file does not exist. */
+/** The size of a file in bytes, or 0 if the file does not exist. */
 export function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

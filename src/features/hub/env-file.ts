@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { SETTINGS, type Setting, type SettingList } from './settings.ts';
 
-/** Hashes of the settings' values in .env, by name: comparable, without revealing secrets. */
+/** For each setting: a hash of its value in .env, so that values can be compared without being revealed. */
 export type FileSettings = Readonly<Record<string, string>>;
 
 /**
- * Hashes the .env value of each setting that web and worker use. Leaves out settings that the environment sets, because
- * the environment overrides .env.
+ * Hashes the .env value of each setting that the web or worker process uses. Leaves out settings that the environment
+ * sets, because the environment overrides .env.
  */
 export function hashFileSettings(
   entries: Record<string, string>, env: Record<string, string | undefined>,
@@ -18,13 +18,13 @@ export function hashFileSettings(
     .map((setting) => [setting.name, settingHash(setting, entries)]));
 }
 
-/** A missing setting hashes as its default. A secret that comes from a file hashes as the file's path. */
+/** The hash of a missing setting is that of its default; of a secret from a file, the file's path is hashed. */
 function settingHash({ name, secret, default: standard }: Setting<unknown>, entries: Record<string, string>): string {
   const said = [entries[name] ?? standard, secret === undefined ? null : entries[`${name}_FILE`] ?? null];
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url');
 }
 
-/** The mistakes in an .env file: line numbers and kinds, never the content of a line. */
+/** The error for mistakes in an .env file. The error names lines and kinds of mistakes, never the content of a line. */
 export class EnvFileError extends Error {
   readonly problems: string[];
 
@@ -39,9 +39,9 @@ const ASSIGNMENT = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/;
 const AFTER_QUOTES = /^\s*(?:#.*)?$/;
 
 /**
- * Parses `KEY=value` lines; values are never run or expanded. A value may be quoted (\" and \\ are escapes inside
- * double quotes), ` #` begins a comment, a later line overrides an earlier line. Throws EnvFileError with every
- * malformed line.
+ * Parses lines of the form `KEY=value`; values are never run or expanded. A value may be quoted (\" and \\ are escapes
+ * inside double quotes), ` #` begins a comment, and a later line overrides an earlier line. Throws EnvFileError with
+ * every malformed line.
  */
 export function parseEnvFile(text: string): Record<string, string> {
   const entries = new Map<string, string>();
@@ -83,19 +83,22 @@ function quoted(text: string, form: RegExp): string {
   return match[1] ?? '';
 }
 
-/** Shorter variable names are likely to belong to other programs, and are not compared with settings. */
+/**
+ * A variable whose name is shorter than this is not compared with the names of settings, because short names are likely
+ * to belong to other programs.
+ */
 const LONG = 10;
 const SLIPS = 2;
 
-/** The names of the environment variables of a list of settings, including `…_FILE`. */
+/** The names of the environment variables of the given settings, including the names that end in `_FILE`. */
 export function variableNames(list: SettingList): string[] {
   return Object.values(list).flatMap(({ name, secret }) =>
     secret === 'bytes' ? [`${name}_FILE`] : secret === 'text' ? [name, `${name}_FILE`] : [name]);
 }
 
 /**
- * Errors for misspelt setting names in .env. The file is the hub's own, so a near miss is a mistake: the default that
- * would apply instead could delete data.
+ * Errors for misspelt names of settings in .env. The file .env belongs to the hub alone, so a name close to a setting
+ * is a mistake. Without an error, the setting's default would apply, which could delete data.
  */
 export function misspeltNames(names: readonly string[], known: readonly string[]): string[] {
   return names.flatMap((name) => {
@@ -104,7 +107,7 @@ export function misspeltNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** Warnings, not errors, for names in the environment: a name that resembles a setting may be another program's. */
+/** Warnings for names in the environment that resemble a setting: such a name may be another program's. */
 export function doubtfulNames(names: readonly string[], known: readonly string[]): string[] {
   return names.filter((name) => name.length >= LONG || name.startsWith('HUB_')).flatMap((name) => {
     const near = nearestName(name, known, SLIPS);
@@ -112,7 +115,7 @@ export function doubtfulNames(names: readonly string[], known: readonly string[]
   });
 }
 
-/** The setting closest to a misspelt name; undefined if `name` is a setting or close to no setting. */
+/** The setting whose name is closest to a misspelt name; undefined if `name` is a setting or resembles none. */
 function nearestName(name: string, known: readonly string[], slips: number): string | undefined {
   if (known.includes(name)) return undefined;
   const asFile = known.find((one) => one === `${name}_FILE` || `${one}_FILE` === name);
@@ -123,7 +126,7 @@ function nearestName(name: string, known: readonly string[], slips: number): str
   return near && near.distance <= slips ? near.one : undefined;
 }
 
-/** Edit distance with transpositions (optimal string alignment). */
+/** The edit distance of two names, with transpositions (optimal string alignment). */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);

@@ -3,10 +3,10 @@ import { store, type StoreHub } from './hub.ts';
 /** The hub's name until an administrator changes it. */
 export const PRODUCT = 'Content Hub';
 
-/** The hub's look: its name, the text of the public page, the hue of the accent colour (0–359, OKLCH). */
+/** The look of the hub: its name, the text of the public page, and the hue of the accent colour (0–359, OKLCH). */
 export type HubLook = { name: string; text: string; hue: number };
 
-/** Reads and changes the hub's look. Every page reads the look anew, because another process may change it. */
+/** Reads and changes the hub's look. Every page reads the look anew, because another process may change the look. */
 export const hubLook = store(({ db }) => {
   const select = db.prepare<[], HubLook>('look of the hub', 'SELECT name, front_text AS text, hue FROM hub');
   const update = db.prepare<[HubLook]>('change look of the hub',
@@ -23,12 +23,12 @@ export const hubLook = store(({ db }) => {
   };
 });
 
-/** The hub's random seed, which a restore keeps; undefined if the table `hub` has no row. */
+/** The random seed of the hub, which a restore does not change; undefined if the table `hub` has no row. */
 export function readHubSeed({ db }: Pick<StoreHub, 'db'>): string | undefined {
   return db.prepare<[], { seed: string }>('seed of ids', 'SELECT id_seed AS seed FROM hub').get()?.seed;
 }
 
-/** The hub's random seed: the entry ids in the hub's own feeds are derived from the seed. */
+/** The random seed of the hub, from which the entry ids in the hub's own feeds are derived. */
 export const hubSeed = store((hub) => {
   const seed = readHubSeed(hub);
   if (seed === undefined) throw new Error('the row of the table hub is missing: restore a backup');

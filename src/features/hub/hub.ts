@@ -16,7 +16,10 @@ import { isTight, type Disk } from './disk-space.ts';
 import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
 
-/** The dependencies of every action, given as its first parameter. Each process has one hub; tests build their own. */
+/**
+ * The parts of the hub that actions depend on. Each action gets a hub as its first parameter. Each process has one hub;
+ * tests build hubs of their own.
+ */
 export type Hub = {
   db: Db;
   config: Config;
@@ -28,12 +31,12 @@ export type Hub = {
   program: 'web' | 'worker' | 'hubctl';
 };
 
-/** The dependencies of a store. The database may belong to no running hub: a restored database, for example. */
+/** The parts of the hub that a store needs. The database may be without a running hub, such as a restored database. */
 export type StoreHub = Pick<Hub, 'db' | 'clock'>;
 
 const stores: ((hub: Hub) => unknown)[] = [];
 
-/** Memoizes `make` per hub. */
+/** Returns a function that calls `make` once for each hub, and then returns the same value for this hub. */
 export function once<Needs extends object, Value>(make: (hub: Needs) => Value): (hub: Needs) => Value {
   const made = new WeakMap<object, { value: Value }>();
   return (hub) => {
@@ -45,59 +48,62 @@ export function once<Needs extends object, Value>(make: (hub: Needs) => Value): 
   };
 }
 
-/** As `once`, for values with prepared statements: `openStores` creates stores before the process listens. */
+/** As `once`, for values with prepared SQL statements: `openStores` makes these stores before the process listens. */
 export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) => Value {
   const find = once(make);
   stores.push(find);
   return find;
 }
 
-/** Prepares every SQL statement of the loaded features, so that an invalid statement stops the start. */
+/** Prepares every SQL statement of the loaded features, so that the hub does not start with an invalid statement. */
 export function openStores(hub: Hub): void {
   jobs(hub);
   for (const find of stores) find(hub);
 }
 
-/** When this process began (unix ms). Call `startedAt` once at start: the first call sets the time. */
+/** The time when this process began (unix ms). Call `startedAt` once at start: the first call sets the time. */
 export const startedAt = once(({ clock }: Pick<Hub, 'clock'>) => clock());
 
-/** Counters in the table `counts`, for metrics. */
+/** The counters that metrics report, stored in the table `counts`. */
 export const counts = store(({ db }) => createCounters(db));
 
-/** Counters kept in memory, written at a scrape and when the process ends: for frequent events. */
+/** Counters of frequent events, kept in memory and written to the database at a scrape and at the process's end. */
 export const bufferedCounts = once((hub: StoreHub) => createBufferedCounters(counts(hub)));
 
-/** The durable job queue. To add a job, call `enqueue`: this function applies the settings of the job's kind. */
+/** The job queue in the database. To add a job, call `enqueue`, which applies the settings of the job's kind. */
 export const jobs = once(({ db, clock }: Pick<Hub, 'db' | 'clock'>) => createJobQueue(db, clock));
 
-/** When the web and worker processes were last seen. */
+/** The times when the web and worker processes were last seen. */
 export const heartbeats = store(({ db, clock }) => createHeartbeats(db, clock));
 
-/** Counts and durations of the answers that this process has given, for metrics. */
+/** The counts and durations of the answers that this process has given, for metrics. */
 export const httpMetrics = once((_hub: Hub) => createHttpMetrics());
 
-/** How long requests have waited before the web process began to handle them, for metrics. */
+/** The times that requests have waited before the web process began to handle them, for metrics. */
 export const turnWaits = once((_hub: Hub) => createTurnWaits());
 
-/** Memory, CPU time and event loop lag of this process, for metrics. */
+/** The memory, CPU time and event loop lag of this process, for metrics. */
 export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ startedAtSeconds: clock() / SECOND }));
 
-/** How many seconds the longest-waiting due job of any kind has waited; 0 if no job is due. */
+/** For how many seconds the longest-waiting due job of any kind has been due; 0 if no job is due. */
 export function oldestDueSeconds(hub: Hub): number {
-  const labels = counts(hub).read().labels('jobs'); // kind,state of every kind that was ever queued
+  const labels = counts(hub).read().labels('jobs'); // labels kind,state of every kind that was ever queued
   const kinds = new Set(labels.map((label) => label.slice(0, label.lastIndexOf(','))));
   return Math.max(0, ...[...kinds].map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind))));
 }
 
-/** Rate limits that all processes share. */
+/** The rate limits, whose counts all processes of the hub share. */
 export const limits = store(({ db, clock }) => createRateLimitStore(db, clock));
 
-/** Counts one attempt of `who` against a rate limit; throws 429 if the limit is reached. */
+/** Counts one attempt of the client `who` against a rate limit; throws 429 if the limit is reached. */
 export function takeTurn(hub: StoreHub, limit: NamedLimit, who: string): void {
   takeTurns(hub, [[limit, who]]);
 }
 
-/** Counts one attempt against each limit and returns a refund function. At a limit, throws 429 and counts nothing. */
+/**
+ * Counts one attempt against each of the limits, and returns a function that takes the attempt back. If a limit is
+ * reached, throws 429 and counts nothing.
+ */
 export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: string])[]): () => void {
   const taken: typeof wanted = [];
   const giveBack = (): void => taken.forEach(([limit, who]) => limits(hub).refund(limit, who));
@@ -112,12 +118,12 @@ export function takeTurns(hub: StoreHub, wanted: (readonly [NamedLimit, who: str
   return giveBack;
 }
 
-/** Counts a request that a limit refuses, for callers that build the refusal themselves. */
+/** Counts a request that a limit has refused, for callers that make the reply themselves. */
 export function countMetLimit(hub: StoreHub, limit: LimitName): void {
   bufferedCounts(hub).add('limits_refused_total', limit);
 }
 
-/** Counts a request that a limit refuses and returns the error to throw; `seconds`: the value of Retry-After. */
+/** Counts a request that a limit has refused, and returns the error to throw; `seconds`: the value of Retry-After. */
 export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reason = 'Too many attempts.'): HttpError {
   countMetLimit(hub, limit);
   const [status] = LIMITS[limit];
@@ -125,46 +131,48 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
 }
 
 /**
- * Splits large changes into short transactions, so that other writers hardly wait; concurrent changes take turns. On a
- * nearly full disk the steps are smaller, with a checkpoint after each.
+ * Splits a large change into short transactions, so that other writers hardly wait. Concurrent large changes take
+ * turns. On a nearly full disk the transactions are smaller, with a checkpoint after each transaction.
  */
 export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
-/** A number, or a function that reads the number from the settings. */
+/** A number, or a function that computes the number from the settings. */
 type Configurable = number | ((config: Config) => number);
 
-/** One kind of job, for queue, worker and restore. `app/job-kinds.ts` lists all kinds. */
+/** One kind of job, as the queue, the worker and a restore need it. `app/job-kinds.ts` lists all kinds of jobs. */
 export type JobKind<Payload> = {
   name: string;
-  /** The dedupe key: at most one live job, waiting or running, per kind and key. */
+  /** The dedupe key of a job: for each kind and key, at most one job waits or runs. */
   key(payload: Payload): string;
-  /** Tries before the job is dead-lettered. */
+  /** How often a job of this kind is tried before it is dead-lettered. */
   attempts: Configurable;
-  /** How many jobs of this kind a worker runs at once. */
+  /** How many jobs of this kind one worker runs at the same time. */
   concurrency: Configurable;
   /**
-   * Whether a restore keeps waiting jobs of this kind. A waiting job may have run after the backup was made: use
-   * 'discard' if the job must not run twice.
+   * What a restore does with waiting jobs of this kind. A waiting job in a backup may have run after the backup was
+   * made. Use 'discard' if the job must not run twice.
    */
   afterRestore: 'run' | 'discard';
-  /** Whether jobs of this kind store content from other servers; these jobs wait while `mayRecord` is false. */
+  /** Whether jobs of this kind store content from other servers; such jobs wait while `mayRecord` is false. */
   stores: boolean;
   /**
-   * Runs the job, possibly more than once. Throw an error to fail the job; stop when the signal aborts (deadline,
-   * shutdown). The returned function runs in the transaction that completes the job, and may run only SQL.
+   * Runs a job, which may happen more than once. To fail the job, throw an error. Stop when the signal aborts (because
+   * of the deadline or a shutdown). The returned function runs in the transaction that completes the job, so it may
+   * only run SQL.
    */
   run(hub: Hub, payload: Payload, signal: AbortSignal, job: Job): Promise<void | Effects>;
-  /** Called in the transaction that records a failure, also for a dead-lettered job whose worker died. */
+  /** Called in the transaction that records a job's failure, also if the job's worker died at the last attempt. */
   failed?(hub: Hub, payload: Payload, error: Error, fate: Fate, job: Job): void;
 };
 
 /**
- * `lane`: a key, such as a host, for which at most one job runs. `owner`: the account; accounts take turns. `rank`:
- * jobs of one owner run by ascending rank. `runAt`: unix ms, by default now.
+ * `lane`: a key, such as a host; at most one job with this key runs at a time. `owner`: the account for which the job
+ * runs; accounts take turns. `rank`: among the jobs of one owner, a job with a lower rank runs first. `runAt`: the
+ * earliest time of the run (unix ms); by default now.
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 
-/** Enqueues a job, in the caller's transaction if there is one. False if a live job has the same kind and key. */
+/** Adds a job to the queue, in the caller's transaction if any. Returns false if such a job already waits or runs. */
 export function enqueue<Payload>(
   hub: Hub, kind: JobKind<Payload>, payload: Payload, options: EnqueueOptions = {},
 ): boolean {
@@ -172,7 +180,7 @@ export function enqueue<Payload>(
   return jobs(hub).enqueue({ kind: kind.name, payload, dedupeKey: kind.key(payload), maxAttempts, ...options });
 }
 
-/** Resolves a number of a job kind, from the settings if it is configurable. */
+/** Returns a number of a job kind; computes the number from the settings if it is a function. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
 }

@@ -1,53 +1,75 @@
 import type { Limit } from '../../platform/db/rate-limit-store.ts';
 
 /**
- * Every limit that a client can hit, by its label in `service_limits_refused_total`, with the status of a refusal.
- * After status 413, 422 or 507 waiting does not help. A test compares the handbook's table with this list.
+ * Every limit that a request can meet: its label in `service_limits_refused_total` and the status of its refusal. After
+ * status 413, 422 or 507 waiting does not help. A test compares the handbook's table of limits with this list.
  */
 export const LIMITS = {
-  'sign-in': [429, 'Wrong passwords from one address: 10 at once, then one a minute; from an IPv6 /56 twice as many.'],
+  'sign-in': [
+    429, 'At most 10 wrong passwords at once from an address, then one a minute; twice as many from an IPv6 /56.',
+  ],
   'sign-in-known': [
-    429, 'Wrong passwords for one account from an address where it signed in before: 10 at once, then one a minute.',
+    429, 'At most 10 wrong passwords at once for an account from an address that it has used, then one a minute.',
   ],
   'sign-in-session': [
-    429, 'Wrong passwords in one session that is asked for its password again: 10 at once, then one a minute.',
+    429, 'At most 10 wrong passwords at once in a session when a page asks for the password again, then one a minute.',
   ],
-  'sign-in-name': [429, 'Wrong passwords for one account from anywhere else: 100 at once, then one every 10 seconds.'],
-  'passwords': [503, 'Passwords that are being checked or wait to be checked.'],
-  'join': [429, 'Uses of invitation or password links from one address: 20 at once, then one a minute.'],
-  'late-forms': [429, 'Forms that one account sends after its session has ended: 10 at once, then one a minute.'],
-  'tokens-max': [422, 'API tokens of one account: 100.'],
-  'invitations-max': [422, 'Links to join that one administrator has made and nobody has used: 100.'],
-  'acts': [429, 'Audited acts of one account: 7,200 at once, then one every 5 seconds; sign-ins apart.'],
-  'content-quota': [507, 'Bytes of the contents of one account’s sources: `CONTENT_QUOTA_BYTES`.'],
-  'add-source': [429, 'Feeds that one account adds: 30 at once, then one every 20 seconds.'],
-  'add-source-at-once': [503, 'New feeds being fetched for the first time, or waiting for this fetch.'],
-  'long-posts': [503, 'Posts of more than 20,000 characters that the hub is parsing, or that wait to be parsed.'],
-  'sources-max': [422, 'Sources of one account: `SOURCES_MAX`.'],
-  'transfers': [429, 'Sources that one account transfers or offers: 60 at once, then one every 20 seconds.'],
-  'offers-open': [422, 'Sources that one account offers to members at the same time: 10.'],
-  'follows-max': [422, 'Other accounts’ sources in one reading list: `SOURCES_MAX`.'],
-  'opml-feeds': [422, 'Feeds of one OPML document: 5,000.'],
-  'imports-at-once': [429, 'Imports of OPML of one account that are under way: 5.'],
+  'sign-in-name': [
+    429, 'At most 100 wrong passwords at once for one account from unknown addresses, then one every 10 seconds.',
+  ],
+  'passwords': [503, 'Maximum number of passwords that the hub is checking, or that wait to be checked.'],
+  'join': [429, 'At most 20 uses at once of invitation or password links from one address, then one a minute.'],
+  'late-forms': [429, 'At most 10 forms at once that an account sends after its session has ended, then one a minute.'],
+  'tokens-max': [422, 'At most 100 API tokens of one account.'],
+  'invitations-max': [422, 'At most 100 unused invitation links of one administrator.'],
+  'acts': [429, 'At most 7,200 audited acts of one account at once, except sign-ins, then one act every 5 seconds.'],
+  'content-quota': [507, 'At most `CONTENT_QUOTA_BYTES` bytes of posts of one account’s sources.'],
+  'add-source': [429, 'An account may add at most 30 feeds at once, then one every 20 seconds.'],
+  'add-source-at-once': [
+    503, 'Maximum number of new feeds that the hub fetches for the first time, or that wait for their first fetch.',
+  ],
+  'long-posts': [
+    503, 'Maximum number of posts of more than 20,000 characters that the hub is parsing, or that wait to be parsed.',
+  ],
+  'sources-max': [422, 'An account may own at most `SOURCES_MAX` sources.'],
+  'transfers': [429, 'An account may transfer or offer at most 60 sources at once, then one every 20 seconds.'],
+  'offers-open': [422, 'An account may offer at most 10 sources to members at the same time.'],
+  'follows-max': [422, 'A reading list may have at most `SOURCES_MAX` sources of other accounts.'],
+  'opml-feeds': [422, 'An OPML document may list at most 5,000 feeds.'],
+  'imports-at-once': [429, 'An account may have at most 5 running OPML imports.'],
   'read-marks': [
-    422, 'Posts that one account has marked one by one, not with their whole source: 20,000; apps are never refused.',
+    422, 'An account may mark at most 20,000 posts one by one as read or unread; marks of apps are never refused.',
   ],
-  'sync-now': [429, 'Synchronisations that one account asks for: 10 at once, then one a minute.'],
-  'webhook-rate': [429, 'Events of one webhook: 10,000 at once, then 100 a second.'],
-  'uploads-at-once': [429, 'Forms with files that one account sends at the same time: 6.'],
-  'upload-quota': [422, 'Bytes of the files of one account: `UPLOAD_QUOTA_BYTES`.'],
-  'files-of-post': [422, 'Files of one post: 100.'],
-  'free-space': [507, 'Writes while free space is below `DISK_RESERVE_BYTES`.'],
-  'cache-fetches': [503, 'Remote files fetched or waiting: 200; for one account’s sources 100, from one host 40.'],
-  'turns': [503, 'Waiting requests of one client: 1,000, or 10 while 2,000 requests of all members or networks wait.'],
-  'probes': [429, 'Requests for health or metrics from one address or IPv6 /56: 100 a second; from a /48 200.'],
-  'connections': [503, 'Connections at once: 2,000; from one address 100, from an IPv6 /56 200, from a /48 400.'],
+  'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],
+  'webhook-rate': [429, 'A webhook may send at most 10,000 events at once, then 100 a second.'],
+  'uploads-at-once': [429, 'An account may send at most 6 forms with files at the same time.'],
+  'upload-quota': [422, 'An account’s uploaded files may have at most `UPLOAD_QUOTA_BYTES` bytes.'],
+  'files-of-post': [422, 'A post may have at most 100 files.'],
+  'free-space': [507, 'The hub refuses writes while free disk space is below `DISK_RESERVE_BYTES`.'],
+  'cache-fetches': [
+    503, 'At most 200 remote files may be fetched or queued at once; 100 of one account’s sources, 40 of one host.',
+  ],
+  'turns': [
+    503, 'A client may have at most 1,000 waiting requests, or 10 while 2,000 of members, or of visitors, wait.',
+  ],
+  'probes': [
+    429, 'At most 100 requests a second for health or metrics from an address or IPv6 /56 network, 200 from a /48.',
+  ],
+  'connections': [
+    503, 'At most 2,000 open connections; 100 from one address, 200 from an IPv6 /56 network, 400 from a /48 network.',
+  ],
   'body-size': [
-    413, 'Bytes of a request: forms 64 KiB, JSON and apps 1 MiB, posts 2.5 MiB, OPML 4 MiB; not signed in 16 KiB.',
+    413, 'A member’s form may have 64 KiB, JSON and apps’ requests 1 MiB, post 2.5 MiB, OPML 4 MiB; visitors’ 16 KiB.',
   ],
-  'body-pieces': [413, 'Pieces that a request body arrives in: 256, or one for each 32 bytes; more are cut off.'],
-  'answers': [503, 'Replies not yet read by clients: 96 MiB; a client with over 8 MiB may have 100 waiting requests.'],
-  'bodies': [503, 'Request bodies in memory: 48 MiB; of one account or address 16 MiB, of an IPv6 /48 32 MiB.'],
+  'body-pieces': [
+    413, 'A request body may arrive in at most 256 pieces, or one for each 32 bytes; the hub cuts further pieces off.',
+  ],
+  'answers': [
+    503, 'At most 96 MiB of unread replies of all clients; at most 100 waiting requests of a client with 8 MiB unread.',
+  ],
+  'bodies': [
+    503, 'At most 48 MiB of request bodies in memory; 16 MiB of one account or address, 32 MiB of an IPv6 /48 network.',
+  ],
 } as const satisfies Record<string, readonly [status: 413 | 422 | 429 | 503 | 507, meaning: string]>;
 
 export type LimitName = keyof typeof LIMITS;

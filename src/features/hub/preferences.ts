@@ -4,13 +4,13 @@ export const DENSITIES = ['comfortable', 'compact'] as const;
 export const TEXT_SIZES = ['normal', 'large', 'larger'] as const;
 
 declare module '../../platform/http/router.ts' {
-  /** A member's preferences that features read; the platform reads the time zone. */
+  /** The preferences of a member that features read; the time zone is a preference that the platform reads. */
   interface Preferences {
     density: (typeof DENSITIES)[number];
     textSize: (typeof TEXT_SIZES)[number];
     /** Whether keyboard shortcuts are on. */
     keys: boolean;
-    /** Whether opening a post marks it as read. */
+    /** Whether the member's opening a post marks the post as read. */
     marksOpened: boolean;
     /** Whether the getting-started list is shown until it is complete. */
     nextSteps: boolean;

@@ -7,7 +7,7 @@ export function progressText({ done, total }: JobProgress): string {
   return total === null ? `${shown} so far` : `${shown} of ${total.toLocaleString('en')}`;
 }
 
-/** A job's progress bar, as of the page load. `what`: the noun for the counted things. */
+/** A bar that shows how far a job was when the page was loaded. `what`: the noun for the things that the job counts. */
 export function progressBar(progress: JobProgress, what = ''): Html {
   const { done, total } = progress;
   return html`<label>${progressText(progress)} ${what} ${total !== null && html`<progress max="${total}" value="${

@@ -10,27 +10,27 @@ import {
   problemsTogether, SETTINGS, type Setting, type SettingList, type Settings, type SettingValues,
 } from './settings.ts';
 
-/** The folder that holds package.json. */
+/** The project's folder, which contains package.json. */
 export const PROJECT_ROOT = resolve(import.meta.dirname, '../../..');
 
 const WILDCARDS: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Every setting, and values derived from settings. */
+/** The value of every setting, and values that are derived from settings. */
 export type Config = Omit<Settings, 'backupDir' | 'baseUrl'> & {
-  readonly baseUrl: string; // an origin, no trailing slash
-  readonly backupDir: string; // folder of the backups on this machine
-  readonly secure: boolean; // the public address is https
-  readonly hostNames: readonly string[] | null; // accepted host names besides localhost and IP addresses; null: any
+  readonly baseUrl: string; // an origin without a trailing slash
+  readonly backupDir: string; // the folder of the backups on this machine
+  readonly secure: boolean; // the public address of the hub is https
+  readonly hostNames: readonly string[] | null; // accepted names besides localhost and IP addresses; null: any name
   readonly projectRoot: string;
   readonly databasePath: string;
   readonly migrationsDir: string;
   readonly version: string;
-  readonly doubtfulNames: readonly string[]; // warnings about names in the environment that look like settings
-  readonly fileSettings: FileSettings; // hashes of the values in .env when the process read .env
-  readonly secretFiles: readonly string[]; // files that secret settings were read from
+  readonly doubtfulNames: readonly string[]; // warnings about environment variables whose names resemble settings
+  readonly fileSettings: FileSettings; // hashes of the values that .env had when this process read it
+  readonly secretFiles: readonly string[]; // the files from which secret settings were read
 };
 
-/** Reports every mistake in the configuration at once: the variable's name and which values are valid. */
+/** Reports all mistakes in the configuration at once: for each, the variable's name and the valid values. */
 export class ConfigError extends Error {
   readonly problems: string[];
 
@@ -43,26 +43,29 @@ export class ConfigError extends Error {
 
 export type SettingsSource = {
   env: Record<string, string | undefined>;
-  fileNames?: readonly string[]; // the names that .env sets
+  fileNames?: readonly string[]; // the names that .env defines
   fileSettings?: FileSettings;
   projectRoot: string;
-  /** Reads a file as UTF-8; with 'latin1' each byte becomes a character. */
+  /** Reads a file as UTF-8; with 'latin1', each byte of the file becomes one character. */
   readFile: (path: string, encoding?: 'latin1') => string;
-  nameOf?: (path: string) => string; // maps a path to the name that Node's permission model granted this process
+  nameOf?: (path: string) => string; // the name by which Node's permission model granted a path
 };
 
-/** Reads the configuration from the environment and the project's .env. Throws ConfigError with every mistake. */
+/**
+ * Reads the configuration from the environment and from the file .env in the project's folder. Throws ConfigError,
+ * which lists every mistake in the configuration.
+ */
 export function loadConfig(env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT): Config {
   const source = settingsSource(env, projectRoot);
   return readConfig(source.env, source);
 }
 
-/** For entrypoints: like loadConfig, but on a mistake prints every problem to standard error and exits with 2. */
+/** For entrypoints: `loadConfig`, but a mistake prints every problem to standard error and exits with status 2. */
 export function loadConfigOrExit(env: Record<string, string | undefined>): Config {
   return configOrExit(() => loadConfig(env));
 }
 
-/** Returns what `load` returns. On a ConfigError, prints every problem to standard error and exits with 2. */
+/** Returns what `load` returns. On ConfigError, prints every problem to standard error and exits with status 2. */
 export function configOrExit<Value>(load: () => Value): Value {
   try {
     return load();
@@ -73,7 +76,7 @@ export function configOrExit<Value>(load: () => Value): Value {
   }
 }
 
-/** The configuration, checked and frozen. Throws ConfigError with every mistake. */
+/** Checks the configuration and returns it frozen. Throws ConfigError, which lists every mistake. */
 export function readConfig(
   env: Record<string, string | undefined>, files: Omit<SettingsSource, 'env'>,
 ): Config {
@@ -102,20 +105,20 @@ export function readConfig(
   });
 }
 
-/** A hub that listens only on this machine accepts no host name but localhost, against DNS rebinding. */
+/** Against DNS rebinding, a hub that listens only on this machine accepts no host name except localhost. */
 function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): string[] | null {
   if (baseUrl !== null) return [new URL(baseUrl).hostname];
   return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
 }
 
-/** Reads the value of each setting; also returns the problems found and the files that secrets were read from. */
+/** Reads the value of each setting. Also returns the problems found, and the files that contained secrets. */
 export function readSettings<List extends SettingList>(list: List, { env, projectRoot, readFile }: SettingsSource) {
   const problems: string[] = [];
   const secretFiles: string[] = [];
   const values = Object.entries(list).map(([key, setting]) => [key, read(setting)]);
   return { values: Object.fromEntries(values) as SettingValues<List>, problems, secretFiles };
 
-  /** Returns a setting's value; after a mistake the default, so that the checks across settings can still run. */
+  /** Returns a setting's value; after a mistake its default, so that later checks of several settings can run. */
   function read(setting: Setting<unknown>): unknown {
     const { name, parse, secret } = setting;
     const fallback = setting.default === null ? null : parse(setting.default, projectRoot);
@@ -142,7 +145,7 @@ export function readSettings<List extends SettingList>(list: List, { env, projec
   }
 }
 
-/** The environment, completed from the project's .env. Throws ConfigError if .env is malformed. */
+/** The environment variables, and those of .env that the environment lacks. Throws ConfigError for a malformed .env. */
 export function settingsSource(
   env: Record<string, string | undefined>, projectRoot: string = PROJECT_ROOT,
 ): SettingsSource {
@@ -154,8 +157,8 @@ export function settingsSource(
 }
 
 /**
- * Names of settings whose value in .env has changed since this process read .env; no names if .env cannot be read or is
- * malformed.
+ * The names of settings whose values in .env have changed since this process read .env; empty if .env cannot be read or
+ * is malformed.
  */
 export function changedSettings({ projectRoot, fileSettings: before }: Config): string[] {
   try {
@@ -167,7 +170,7 @@ export function changedSettings({ projectRoot, fileSettings: before }: Config): 
   }
 }
 
-/** The entries of .env; no entries if .env is missing. Throws ConfigError if .env is malformed or cannot be read. */
+/** The entries of .env; empty if .env is missing. Throws ConfigError if .env is malformed or unreadable. */
 function readEnvFile(projectRoot: string): Record<string, string> {
   try {
     return parseEnvFile(readFileSync(grantedName(join(projectRoot, '.env')), 'utf8'));
@@ -178,7 +181,7 @@ function readEnvFile(projectRoot: string): Record<string, string> {
   }
 }
 
-/** The URL `http://HOST:PORT`, with an IPv6 address in brackets. */
+/** Builds the URL `http://HOST:PORT`, with an IPv6 address in brackets. */
 export function httpAddress(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
@@ -188,7 +191,7 @@ export function localAddress(host: string, port: number): string {
   return httpAddress(WILDCARDS[host] ?? host, port);
 }
 
-/** The `User-Agent` that the hub sends to other servers. */
+/** The `User-Agent` header with which the hub sends requests to other servers. */
 export function hubUserAgent({ version, baseUrl }: Config): string {
   return `ContentHub/${version} (+${baseUrl})`;
 }

@@ -1,10 +1,10 @@
 import { plural } from '../../platform/in-words.ts';
-/** A message for a number of changed things, such as "3 posts marked as read." */
+/** A message about a number of changed things, such as "3 posts marked as read." */
 type Counted = (count: number) => string;
 
 /**
- * Messages about the last action, by the code in the page's URL. The URL never carries the text of a message: otherwise
- * a forged link could show any text.
+ * Messages about the viewer's last action, by the code that the page's URL contains. The URL never contains the text of
+ * a message, because a forged link could then show any text.
  */
 const SAID = {
   'app-password-ended': 'The app password has ended. The app that uses it is refused from now on.',
@@ -15,7 +15,7 @@ const SAID = {
   'folder-deleted': 'The folder was deleted; its sources are still in your list.',
   'folder-renamed': 'The folder was renamed.',
   'history-cleared': 'Your reading history was cleared.',
-  'icon-cleared': 'The source is shown with a letter from now on.',
+  'icon-cleared': 'The source is shown with a letter instead of an icon from now on.',
   'icon-wanted': 'The hub is looking for the source’s icon.',
   'invitation-withdrawn': 'The invitation was withdrawn.',
   'job-discarded': 'The job was discarded.',
@@ -23,11 +23,11 @@ const SAID = {
   'look-saved': 'The new look was saved. Everybody sees the new look from now on.',
   'name-saved': 'Your name was saved.',
   'notifications-read': 'All notifications are marked as read.',
-  'offer-accepted': 'Accepted: the source belongs to you now.',
+  'offer-accepted': 'You have accepted the source. The source belongs to you now.',
   'offer-declined': 'The offer was declined.',
   'offer-withdrawn': 'The offer was withdrawn.',
-  'own-source-made': 'The source was created. Now write its first post.',
-  'password-changed': 'Your password was changed. You are signed out everywhere else.',
+  'own-source-made': 'The source was created. Now write the first post of the source.',
+  'password-changed': 'Your password was changed. You are signed out of all other browsers and apps.',
   'post-deleted': 'The post was deleted.',
   'post-published': 'Your post is published.',
   'post-read': 'The post is marked as read.',
@@ -38,7 +38,7 @@ const SAID = {
   'posts-marked': (count) => `${plural(count, 'post')} marked as read.`,
   'preferences-saved': 'Your preferences were saved.',
   'sessions-ended': 'The session has ended.',
-  'others-ended': 'You are signed out everywhere else.',
+  'others-ended': 'You are signed out of all other browsers and apps.',
   'signed-out': 'You are signed out.',
   'nothing-chosen': 'Choose some sources first; nothing was changed.',
   'source-added': 'The source was added to your list.',
@@ -52,21 +52,21 @@ const SAID = {
   'sources-paused': (count) => `${plural(count, 'source')} paused.`,
   'sources-resumed': (count) => `${plural(count, 'source')} resumed.`,
   'sources-unfollowed': (count) => `${plural(count, 'source')} removed from your list.`,
-  'source-deleted': 'The source was deleted, with its posts.',
+  'source-deleted': 'The source and its posts were deleted.',
   'source-paused': 'The source is paused: nothing new is fetched until you resume the source.',
   'source-resumed': 'The source is resumed.',
   'source-saved': 'The source was saved.',
   'source-syncing': 'The hub is looking for new posts now.',
   'source-transferred': 'The source has a new owner.',
   'steps-put-away': 'The getting-started list is hidden. A choice in your settings shows the list again.',
-  'token-revoked': 'The token was revoked. Programs that use it are refused from now on.',
+  'token-revoked': 'The token was revoked. Programs that use the token are refused from now on.',
   'too-late': 'It is too late to undo this change: a change can be undone for a minute.',
   'undone': 'The change was undone: everything is as before.',
 } satisfies Record<string, string | Counted>;
 
 export type SaidCode = keyof typeof SAID;
 
-/** Adds a message code to a page's path. `undo`: id of the change that the Undo button reverts. */
+/** Adds a message code to a page's path. `undo`: the id of the change that the page's Undo button reverts. */
 export function saying(path: string, code: SaidCode, about: { count?: number; undo?: number } = {}): string {
   const [beforeHash = '', hash] = path.split('#', 2);
   const [place = '', search = ''] = beforeHash.split('?', 2);
@@ -77,7 +77,7 @@ export function saying(path: string, code: SaidCode, about: { count?: number; un
   return `${place}?${query.toString()}${hash === undefined ? '' : `#${hash}`}`;
 }
 
-/** The message for a URL, and the id of the change that its Undo button reverts; undefined if the URL has no code. */
+/** The message for a URL, and the id of the change that its Undo button reverts; undefined without a message code. */
 export function readSaid(target: string): { text: string; undo: number | null; page: string } | undefined {
   const [path = '', search = ''] = target.split('?', 2);
   const query = new URLSearchParams(search);

@@ -5,17 +5,17 @@ import type { LogLevel } from '../../platform/log.ts';
 import { parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
 import { deriveSealingKey, SealedSecretError } from '../../platform/secrets.ts';
 
-/** Every API token begins with this prefix, so that a leaked token can be found in a text and revoked. */
+/** Every API token begins with this prefix, by which a leaked token can be found in a text and revoked. */
 export const TOKEN_PREFIX = 'hub_';
 
 /**
- * Parses a setting's text. Throws an Error whose message begins with "must" and never repeats the text. Relative paths
- * are resolved against `projectRoot`.
+ * Parses the text of a setting. Throws an Error whose message begins with "must" and never repeats the setting's text.
+ * Resolves a relative path against `projectRoot`.
  */
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
-const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // the URL standard takes such a host for an IPv4 address
+const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // the URL standard reads such a host name as an IPv4 address
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // a recipient of age or of an age plugin
@@ -24,7 +24,7 @@ const RESTIC_BACKEND = /^(?:rest:https?:\/\/|(?:sftp|s3|swift|b2|azure|gs|rclone
 const KEEP_RULE = /^(?:last|hourly|daily|weekly|monthly|yearly)=[1-9][0-9]{0,3}$/; // `restic forget --keep-…`
 const RCLONE_REMOTE = /^[\w.+@](?:[\w.+@ -]*[\w.+@-])?:/; // rclone's rule for names of remotes
 
-/** A whole number from `min` to `max`, both included. */
+/** Parses a whole number from `min` to `max`; both are allowed values. */
 export function integer(min: number, max: number): Parse<number> {
   return (text) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
@@ -33,7 +33,7 @@ export function integer(min: number, max: number): Parse<number> {
   };
 }
 
-/** One of the given words. */
+/** Parses a value that must be one of the given words. */
 export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
@@ -42,16 +42,16 @@ export function oneOf<Word extends string>(...words: Word[]): Parse<Word> {
   };
 }
 
-/** The lowest level of the log lines that the hub writes. */
+/** Parses the lowest level of log lines that the hub writes. */
 export const logLevel: Parse<LogLevel> = oneOf('debug', 'info', 'warn', 'error');
 
-/** A host name or an address, IPv6 without brackets. A name must not end in a number (RFC 1123). */
+/** Parses a host name or an address (IPv6 without brackets). A host name must not end in a number (RFC 1123). */
 export function host(text: string): string {
   if ((isIP(text) !== 0 && !text.includes('%')) || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text))) return text;
   throw new Error('must be a host name or an IP address (IPv6 without brackets), for example 127.0.0.1');
 }
 
-/** Scheme, host and port of a public address; kept without a trailing slash. */
+/** Parses a public address: scheme, host and port. A trailing slash is removed. */
 export function origin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url?.pathname === '/' && !/[?#@\s\\]/.test(text);
@@ -61,31 +61,31 @@ export function origin(text: string): string {
   );
 }
 
-/** 1 (yes) or 0 (no). */
+/** Parses 1 (yes) or 0 (no). */
 export function zeroOrOne(text: string): boolean {
   if (text === '1' || text === '0') return text === '1';
   throw new Error('must be 1 or 0');
 }
 
-/** A shell command, on one line. */
+/** Parses a shell command on one line. */
 export function shellCommand(text: string): string {
   if (text.trim() !== '' && !text.includes('\n')) return text;
-  throw new Error('must be a single line for the shell');
+  throw new Error('must be a shell command on a single line');
 }
 
-/** An address to send requests to, with path and query; it may contain a user name and password. */
+/** Parses an address to which the hub sends requests, with path and query, and perhaps user name and password. */
 export function httpUrl(text: string): string {
   if (/^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text)) return new URL(text).href;
   throw new Error('must be an http or https address');
 }
 
-/** A folder; a relative path is resolved against the project. */
+/** Parses the path of a folder; a relative path is resolved against the project's folder. */
 export function folder(text: string, projectRoot: string): string {
   if (text !== '' && !text.startsWith('~')) return resolve(projectRoot, text);
   throw new Error('must be a folder, absolute or relative to the project (~ is not expanded)');
 }
 
-/** Comma-separated address ranges; may be empty. */
+/** Parses a list of address ranges, separated by commas; the list may be empty. */
 export function cidrs(text: string): Cidr[] {
   try {
     return parseCidrs(text);
@@ -95,26 +95,26 @@ export function cidrs(text: string): Cidr[] {
   }
 }
 
-/** A token that can follow "Bearer " in a header and cannot be mistaken for an API token of the hub. */
+/** Parses a token that can follow "Bearer " in a header and that nobody can take for an API token of the hub. */
 export function bearerToken(text: string): string {
   if (!VISIBLE_ASCII.test(text)) throw new Error('must be one or more visible ASCII characters without spaces');
   if (!text.startsWith(TOKEN_PREFIX)) return text;
   throw new Error(`must be a token that does not begin with ${TOKEN_PREFIX}, as the hub's API tokens do`);
 }
 
-/** 1 to 9999 days, as plain digits. */
+/** Parses a number of days from 1 to 9999, written in plain digits. */
 export function days(text: string): number {
   if (/^[1-9][0-9]{0,3}$/.test(text)) return Number(text);
   throw new Error('must be a number of days from 1 to 9999');
 }
 
-/** An absolute folder, such as a mount point; without line breaks, because scripts read the path line by line. */
+/** Parses the absolute path of a folder, without line breaks, because scripts read the path line by line. */
 export function farFolder(text: string): string {
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
   throw new Error('must be the absolute path of a folder, for example /mnt/backup');
 }
 
-/** One or more age recipients, separated by spaces, or the absolute path of a file that lists them. */
+/** Parses one or more age recipients, separated by spaces, or the absolute path of a file that lists age recipients. */
 export function ageRecipient(text: string): string {
   if (/AGE-SECRET-KEY/i.test(text)) {
     throw new Error('must be a recipient (age1…): this is a secret key, which must not be on this machine');
@@ -125,7 +125,7 @@ export function ageRecipient(text: string): string {
   throw new Error('must be age recipients (age1…) separated by spaces, or the absolute path of a file that lists them');
 }
 
-/** The key that encrypts secrets in the database. `bytes` is the content of the key file, read as latin1. */
+/** Parses the key that encrypts secrets in the database. `bytes`: the content of the key file, read as latin1. */
 export function sealingKey(bytes: string): KeyObject {
   try {
     return deriveSealingKey(Buffer.from(bytes, 'latin1'));
@@ -135,13 +135,13 @@ export function sealingKey(bytes: string): KeyObject {
   }
 }
 
-/** An rclone destination, `<remote>:<path>`. Without the colon rclone would treat the text as a local folder. */
+/** Parses an rclone destination, `<remote>:<path>`. Without the colon, rclone would use a local folder. */
 export function rcloneRemote(text: string): string {
   if (RCLONE_REMOTE.test(text) && !CONTROL.test(text)) return text;
   throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');
 }
 
-/** A restic repository: an absolute path, or a backend with its address. */
+/** Parses a restic repository: an absolute path, or the name of a backend with an address. */
 export function resticRepository(text: string): string {
   if (RESTIC_BACKEND.test(text) && !CONTROL.test(text)) return text;
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
@@ -149,13 +149,13 @@ export function resticRepository(text: string): string {
     'sftp:me@host:/hub');
 }
 
-/** The absolute path of a file that only scripts read, without line breaks. */
+/** Parses the absolute path, without line breaks, of a file that only scripts read. */
 export function scriptsFile(text: string): string {
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
   throw new Error('must be the absolute path of a file');
 }
 
-/** Fingerprints of OpenPGP keys, separated by spaces. Short key ids are refused, because they can be forged. */
+/** Parses OpenPGP fingerprints, separated by spaces. Refuses short key ids, because these can be forged. */
 export function keyFingerprints(text: string): string {
   const fingerprints = text.trim().split(/ +/);
   const areWhole = fingerprints.every((fingerprint) => KEY_FINGERPRINT.test(fingerprint));
@@ -163,7 +163,7 @@ export function keyFingerprints(text: string): string {
   throw new Error('must be fingerprints of 40 hexadecimal digits without spaces, separated by spaces');
 }
 
-/** How many snapshots restic keeps, such as `daily=7 weekly=4`; a period may occur only once. */
+/** Parses the numbers of snapshots that restic keeps, such as `daily=7 weekly=4`; each period may occur only once. */
 export function resticKeep(text: string): string {
   const rules = text.trim().split(/ +/);
   const periods = new Set(rules.map((rule) => rule.split('=')[0]));

@@ -4,12 +4,12 @@ import {
   origin, rcloneRemote, resticKeep, resticRepository, scriptsFile, sealingKey, shellCommand, zeroOrOne, type Parse,
 } from './setting-values.ts';
 
-/** Upper bounds in bytes: 4 GiB for a file, 256 TiB for a total. */
+/** The largest values in bytes: 4 GiB for the size of a file, 256 TiB for a total. */
 const MAX_FILE = 2 ** 32;
 const MAX_STORE = 2 ** 48;
 const DAY_SECONDS = 86_400;
 
-/** The chat and push services whose alert format the hub knows; `json` is for any other receiver of alerts. */
+/** The chat and push services in whose formats the hub can send alerts; `json` is for any other receiver. */
 export const ALERT_FORMATS = [
   'slack', 'mattermost', 'rocketchat', 'discord', 'googlechat', 'teams', 'ntfy', 'gotify', 'json',
 ] as const;
@@ -20,27 +20,30 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 export type Setting<Value> = {
   name: string; // the name of the environment variable
   parse: Parse<Value>;
-  default: string | null; // as written in the environment; null: no default
-  meaning: string; // shown in README.md and .env.example, which a test compares with this list
-  seeHandbook?: string; // anchor of the section of scripts/README.md that explains the setting
-  /** A secret is never shown. `text` may also come from the file named in NAME_FILE; `bytes` only from this file. */
+  default: string | null; // the default as written in the environment; null: the setting has no default
+  meaning: string; // the text in README.md and .env.example, which a test compares with this list
+  seeHandbook?: string; // the anchor of the section of scripts/README.md that explains the setting
+  /**
+   * A secret setting is never shown. `text`: the value may also come from the file named in NAME_FILE. `bytes`: the
+   * value comes only from this file.
+   */
   secret?: 'text' | 'bytes';
-  usedBy?: 'scripts'; // not read by web and worker: a change takes effect without a restart
+  usedBy?: 'scripts'; // web and worker do not read the setting: changes need no restart
 };
 
 export type SettingList = Record<string, Setting<unknown>>;
 
-/** The values of a list of settings, by key. */
+/** The values of the settings in a list, by key. */
 export type SettingValues<List extends SettingList> = {
   readonly [Key in keyof List]: ReturnType<List[Key]['parse']> | (List[Key]['default'] extends null ? null : never);
 };
 
-/** Every setting of the hub, by its name in `Config`. A new setting is added here and nowhere else. */
+/** Every setting of the hub, by its name in `Config`. A new setting is added to this list and nowhere else. */
 export const SETTINGS = {
   host: { name: 'HOST', parse: host, default: '127.0.0.1', meaning: 'address or host name that the hub listens on' },
   port: {
     name: 'PORT', parse: integer(0, 65_535), default: '8080',
-    meaning: 'port that the hub listens on; 0 lets the system choose a port',
+    meaning: 'port that the hub listens on; with 0, the system chooses a port',
   },
   baseUrl: {
     name: 'BASE_URL', parse: origin, default: null,
@@ -84,7 +87,7 @@ export const SETTINGS = {
   },
   virusScanRequired: {
     name: 'VIRUS_SCAN_REQUIRED', parse: zeroOrOne, default: '0',
-    meaning: '1 refuses uploads while the virus scanner gives no verdict; 0 accepts them and scans them later',
+    meaning: 'if 1, the hub refuses files without a verdict of the virus scanner; if 0, it stores them and scans later',
   },
   virusScanTimeoutSeconds: {
     name: 'VIRUS_SCAN_TIMEOUT_SECONDS', parse: integer(1, 600), default: '30',
@@ -105,7 +108,7 @@ export const SETTINGS = {
   },
   sourcesMax: {
     name: 'SOURCES_MAX', parse: integer(1, 100_000), default: '1000',
-    meaning: 'sources that an account may own, and others’ sources that it may follow (1 to 100000)',
+    meaning: 'sources that an account may own, and others’ sources that an account may follow (1 to 100000)',
   },
   outboundAllow: {
     name: 'OUTBOUND_ALLOW', parse: cidrs, default: '',
@@ -114,11 +117,11 @@ export const SETTINGS = {
   },
   notificationRetentionDays: {
     name: 'NOTIFICATION_RETENTION_DAYS', parse: integer(0, 9_999), default: '90',
-    meaning: 'days after which notifications are removed; 0 keeps them for ever',
+    meaning: 'days after which notifications are removed; with 0, notifications stay for ever',
   },
   readingHistoryRetentionDays: {
     name: 'READING_HISTORY_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
-    meaning: 'days after which reading history is removed; 0 keeps it for ever',
+    meaning: 'days after which reading history is removed; with 0, reading history stays for ever',
   },
   postRetentionDays: {
     name: 'POST_RETENTION_DAYS', parse: integer(0, 9_999), default: '0',
@@ -127,11 +130,11 @@ export const SETTINGS = {
   },
   auditRetentionDays: {
     name: 'AUDIT_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',
-    meaning: 'days after which audit events are removed; 0 keeps them for ever',
+    meaning: 'days after which audit events are removed; with 0, audit events stay for ever',
   },
   metricsToken: {
     name: 'METRICS_TOKEN', parse: bearerToken, default: null, secret: 'text',
-    meaning: 'if set, bearer token that `/api/metrics` requires; must not begin with `hub_`, as API tokens do',
+    meaning: 'bearer token that `/api/metrics` requires, if set; must not begin with `hub_`, as API tokens do',
   },
   alertWebhookUrl: {
     name: 'ALERT_WEBHOOK_URL', parse: httpUrl, default: null, secret: 'text', seeHandbook: 'alerts',
@@ -160,11 +163,11 @@ export const SETTINGS = {
   },
   hubStartCommand: {
     name: 'HUB_START_COMMAND', parse: shellCommand, default: null, usedBy: 'scripts',
-    meaning: 'shell command with which `restore.sh` starts the hub; set both commands or neither',
+    meaning: 'shell command with which `restore.sh` starts the hub; only together with `HUB_STOP_COMMAND`',
   },
   restoreHealthSeconds: {
     name: 'RESTORE_HEALTH_SECONDS', parse: integer(1, DAY_SECONDS), default: '90',
-    meaning: 'longest trial of a restored hub, in seconds (1 to 86400); if below 60, also of an upgraded hub',
+    meaning: 'longest trial of a restored hub, in seconds (1 to 86400); below 60, also of an upgraded hub',
   },
   restoreStopSeconds: {
     name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20', usedBy: 'scripts',
@@ -210,20 +213,26 @@ export const SETTINGS = {
     meaning: 'absolute path of the file that holds the password of the restic repository',
   },
   backupResticKeep: {
-    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'daily=7 weekly=4 monthly=12', usedBy: 'scripts',
+    name: 'BACKUP_RESTIC_KEEP', parse: resticKeep, default: 'hourly=24 daily=7 weekly=4 monthly=12', usedBy: 'scripts',
     meaning: 'how many backups the restic repository keeps for each period: `last`, `hourly`, `daily`, `weekly`, ' +
       '`monthly`, `yearly`',
   },
   backupAgeRecipient: {
-    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null, usedBy: 'scripts',
+    name: 'BACKUP_AGE_RECIPIENT', parse: ageRecipient, default: null,
     meaning: 'age recipients (`age1…`, separated by spaces) that off-site copies are encrypted for, or the absolute ' +
       'path of a file that lists them',
+  },
+  drillEveryDays: {
+    name: 'DRILL_EVERY_DAYS', parse: integer(0, 9_999), default: null,
+    seeHandbook: 'to-prove-that-a-copy-can-be-restored',
+    meaning: 'days between the drills that the nightly run makes with the newest off-site copies (0 to 9999); 0 ' +
+      'makes no drills; if not set, 30 for backups of up to 1 GiB and 0 for larger ones',
   },
 } satisfies SettingList;
 
 export type Settings = SettingValues<typeof SETTINGS>;
 
-/** Mistakes in the combination of several settings. */
+/** Finds mistakes in the combination of several settings. */
 export function problemsTogether(settings: Settings, projectRoot: string): string[] {
   const { hubStopCommand, hubStartCommand, virusScanRequired, virusScanUrl, dataDir } = settings;
   const { backupDir, backupOffsiteDir, backupAgeRecipient, upgradeVerify, upgradeSigners } = settings;
@@ -238,19 +247,19 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
       'UPGRADE_VERIFY and UPGRADE_SIGNERS belong together; set both or neither',
     ],
     [virusScanRequired && virusScanUrl === null, 'VIRUS_SCAN_REQUIRED=1 needs VIRUS_SCAN_URL, the scanner’s address'],
-    // The hub's processes may write all of DATA_DIR: if DATA_DIR held the project, they could rewrite the program.
-    [isInside(dataDir, projectRoot), 'DATA_DIR must be neither the project folder nor a folder that contains it'],
+    // If DATA_DIR contained the project, the hub's processes, which may write DATA_DIR, could rewrite the program.
+    [isInside(dataDir, projectRoot), 'DATA_DIR must be neither the project folder nor a folder above the project'],
     [
       backupDir !== null && overlaps(backupDir, dataDir, projectRoot),
       'BACKUP_DIR must be DATA_DIR/backups, or a folder that neither lies in DATA_DIR or the project nor contains them',
     ],
     [
       backupDir !== null && backupOffsiteDir !== null && isInside(backupDir, backupOffsiteDir),
-      'BACKUP_OFFSITE_DIR must be outside BACKUP_DIR: one failure must not destroy both',
+      'BACKUP_OFFSITE_DIR must be outside BACKUP_DIR: one failure must not destroy both folders',
     ],
     [
       backupOffsiteDir !== null && isInside(dataDir, backupOffsiteDir),
-      'BACKUP_OFFSITE_DIR must be outside DATA_DIR: one failure must not destroy both',
+      'BACKUP_OFFSITE_DIR must be outside DATA_DIR: one failure must not destroy both folders',
     ],
     [
       repository !== null && isAbsolute(repository) &&
@@ -270,7 +279,7 @@ export function problemsTogether(settings: Settings, projectRoot: string): strin
   return problems.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
 }
 
-/** Whether BACKUP_DIR overlaps other files of the hub or project. */
+/** Whether BACKUP_DIR overlaps with other files of the hub or of the project. */
 function overlaps(backupDir: string, dataDir: string, projectRoot: string): boolean {
   const isUsual = backupDir === join(dataDir, 'backups');
   const isApart = [dataDir, projectRoot].every((other) => !isInside(other, backupDir) && !isInside(backupDir, other));

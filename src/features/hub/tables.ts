@@ -2,17 +2,22 @@ import type { SETTINGS } from './settings.ts';
 
 type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
-/** `most`: maximum of rows of one account or source, or the setting that limits these rows or their bytes. */
+/**
+ * `most`: the maximum number of this table's rows per account or source, or the name of the setting that limits the
+ * number or the bytes of these rows.
+ */
 type Counted = { most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends' };
 
-/** Why a table without a maximum per account or source stays small. */
+/** A table without a maximum per account or source, and why the table stays small. */
 type Bounded = { bounded: string };
 
 /**
- * `export`: the part of `GET /api/account/export` with an account's rows; null for rows of no account, secrets, sums.
- * `leaving`: when a deleted account's rows go: `at once` in the request; `steps` by a job; `cascade` with a row of
- * another table; `before`: the member transfers or deletes the rows first; `none`: the rows belong to no account.
- * `restore`: whether a restore keeps, empties or changes the table: waiting work may have been done since the backup.
+ * `export`: the part of `GET /api/account/export` that contains an account's rows of this table; null if the table
+ * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
+ * once`: in the request that deletes the account. `steps`: by a job. `cascade`: together with a row of another table.
+ * `before`: before the account is deleted, because the member first transfers or deletes these rows. `none`: the rows
+ * belong to no account. `restore`: whether a restore keeps, empties or changes the table. Waiting work in a backup may
+ * have been done since the backup was made.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;
@@ -26,25 +31,26 @@ const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', .
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
 /**
- * Every table of the hub, with its limit. Stores take their numbers from here. `test/app/tables.test.ts` compares each
- * entry with the schema, the API, the export, the deletion of an account and a restored backup.
+ * Every table of the hub's database, with its limit. Stores read the limits of their tables from this list.
+ * `test/app/tables.test.ts` compares each entry with the schema, the API, the export, the deletion of an account and a
+ * restored backup.
  */
 export const TABLES = {
   // platform
   counts: { bounded: 'one row for each metric and label', ...NOBODYS, restore: 'changed' },
-  heartbeats: { bounded: 'one row for each process and daily task', ...NOBODYS, restore: 'emptied' },
+  heartbeats: { bounded: 'one row for each process, and one row for each daily task', ...NOBODYS, restore: 'emptied' },
   jobs: {
     bounded: 'one live job and ten dead-lettered jobs for each kind and key; done jobs are removed after a day',
     ...NOBODYS, restore: 'changed',
   },
-  rate_limits: { bounded: 'a row that limits nothing any more is removed within a minute', ...NOBODYS },
-  schema_migrations: { bounded: 'one row for each migration', ...NOBODYS },
+  rate_limits: { bounded: 'a row that no longer limits anything is removed within a minute', ...NOBODYS },
+  schema_migrations: { bounded: 'one row for each migration that was applied', ...NOBODYS },
   hub: { bounded: 'one row', ...NOBODYS },
-  error_events: { bounded: 'one row for each kind of error of the last 90 days', ...NOBODYS },
+  error_events: { bounded: 'one row for each kind of error that happened in the last 90 days', ...NOBODYS },
 
   // accounts
   accounts: {
-    bounded: 'each account needs a link from an administrator',
+    bounded: 'nobody can make an account without a link from an administrator',
     export: 'account', leaving: 'cascade', restore: 'kept',
   },
   preferences: { ...ONE_EACH, export: 'preferences' },
@@ -61,14 +67,14 @@ export const TABLES = {
     export: 'invitations', leaving: 'at once', restore: 'kept',
   },
   audit_records: {
-    bounded: 'AUDIT_RETENTION_DAYS, and the limit `acts` of each account; a repeated change adds one row a minute',
+    bounded: 'AUDIT_RETENTION_DAYS and the limit `acts` of each account; repeated changes add one record a minute',
     export: 'acts', leaving: 'steps', restore: 'kept',
   },
   notifications: {
     most: 2_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
   },
 
-  // sources and what is in them
+  // sources, and everything that belongs to a source
   sources: {
     most: 'SOURCES_MAX', of: 'account', then: 'refused',
     export: 'sources', leaving: 'before', restore: 'kept',
@@ -90,7 +96,7 @@ export const TABLES = {
   webhook_events: CONTENT,
   attachments: { ...CONTENT, export: 'posts' },
   uploads: { most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE, export: 'posts' },
-  cached_files: { bounded: 'ATTACHMENT_CACHE_MAX_BYTES; a failure is remembered for an hour', ...NOBODYS },
+  cached_files: { bounded: 'ATTACHMENT_CACHE_MAX_BYTES; a failed fetch is remembered for an hour', ...NOBODYS },
   content_usage: { ...ONE_EACH, export: null },
   upload_usage: { ...ONE_EACH, export: null },
 
@@ -99,33 +105,33 @@ export const TABLES = {
     most: 'SOURCES_MAX', of: 'account', then: 'refused',
     export: 'follows', leaving: 'steps', restore: 'kept',
   },
-  folders: { bounded: 'each folder holds a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
+  folders: { bounded: 'each folder has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
   read_marks: { most: 20_000, of: 'account', then: 'refused', export: 'readMarks', leaving: 'steps', restore: 'kept' },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
-  stars: { bounded: 'one row for each existing post', export: 'stars', leaving: 'steps', restore: 'kept' },
+  stars: { bounded: 'one row for each post that exists', export: 'stars', leaving: 'steps', restore: 'kept' },
   reading_history: {
-    bounded: 'one row for each existing post, for READING_HISTORY_RETENTION_DAYS',
+    bounded: 'one row for each post that exists, for READING_HISTORY_RETENTION_DAYS',
     export: 'history', leaving: 'steps', restore: 'kept',
   },
   drafts: { most: 10, of: 'account', then: 'the oldest ends', export: 'drafts', leaving: 'steps', restore: 'kept' },
   imports: { most: 5, of: 'account', then: 'the oldest ends', export: 'imports', leaving: 'steps', restore: 'kept' },
-  import_lines: { bounded: '5,000 rows for each import', export: 'imports', leaving: 'cascade', restore: 'kept' },
+  import_lines: { bounded: 'an import has at most 5,000 rows', export: 'imports', leaving: 'cascade', restore: 'kept' },
 
   // operation
-  alert_events: { bounded: 'one row for each condition that alerts', ...NOBODYS },
-  alert_deliveries: { bounded: 'one delivery an hour for each alert; kept 30 days, failed deliveries 90', ...NOBODYS },
+  alert_events: { bounded: 'one row for each condition that can raise an alert', ...NOBODYS },
+  alert_deliveries: { bounded: 'one message an hour for each alert, kept 30 days, a failed message 90', ...NOBODYS },
   retention_runs: { bounded: 'one row', ...NOBODYS },
-  history_figures: { bounded: 'one row for each figure', ...NOBODYS },
-  history: { bounded: '2,018 rows: two days by five minutes and 60 days by the hour', ...NOBODYS },
-  history_readings: { bounded: 'one row for each reading', ...NOBODYS },
-  backup_runs: { bounded: '500 rows for each place, of the last 60 days', ...NOBODYS },
+  history_figures: { bounded: 'one row for each figure of the history', ...NOBODYS },
+  history: { bounded: '2,018 rows: two days in steps of five minutes, and 60 days in steps of an hour', ...NOBODYS },
+  history_readings: { bounded: 'one row for each note of a process', ...NOBODYS },
+  backup_runs: { bounded: 'each place of backups has at most 500 rows, of the last 60 days', ...NOBODYS },
   certificates: { bounded: 'one row for each BASE_URL that the hub has had', ...NOBODYS },
 } as const satisfies Record<string, Table>;
 
 type Tables = typeof TABLES;
 export type TableName = keyof Tables;
 
-/** Parts of the export that are lists of rows. */
+/** Parts of an account's export that are lists of rows. */
 export type ExportPart = Exclude<Tables[TableName]['export'], 'account' | 'preferences' | null>;
 
 /** Tables from which a job removes an account's rows in steps. */

@@ -1,39 +1,40 @@
 import { tryLater } from '../../platform/http/reply.ts';
 import { heartbeats, once, type Hub } from './hub.ts';
 
-/** Retry-After in seconds during a trial: most trials are shorter. */
+/** The Retry-After of requests that are refused during a trial, in seconds: most trials are shorter. */
 const RETRY_SECONDS = 10;
 
 const trials = once((_hub: Pick<Hub, 'db'>) => ({ isOpen: false, endIfOver: (): boolean => true }));
 
-/** Whether this process is on trial: after an upgrade or restore, until upgrade.sh or restore.sh accepts the result. */
+/** Whether this process is on trial after an upgrade or restore, until upgrade.sh or restore.sh accepts the result. */
 export function isOnTrial(hub: Pick<Hub, 'db'>): boolean {
   return trials(hub).isOpen;
 }
 
 /**
- * Makes SQLite refuse every write of this process with SQLITE_READONLY. `endIfOver` ends a trial that is over and
- * returns true. Every write calls `endIfOver` first, so that no write is refused after the trial.
+ * Makes SQLite refuse every write of this process with the error SQLITE_READONLY. `endIfOver` ends the trial if it is
+ * over, and then returns true. Every write calls `endIfOver` first, so that no write is refused after the end of the
+ * trial.
  */
 export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   Object.assign(trials(hub), { isOpen: true, endIfOver });
   hub.db.pragma('query_only = ON');
 }
 
-/** Ends the trial: this process may write again. */
+/** Ends the trial, so that this process may write again. */
 export function endTrial(hub: Hub): void {
   hub.db.pragma('query_only = OFF');
   trials(hub).isOpen = false;
 }
 
-/** Throws 503 while on trial: a rollback of the upgrade or restore would lose an acknowledged write. */
+/** Throws 503 on trial: a rollback of the upgrade or restore would lose a write that the hub has acknowledged. */
 export function requireNoTrial(hub: Hub): void {
   if (!isOnTrial(hub) || trials(hub).endIfOver()) return;
   throw tryLater(503, RETRY_SECONDS,
     'The hub is checking a new version or a restored backup, and stores nothing until the check is done.');
 }
 
-/** Writes a heartbeat, the only write of a process on trial: it proves that the process can write. */
+/** Writes a heartbeat, which proves that this process can write. During a trial, no other write is allowed. */
 export function beatOnTrial(hub: Hub): void {
   hub.db.pragma('query_only = OFF');
   try {
@@ -45,7 +46,7 @@ export function beatOnTrial(hub: Hub): void {
 
 const UNDONE = Symbol('undone');
 
-/** Runs `work` in a transaction that is always rolled back. Throws what `work` throws. */
+/** Runs `work` in a transaction that is rolled back in any case. Throws the error that `work` throws. */
 export function rehearse(hub: Hub, work: () => void): void {
   hub.db.pragma('query_only = OFF');
   try {

@@ -30,11 +30,11 @@ import { maySee, maySeeSource, sources, type Source } from '../sources/source-st
 
 const BATCH = 200;
 
-/** Rows of posts and drafts are large. */
+/** Reads few posts and drafts at a time, because their rows are large. */
 const POST_BATCH = 20;
 const DRAFT_BATCH = 1;
 
-/** The parts of an account's personal data, by their names in the export. Rows are read while the export is sent. */
+/** Parts of an account's data, by their names in the export. Each part reads its rows while the export is sent. */
 const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>> = {
   sessions: (hub, { id }) => sessions(hub).listOf(id).map(sessionJson),
   signInNetworks: (hub, { id }) => signInNetworks(hub).listOf(id).map(({ network, seenAt }) =>
@@ -106,7 +106,7 @@ function ownOffer(hub: Hub, account: Account, offer: Offer): object {
   return { ...rest, source: { ...source, title: isKnown ? source.title : null }, endedAt: isoTime(offer.endedAt) };
 }
 
-/** The account's imports of feeds, with the outcome of each line. */
+/** The account's imports of feeds, with the result for each line of the imported list. */
 function* ownImports(hub: Hub, accountId: number): Generator<object> {
   for (const { id, visibility, madeAt, doneAt } of imports(hub).listOf(accountId, 0, BATCH)) {
     const lines = inBatches<ImportLine>((last) => imports(hub).lines(id, last?.line ?? 0, BATCH)).map(

@@ -29,9 +29,9 @@ export const LEAVE_CONFIRMATION = 'DELETE';
 export type OwnedSource = Pick<Source, 'id' | 'title'>;
 
 /**
- * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. Status 422 without
- * the confirmation, 403 for a wrong password, 429 after several wrong passwords. Status 409 while the account owns
- * sources (listed in `sources`) or is the last administrator.
+ * Deletes the account: ends its sessions and tokens at once and starts removing its personal data. Answers with status
+ * 422 without the confirmation, 403 for a wrong password, 429 after several wrong passwords, and 409 while the account
+ * owns sources (listed in `sources`) or is the last administrator.
  */
 export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By): Promise<void> {
   const done = await checkPassword(hub, confirmation(readLeave(values, by), by), ({ id, role }) => {
@@ -43,7 +43,7 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
   if (!done) throw new HttpError(403, 'The password is wrong.');
 }
 
-/** Ends the account and begins its removal, in the caller's transaction. */
+/** Ends an account and enqueues the job that removes its data, in the caller's transaction. */
 function depart(hub: Hub, id: number, role: Role): void {
   const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
   revokeCredentials(hub, id);
@@ -56,7 +56,7 @@ function depart(hub: Hub, id: number, role: Role): void {
   audit(hub, 'account.deleted', { id: null, name, address: null }, { kind: 'account', id: null, name });
 }
 
-/** The reason why the account cannot be deleted, or undefined. */
+/** Returns the reason why an account cannot be deleted, or undefined if it can. */
 export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'role'>): HttpError | undefined {
   const owned = ownedSources(hub, id);
   if (owned.length > 0) {
@@ -83,26 +83,26 @@ function readLeave(values: Record<string, unknown>, by: By): string {
 
 const WAIT_FOR_SOURCES = 10 * SECOND;
 
-/** Pause before the next try to empty the write-ahead log of removed data. Readers of the database prevent emptying. */
+/** Pause before the next try to empty the write-ahead log of removed data; database readers block emptying. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
-/** Accounts whose words this process has removed from the search index. After a restart the index is merged again. */
+/** Deleted accounts whose posts' words left the search index in this process; a restart merges the index again. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
-/** Maximum number of rows of each kind that the request itself removes; enough for most accounts. */
+/** Maximum rows of each table that the request to delete an account removes; enough for most accounts. */
 const FIRST_BATCH = 200;
 
 /** Job: removes the data of a deleted account in small steps, then the account's row. */
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),
-  attempts: 1_000_000, // the job waits as long as necessary for removed sources and readers
+  attempts: 1_000_000, // the job waits until sources are removed and no process reads the log, however long
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
   async run(hub, { accountId }, signal, job) {
     let rows = 0;
-    await repeatThrottled(hub, 'remove account, some steps', signal, (limit) => {
+    await repeatThrottled(hub, 'remove an account in some steps', signal, (limit) => {
       const removed = removeSome(hub, accountId, limit);
       if (removed > 0) jobs(hub).noteProgress(job.id, rows += removed, null);
       return removed;
@@ -120,14 +120,14 @@ export const removeAccount: JobKind<{ accountId: number }> = {
 
 async function forgetWords(hub: Hub, signal: AbortSignal): Promise<void> {
   let isFirst = true;
-  await repeatThrottled(hub, 'forget words, some steps', signal, (limit) => {
+  await repeatThrottled(hub, 'remove words from the search index in some steps', signal, (limit) => {
     const isMore = searchIndex(hub).forgetRemoved(isFirst);
     isFirst = false;
     return isMore ? limit : 0;
   });
 }
 
-/** Repeats `some` in short transactions until `some` returns less than `limit`. */
+/** Calls `some`, which removes up to `limit` rows, in short transactions until `some` removes fewer rows. */
 async function repeatThrottled(
   hub: Hub, name: string, signal: AbortSignal, some: (limit: number) => number,
 ): Promise<void> {
@@ -135,14 +135,14 @@ async function repeatThrottled(
   signal.throwIfAborted();
 }
 
-/** Removes up to `limit` rows of each kind and names in audit records. Less than `limit` means all is removed. */
+/** Removes up to `limit` rows per table and an account's audit names. Returns less than `limit` if nothing is left. */
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
   return Math.max(...Object.values(STEPS).map((remove) => remove(hub, { id, name }, limit)));
 }
 
-/** By table: removes up to `limit` rows of an account, or mentions of the account in others' rows; returns how many. */
+/** Per table: removes up to `limit` rows of an account, or its id from other rows; returns how many rows changed. */
 const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => number> = {
   drafts: (hub, { id }, limit) => drafts(hub).removeOf(id, limit),
   follows: (hub, { id }, limit) => follows(hub).removeOf(id, limit),
@@ -156,7 +156,7 @@ const STEPS: Record<SteppedTable, (hub: Hub, leaver: Leaver, limit: number) => n
   audit_records: hideNames,
 };
 
-/** Replaces names in audit records. Also hides titles of things that no longer exist: titles may contain names. */
+/** Replaces an account's names in audit records, and hides deleted sources' and posts' titles, which may have names. */
 function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   for (const thing of leavers(hub).thingsOf(leaver.id, limit)) {
     if (isThere(hub, thing)) continue;
@@ -166,7 +166,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether the source or post exists, and so has another owner, because a deleted account owns nothing. */
+/** Whether an audit record's source or post exists, and so has another owner: a deleted account owns nothing. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

@@ -33,7 +33,7 @@ export function showGoodbye(): Reply {
   return page(goodbyePage());
 }
 
-/** Page with the consequences of deleting the account, obstacles, and the form. `backupDays` null: kept for ever. */
+/** Page for deleting one's account: consequences, obstacles, form. `backupDays`: null if backups stay for ever. */
 function leavePage(
   sources: ListedSource[], obstacle: HttpError | undefined, backupDays: number | null, problem: HttpError | undefined,
 ): Page {
@@ -41,11 +41,11 @@ function leavePage(
 <section class="narrow">
   <h1>Delete your account</h1>
   <p class="lead">Your name, sessions, tokens, drafts, reading list, stars, reading history, notifications,
-    offers and invitations are deleted permanently. In the audit log, a made-up name replaces yours.</p>
+    offers and invitations are deleted permanently. In the audit log, a made-up name replaces your name.</p>
   <p>${backups(backupDays)} Files of posts that you delete are removed from the disk within three days.</p>
   <p><a class="button" href="/api/account/export">Download your data first</a></p>
-  <p class="hint">The download has the addresses of your posts’ files, not the files. Save the files before you delete
-    the source.</p>
+  <p class="hint">The download contains the addresses of your posts’ files, not the files.
+    Save the files before you delete their source.</p>
   ${sources.length > 0 && sourceList(sources)}
   ${sources.length === 0 && obstacle && html`<div class="problem"><p>${obstacle.message}</p></div>`}
   ${!obstacle && form(problem)}
@@ -59,7 +59,7 @@ function backups(days: number | null): string {
   return `Existing backups still contain your data until they expire, after ${days} days.`;
 }
 
-/** Maximum number of sources shown on the page. `/sources` lists all sources and can delete several at once. */
+/** Maximum sources on the page for deleting one's account; `/sources` lists all sources. */
 const SHOWN = 100;
 
 type ListedSource = OwnedSource & { isOffered: boolean };
@@ -67,9 +67,9 @@ type ListedSource = OwnedSource & { isOffered: boolean };
 function sourceList(sources: ListedSource[]): Html {
   const more = sources.length - SHOWN;
   return html`
-  <div class="problem"><p>You own sources. Transfer or delete each source first.</p></div>
-  <p class="hint">A source that you offer to a member stays yours until they accept. A source that you transfer to an
-    administrator becomes theirs at once.</p>
+  <div class="problem"><p>You own sources. Transfer or delete each of your sources first.</p></div>
+  <p class="hint">A source that you offer to a member stays yours until they accept.
+    A source that you transfer to an administrator belongs to the administrator at once.</p>
   ${more > 0 && html`
   <p class="hint">${more} more sources are in the <a href="/sources?show=mine">list of your sources</a>.</p>`}
   <ul class="items">${sources.slice(0, SHOWN).map(({ id, title, isOffered }) => html`

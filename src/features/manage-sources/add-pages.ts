@@ -36,7 +36,7 @@ export async function submitSource(hub: Hub, req: MemberRequest): Promise<Reply>
   }
 }
 
-/** Drops empty user name and password fields of a form. A source with a password becomes private. */
+/** Leaves out the empty user name and password fields of a form. A source with a password becomes private. */
 export function withPassword({ username, password, ...values }: Record<string, string>): Record<string, string> {
   return username || password ? { ...values, username: username ?? '', password: password ?? '', visibility: 'private' }
     : values;

@@ -25,14 +25,11 @@ import { asSentence } from './source-state.ts';
 /** Rate limit of one account for adding feeds, because adding a feed sends requests to other servers. */
 const ADD_LIMIT: NamedLimit = { name: 'add-source', burst: 30, everyMs: 20 * SECOND };
 
-/** Maximum number of new feeds fetched at once; each feed may take 10 MiB of memory. */
+/** Maximum number of new feeds that the hub fetches at the same time; each feed may take 10 MiB of memory. */
 const OPENED_AT_ONCE = 2;
 const WAITING = 50;
 
-/**
- * `webhook`: address and secret for the sender, shown only once; null if the source is not a webhook.
- * `isNew`: false if the hub already had the feed.
- */
+/** `webhook`: a webhook's address and secret, shown only once, or null. `isNew`: whether the hub added a source. */
 type AddedSource = { source: Source; webhook: WebhookAccess | null; isNew: boolean };
 
 const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
@@ -40,22 +37,22 @@ const slots = once((hub: Hub) => createSlots(OPENED_AT_ONCE, WAITING,
 
 /**
  * Adds a source to the hub and to the viewer's reading list; if the hub has the feed as a public source, only follows
- * that source. Fetches a feed before storing it, so that its posts show at once. Throws 409 if the viewer has the feed,
- * 422 if the feed is unreadable, 429 beyond the rate limit, 507 if the viewer's content quota is used up.
+ * that source. Fetches a feed before storing it. Throws status 409 if the viewer already has the feed, 422 if the feed
+ * is unreadable, 429 beyond the rate limit, 507 if the viewer's content quota is used up.
  */
 export async function addSource(hub: Hub, values: Record<string, unknown>, by: By): Promise<AddedSource> {
   const wanted = readNewSource(values);
   const { url, password, folder } = wanted;
   const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
-  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // checked before the hub fetches the feed
+  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // before the hub fetches the feed
   const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
   if (isFull) throw contentFull(hub);
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
-/** Number of sources that an account may still add. */
+/** Number of further sources that an account may add. */
 export function sourcesLeft(hub: Hub, ownerId: number): number {
   return Math.max(0, hub.config.sourcesMax - (sources(hub).countOwned([ownerId]).get(ownerId) ?? 0));
 }
@@ -75,7 +72,7 @@ async function openWanted(
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
-/** Runs a fetch, `look`, within the account's rate limit and the limit of concurrent fetches. 422: unreadable feed. */
+/** Fetches a feed by calling `look`, within the account's limits. Throws status 422 for an unreadable feed. */
 async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);
@@ -105,7 +102,7 @@ function storeSource(hub: Hub, wanted: WantedSource, opened: OpenedFeed | null, 
   return { source: created, webhook, isNew: true };
 }
 
-/** Follows another account's public source of the feed. Undefined without such a source or if the viewer owns one. */
+/** Follows a public source of the feed; undefined if no such source exists, or the viewer owns a source of the feed. */
 function followKnown(
   hub: Hub, url: string, folder: string | undefined, viewer: Viewer,
 ): AddedSource | undefined {
@@ -122,7 +119,7 @@ function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   throw new HttpError(409, detail, { errors: [{ pointer: '/url', detail }], members: { sourceId: known } });
 }
 
-/** Turns a fetch or parse error into a 422 for the person adding the feed. Errors of the hub itself are rethrown. */
+/** Turns an error of fetching or parsing a feed into a 422 error; throws an error of the hub itself unchanged. */
 function refuseUnreadable(error: unknown): never {
   const isOurs = error instanceof TypeError || error instanceof RangeError;
   if (!(error instanceof Error) || isOurs || codeOf(error) !== undefined) throw error;
@@ -135,14 +132,14 @@ const PASSWORD_MAX = 1_024;
 /** Maximum characters of a feed's address, checked before any regular expression or parser reads the address. */
 export const ADDRESS_MAX = 2_000;
 
-/** The fields of a new source. `url` is null for webhooks and native sources, which always have a title. */
+/** The fields of a new source. `url` is null for webhooks and native sources; these sources always have a title. */
 type WantedSource = {
   kind: SourceKind;
   url: string | null;
   title: string | undefined;
   visibility: Visibility;
   password: FeedPassword | null;
-  /** Folder in the viewer's reading list. */
+  /** The folder of the source in the viewer's reading list. */
   folder: string | undefined;
 };
 
@@ -161,7 +158,7 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
-/** User name and password of a feed; null if both fields are empty, undefined if both fields are missing. */
+/** Returns a feed's user name and password; null if both fields are empty, undefined if both fields are missing. */
 export function readPassword(input: Input): FeedPassword | null | undefined {
   const given = ['username', 'password'].map((name) => input.value(name));
   if (given.every((value) => value === undefined || value === '')) return input.has('username') ? null : undefined;
@@ -195,8 +192,8 @@ function readAddress(input: Input): string {
 }
 
 /**
- * Normalises a typed address of a feed: adds a missing `https://` and drops the fragment. Undefined if the address has
- * a scheme other than http(s), a user name, no host, or more than ADDRESS_MAX characters.
+ * Normalises a typed address of a feed: adds a missing `https://` and drops the fragment. Returns undefined if the
+ * address has a scheme other than http(s), a user name, no host, or more than ADDRESS_MAX characters.
  */
 export function feedAddress(typed: string): string | undefined {
   if (typed.length > ADDRESS_MAX) return undefined;
@@ -219,7 +216,7 @@ const OTHERS = 20;
 
 type FoundItem = { title: string; publishedAt: number | null };
 
-/** Preview of a feed, with its newest posts. `known`: the source that the hub already has for this feed. */
+/** The preview of a feed, with its newest posts. `known`: the source that the hub already has for this feed. */
 export type FoundFeed = {
   url: string;
   title: string;
@@ -229,7 +226,7 @@ export type FoundFeed = {
   known: { id: number; isOwn: boolean } | undefined;
 };
 
-/** Fetches a feed for a preview, without storing it. Throws 422 for an unreadable feed, 429 beyond the rate limit. */
+/** Fetches a feed without storing it. Throws status 422 for an unreadable feed, 429 beyond the rate limit. */
 export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
   const { url, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;

@@ -5,7 +5,7 @@ import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Visibility } from '../sources/source-store.ts';
 import type { FoundFeed } from './add-source.ts';
 
-/** The typed values of a form and the errors in these values; empty for a new form. */
+/** The values that were typed in a form, and the errors in these values; empty for a new form. */
 export type AddForm = { values?: Record<string, string>; problem?: HttpError };
 
 const TITLED = {
@@ -70,7 +70,7 @@ function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddFor
 </details>`;
 }
 
-/** The choice between private and public. A new source has no default, so that nobody publishes by accident. */
+/** The choice between private and public. A new source has no default, so that nobody publishes posts by accident. */
 export function visibilityChoice(chosen: string | undefined, what: 'feed' | 'own', problem?: HttpError): Html {
   const choice = (value: Visibility, name: string, hint: string): Html => html`
     <label class="choice"><input type="radio" name="visibility" value="${value}" required
@@ -79,7 +79,7 @@ export function visibilityChoice(chosen: string | undefined, what: 'feed' | 'own
   return html`
   <fieldset><legend>Who can read the posts</legend>
     ${choice('private', 'Only you', 'Nobody else sees the posts on this hub.')}
-    ${choice('public', 'Everyone', what === 'own' ? 'The posts are on the public page, in feeds and in search.'
+    ${choice('public', 'Everyone', what === 'own' ? 'The posts are on the hub’s public page, in feeds and in search.'
       : 'The hub publishes the posts again, under its own address.')}
     ${faultOf(problem, 'visibility')}
   </fieldset>`;
@@ -126,7 +126,7 @@ function saveForm({ url, known }: FoundFeed, values: Record<string, string>): Ht
 <form method="post" action="/sources" class="stack">
   <input type="hidden" name="url" value="${url}">
   ${kept.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
-  ${known ? html`<p>This hub already has this feed as a public source. You will follow that source.</p>`
+  ${known ? html`<p>This hub already has this feed as a public source. You will follow this public source.</p>`
     : html`<p>${values['username'] || values['visibility'] === 'private' ? 'Only you will see the posts of this feed.'
       : 'Everyone will be able to read the posts of this feed.'}${values['folder'] && html` The folder will be
       <b dir="auto">${values['folder']}</b>.`}</p>`}

@@ -13,7 +13,7 @@ import { changeOwner } from './give-source.ts';
 import { offers, type Offer } from './offer-store.ts';
 import { forgetOffered } from './tell-followers.ts';
 
-/** Finds an open offer; throws 410 if the offer has ended, 404 if it never existed or the viewer may not answer it. */
+/** Returns an open offer; throws status 410 for an ended offer, 404 if the viewer may not answer the offer. */
 function openOffer(hub: Hub, id: number, mayAnswer: (offer: Offer) => boolean): Offer {
   const offer = offers(hub).find(id);
   if (offer && mayAnswer(offer)) return offer;
@@ -26,13 +26,13 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
 }
 
 /**
- * Makes the viewer the owner of a source that was offered to them. Throws 409 if the viewer already has the feed, or
- * 422 if the source exceeds a limit of the viewer; the offer then stays open.
+ * Makes the viewer the owner of a source that was offered to them. Throws status 409 if the viewer already has the
+ * source's feed, 422 if the source exceeds a limit of the viewer; the offer then stays open.
  */
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
   return changeOwner(hub, { sourceId: offer.sourceId, ownerId: by.viewer.id, by, offer }, (source) => {
-    receivedOffer(hub, id, by.viewer); // checked again, because the offer may have ended meanwhile
+    receivedOffer(hub, id, by.viewer); // the offer is checked again, because it may have ended since the first check
     requireRoom(hub, source, by.viewer);
   });
 }
@@ -80,12 +80,12 @@ export function withdrawOffer(hub: Hub, id: number, by: By): Offer {
   });
 }
 
-/** Ends up to `limit` offers that nobody answered in time, in the caller's transaction; returns their number. */
+/** Ends up to `limit` expired offers, in the caller's transaction; returns the number of ended offers. */
 export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {
     offers(hub).end(offer.id);
-    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // unless a newer one is open
+    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // unless a newer offer is open
     tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
   }
   return expired.length;

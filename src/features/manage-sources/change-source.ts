@@ -18,7 +18,7 @@ type Change = {
   title: string | undefined;
   visibility: Source['visibility'] | undefined;
   paused: boolean | undefined;
-  /** Null removes the stored password. */
+  /** The new user name and password of the feed; null removes the stored password. */
   password: FeedPassword | null | undefined;
 };
 
@@ -27,7 +27,7 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   const before = manageableSource(hub, id, by.viewer);
   const { visibility } = readChange(before, values);
   const apply = (): Source => {
-    const source = manageableSource(hub, id, by.viewer); // read again: the source may have changed meanwhile
+    const source = manageableSource(hub, id, by.viewer); // read again, because the source may have changed
     applyChange(hub, source, readChange(source, values), by);
     return sources(hub).find(id) ?? source;
   };
@@ -36,7 +36,7 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
   return changingReaders(hub, { name: 'change source', sourceId: id, accountId: by.viewer.id }, apply);
 }
 
-/** Reads a change of a source; an undefined member changes nothing. Throws 422 with all errors in the change. */
+/** Reads the changes of a source from a request. Throws status 422 with all errors in the request. */
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
@@ -88,7 +88,7 @@ function resume(hub: Hub, source: Source): void {
   if (source.kind === 'feed') syncSoon(hub, source);
 }
 
-/** Makes a feed due for synchronisation now. 409 if the source is paused or not a feed, 429 beyond the rate limit. */
+/** Makes a feed due now. Throws status 409 if the source is paused or not a feed, 429 beyond the rate limit. */
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');

@@ -10,16 +10,13 @@ import { manageableSource, manySources, sources } from '../sources/source-store.
 import { webhookEvents } from '../webhooks/webhook-store.ts';
 import { offersPath, tellFollowers } from './tell-followers.ts';
 
-/** Maximum number of posts counted for the progress bar, so that counting never delays other jobs. */
+/** Maximum number of posts counted for a removal's progress bar, so that counting never delays other jobs. */
 const MOST_COUNTED = 100_000;
 
-/** Rows of each table that the deleting request itself removes; most sources have fewer rows. */
+/** Maximum number of rows per table that a request to delete a source removes; most sources have fewer rows. */
 const BATCH = 100;
 
-/**
- * Deletes a source with its posts and attachments, and notifies its followers. The source is hidden at once; a job
- * removes the rows of a large source in steps.
- */
+/** Deletes a source and notifies its followers. The source is hidden at once; a job removes a large source's rows. */
 export function deleteSource(hub: Hub, id: number, by: By): void {
   hub.db.write('delete source', () => {
     const source = manageableSource(hub, id, by.viewer);
@@ -32,14 +29,11 @@ export function deleteSource(hub: Hub, id: number, by: By): void {
   });
 }
 
-/**
- * Removes the rows of a deleted source in small steps: deleting 100,000 posts at once would block the hub for 13 s.
- * Idempotent: a repeated job removes the rows that are left.
- */
+/** Removes a deleted source's rows in steps, because removing 100,000 posts at once would block the hub for 13 s. */
 export const removeSource: JobKind<{ sourceId: number }> = {
   name: 'remove-source',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 1_000, // a very large source outlasts one lease; each attempt removes the rows that are left
+  attempts: 1_000, // a very large source takes longer than one lease; each attempt removes the rows that are left
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -55,12 +49,12 @@ export const removeSource: JobKind<{ sourceId: number }> = {
       jobs(hub).noteProgress(job.id, Math.min(done, total ?? done), total);
       return limit;
     };
-    await throttled(hub)('remove source, some steps', some, () => signal.aborted);
+    await throttled(hub)('remove a source in some steps', some, () => signal.aborted);
     signal.throwIfAborted();
   },
 };
 
-/** Sources of an account that are being removed, with their progress. */
+/** Returns the sources of an account that are being removed, with the progress of each removal. */
 export function removalsOf(hub: Hub, ownerId: number): Removal[] {
   return manySources(hub).beingRemoved(ownerId).map(({ id, title }) => (
     { title, progress: jobs(hub).progressOf(removeSource.name, removeSource.key({ sourceId: id })) }));
@@ -68,12 +62,9 @@ export function removalsOf(hub: Hub, ownerId: number): Removal[] {
 
 export type Removal = { title: string; progress: JobProgress | undefined };
 
-/**
- * Removes up to `limit` rows per table of a deleted source, and the source itself when no rows are left. Returns
- * the number of removed posts and whether the source is gone.
- */
+/** Removes up to `limit` rows per table of a deleted source; removes the source when no rows are left. */
 function removeSome(hub: Hub, sourceId: number, limit: number): { removed: number; isAll: boolean } {
-  return hub.db.write('remove source, a step', () => {
+  return hub.db.write('remove a source, one step', () => {
     const { removed, isMore } = sourcePosts(hub).remove(sourceId, limit);
     const isAll = !isMore && webhookEvents(hub).removeOfSource(sourceId, limit) < limit &&
       [`/sources/${sourceId}`, offersPath(sourceId)].every((path) =>

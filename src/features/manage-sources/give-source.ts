@@ -14,19 +14,19 @@ import { countFollowers, forgetOffered, offersPath, tellFollowers } from './tell
 
 const GIVE_LIMIT: NamedLimit = { name: 'transfers', burst: 60, everyMs: 20 * SECOND };
 
-/** Maximum number of open offers of one sender. */
+/** Maximum number of open offers of sources that one sender may have. */
 const OPEN_MAX = 10;
 
 /** A source after a transfer: it has a new owner or, if `offer` is set, keeps its owner until a member accepts. */
 export type Transferred = { source: Source; offer: Offer | null };
 
-/** `toFollower`: the hub chose the receiver among the source's followers; the sender must not learn the name. */
+/** `toFollower`: whether the hub chose a follower as receiver; the sender must not learn the follower's name. */
 type Receiver = { account: Account; toFollower: boolean };
 
 /**
  * Gives a source to the account named in `values`: an administrator becomes the owner at once, so that everybody can
- * leave the hub; a member receives an offer. Throws 403 or 404 if the viewer may not manage the source, 422 for an
- * unknown name or too many open offers, 409 if the account owns the source or the source is already offered.
+ * leave the hub; a member receives an offer. Throws status 403 or 404 if the viewer may not manage the source, 422 for
+ * an unknown name or too many open offers, 409 if the account owns the source or the source is already offered.
  */
 export function transferSource(
   hub: Hub, id: number, values: Record<string, unknown>, by: By,
@@ -39,8 +39,8 @@ export function transferSource(
 }
 
 /**
- * Gives or offers a source to the follower of longest standing who has not declined or ignored it in the last 90 days.
- * Throws 409 if the source has no such follower.
+ * Gives or offers a source to the person who has followed it longest, without people who declined or ignored an offer
+ * of it in the last 90 days. Throws status 409 if the source has no such follower.
  */
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferred> {
   return giveSource(hub, id, by, (source) => {
@@ -66,7 +66,7 @@ async function giveSource(
   return { source: await changeOwner(hub, { sourceId: id, ownerId: account.id, by }, check), offer: null };
 }
 
-/** In a transaction: returns the source; throws if the viewer may not give the source to the chosen account now. */
+/** Returns a source, in the caller's transaction; throws if the viewer may not give the source to `chosen` now. */
 function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
   if (chosen.id === source.ownerId) throw refused(409, 'This account already owns the source.');
@@ -78,12 +78,12 @@ function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
 function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver, by: By): Transferred {
   const { id, title } = source;
   if (offers(hub).ofSource(id)) {
-    throw refused(409, 'This source is already offered to someone. Withdraw that offer first.');
+    throw refused(409, 'This source is already offered to someone. Withdraw the open offer first.');
   }
   if (offers(hub).countSent(by.viewer.id) >= OPEN_MAX) {
     throw metLimit(hub, 'offers-open', 0, `You may have at most ${OPEN_MAX} open offers. Withdraw an offer, or wait.`);
   }
-  forgetOffered(hub, id); // the notification of an offer that has just expired
+  forgetOffered(hub, id); // removes the notification of an offer that has just expired
   const offer = offers(hub).add({
     sourceId: id, senderId: by.viewer.id, receiverId: account.id, toFollower: toFollower ? 1 : 0,
   });
@@ -102,7 +102,7 @@ function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver
 
 type OwnerChange = { sourceId: number; ownerId: number; by: By; offer?: Offer };
 
-/** Changes a source's owner and notifies both owners. `check` runs in the transaction and throws to stop the change. */
+/** Changes a source's owner and notifies both owners. `check`, in the transaction, throws to prevent the change. */
 export function changeOwner(
   hub: Hub, { sourceId, ownerId, by, offer }: OwnerChange, check: (source: Source) => void,
 ): Promise<Source> {
@@ -111,7 +111,7 @@ export function changeOwner(
     if (!source) throw notFound('source');
     check(source);
     sources(hub).setOwner(sourceId, ownerId);
-    // The audit log has ids rather than names, because either account may be deleted later.
+    // The audit log stores ids, because the previous and the new owner may delete their accounts later.
     const detail = { from: source.ownerId, to: ownerId, ...(offer && { offer: offer.id }) };
     audit(hub, 'source.transferred', by, { kind: 'source', id: sourceId, name: source.title }, detail);
     forgetOffered(hub, sourceId);
@@ -122,7 +122,7 @@ export function changeOwner(
   });
 }
 
-/** Notifies the previous owner, the sender and the new owner of a transfer, without each other's names. */
+/** Notifies the previous owner, the sender and the new owner of a transfer, without naming them to each other. */
 function notifyTransferred(hub: Hub, source: Source, newOwnerId: number, senderId: number): void {
   const { id, title, kind, ownerId } = source;
   const advice = kind === 'webhook' ? '. Create a new secret: the previous owner knows the current secret' : '';

@@ -11,7 +11,7 @@ import { beginImport, isImporting, OPML_LIMIT } from './import-opml.ts';
 import { imports } from './import-store.ts';
 import { importFormPage, importPage } from './import-views.ts';
 
-/** Bytes: percent-encoding makes an OPML document in a form up to three times as long. */
+/** Maximum bytes of a form with an OPML document: percent-encoding makes the document up to three times as long. */
 const OPML_FORM_LIMIT = 3 * OPML_LIMIT;
 
 const FORM_LIMITS = {
@@ -71,7 +71,7 @@ async function readImportForm(req: MemberRequest): Promise<ImportForm> {
   return { opml: uploaded || pasted, isPasted: pasted.trim() !== '', visibility: fields.get('visibility')?.[0] };
 }
 
-/** Page: the progress of an import and the outcome of each line. 404 for another account's import. */
+/** Page: the progress of an import and the outcome of each line. Throws status 404 for another account's import. */
 export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): Reply {
   const found = imports(hub).find(pathId(params));
   if (!found || found.accountId !== viewer.id) throw notFound('import');

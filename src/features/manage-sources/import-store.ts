@@ -3,8 +3,8 @@ import { TABLES } from '../hub/tables.ts';
 import type { Visibility } from '../sources/source-store.ts';
 
 /**
- * Outcome of an imported line. `added`: new source. `had`: the account already had the feed. `followed`: the hub had
- * the feed. `left-out`: the account has the maximum number of sources. `refused`: unusable address, with a reason.
+ * Outcomes of an imported line. `had`: the account already had the feed. `followed`: the account now follows the hub's
+ * source of the feed. `left-out`: the account has the maximum number of sources. `refused`: the address cannot be used.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
 export type ImportOutcome = (typeof OUTCOMES)[number];
@@ -20,7 +20,7 @@ export type Import = { id: number; accountId: number; visibility: Visibility; ma
 /** Maximum number of imports kept for each account; running imports are never removed. */
 export const IMPORTS_KEPT = TABLES.imports.most;
 
-/** Imports of OPML documents, line by line. */
+/** Stores imports of OPML documents, with the lines of each import. */
 export const imports = store(({ db, clock }) => {
   const columns = 'id, account_id AS accountId, visibility, made_at AS madeAt, done_at AS doneAt';
   const select = db.prepare<[number], Import>('import', `SELECT ${columns} FROM imports WHERE id = ?`);
@@ -39,26 +39,26 @@ export const imports = store(({ db, clock }) => {
     SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND outcome IS NULL ORDER BY line LIMIT ?`);
   const selectLines = db.prepare<[number, number, number], ImportLine>('lines of import', `
     SELECT ${lineColumns} FROM import_lines WHERE import_id = ? AND line > ? ORDER BY line LIMIT ?`);
-  const settle = db.prepare<[ImportOutcome, string | null, number | null, number, number]>('settle line of import', `
+  const settle = db.prepare<[ImportOutcome, string | null, number | null, number, number]>('note outcome of a line', `
     UPDATE import_lines SET outcome = ?, reason = ?, source_id = ? WHERE import_id = ? AND line = ?`);
   const selectAdded = db.prepare<[number], { sourceId: number }>('sources of import', `
     SELECT source_id AS sourceId FROM import_lines WHERE import_id = ? AND outcome = 'added'`);
   const countOutcomes = db.prepare<[number], { outcome: ImportOutcome | null; n: number }>('outcomes of import',
     'SELECT outcome, COUNT(*) AS n FROM import_lines WHERE import_id = ? GROUP BY outcome');
   const finish = db.prepare<[number, number]>('finish import', 'UPDATE imports SET done_at = ? WHERE id = ?');
-  const removeOf = db.prepare<[number, number]>('remove imports of account', `
+  const removeOf = db.prepare<[number, number]>('remove the imports of an account', `
     DELETE FROM import_lines WHERE (import_id, line) IN (SELECT import_id, line FROM import_lines
      WHERE import_id IN (SELECT id FROM imports WHERE account_id = ?) LIMIT ?)`);
-  const removeEmpty = db.prepare<[number]>('remove empty imports of account', `
+  const removeEmpty = db.prepare<[number]>('remove the empty imports of an account', `
     DELETE FROM imports WHERE account_id = ?
        AND NOT EXISTS (SELECT 1 FROM import_lines WHERE import_id = imports.id)`);
 
   return {
     find: (id: number): Import | undefined => select.get(id),
-    /** Imports of an account after the import `after`, in the order of their ids. */
+    /** Returns the imports of an account after the import with the id `after`, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Import[] => selectOf.all(accountId, after, limit),
 
-    /** Creates an import and returns its id; removes the oldest imports beyond IMPORTS_KEPT. */
+    /** Creates an import and returns its id; removes the account's oldest imports beyond IMPORTS_KEPT. */
     begin(accountId: number, visibility: Visibility, running: number[]): number {
       const id = insert.get(accountId, visibility, clock())?.id ?? 0;
       removeOlder.run({ accountId, kept: IMPORTS_KEPT, running: JSON.stringify(running) });
@@ -67,20 +67,20 @@ export const imports = store(({ db, clock }) => {
 
     addLine: (id: number, line: number, { outcome, reason, ...written }: NewLine): void =>
       void insertLine.run({ id, line, ...written, outcome: outcome ?? null, reason: reason ?? null }),
-    /** The first `limit` lines of an import without an outcome. */
+    /** Returns the first `limit` lines of an import that have no outcome yet. */
     waiting: (id: number, limit: number): ImportLine[] => selectWaiting.all(id, limit),
-    /** Lines of an import after line number `after`. */
+    /** Returns the lines of an import after line number `after`. */
     lines: (id: number, after: number, limit: number): ImportLine[] => selectLines.all(id, after, limit),
     settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
       void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
-    /** Number of lines of an import by outcome; null for waiting lines. */
+    /** Returns the number of lines of an import by outcome; the outcome of waiting lines is null. */
     outcomes: (id: number): Map<ImportOutcome | null, number> =>
       new Map(countOutcomes.all(id).map(({ outcome, n }) => [outcome, n])),
-    /** Ids of the sources that the import created. */
+    /** Returns the ids of the sources that an import created. */
     added: (id: number): number[] => selectAdded.all(id).map(({ sourceId }) => sourceId),
     finish: (id: number): void => void finish.run(clock(), id),
 
-    /** Removes up to `limit` lines of an account's imports, then imports without lines. Returns the number of lines. */
+    /** Removes up to `limit` lines of an account's imports, then empty imports; returns the number of removed lines. */
     removeOf(accountId: number, limit: number): number {
       const removed = removeOf.run(accountId, limit).changes;
       removeEmpty.run(accountId);

@@ -14,7 +14,7 @@ const LOOK_AGAIN = 2;
 /** Maximum characters of a feed's address in the list of imported lines. */
 const SHOWN_URL = 300;
 
-/** `isPasted`: the document came from the text field rather than from a file. */
+/** `isPasted`: whether the OPML document came from the text field instead of a file. */
 type ImportForm = {
   earlier: Import[]; opml?: string; isPasted?: boolean; visibility?: string | undefined; problem?: HttpError;
 };
@@ -23,8 +23,8 @@ type ImportForm = {
 export function importFormPage({ earlier, opml, isPasted = false, visibility, problem }: ImportForm): Page {
   const main = html`
 <form method="post" action="/sources/import" enctype="multipart/form-data" class="stack">
-  <p class="lead">To import your feeds from another reader, export them there as an OPML file. Folders are kept.
-    Importing the same file twice changes nothing.</p>
+  <p class="lead">To import your feeds from another feed reader, first export the feeds from that reader
+    as an OPML file. Folders are kept. Importing the same file twice changes nothing.</p>
   <label>OPML file <input type="file" name="file" accept=".opml,.xml,text/x-opml,application/xml,text/xml"
     ${faulty(problem, 'file', { whole: !isPasted })}>${faultOf(problem, 'file', { whole: !isPasted })}</label>
   <details ${(opml || isPasted) && html`open`}>
@@ -44,10 +44,7 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 
 type ShownLine = ImportLine & { source: Source | undefined };
 
-/**
- * `hasStopped`: the import's job used up its attempts before the last line. `untried`: new sources that still
- * wait for their first fetch.
- */
+/** `hasStopped`: whether the job used up its attempts. `untried`: number of new sources that were never fetched. */
 type Progress = {
   hasStopped: boolean;
   outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;

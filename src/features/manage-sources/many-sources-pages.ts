@@ -71,7 +71,7 @@ function readWanted(query: URLSearchParams): Wanted {
 
 type Act = (hub: Hub, id: number, req: MemberRequest, folder: string) => unknown;
 
-/** `usesReserve`: members may do the act while the disk is down to its reserve, because the act frees space. */
+/** `usesReserve`: whether members may do the act on a full disk, because the act frees space. */
 type BulkAct = { said: SaidCode; run: Act; usesReserve?: boolean };
 
 /** The acts that the form offers for several sources, each with the message that the page shows afterwards. */
@@ -89,7 +89,7 @@ const ACTS: Record<string, BulkAct> = {
   },
 };
 
-/** Form: applies an act to several sources; skips sources that the viewer may not change, and does not count them. */
+/** Form: applies an act to several sources; skips sources that the viewer may not change, without counting them. */
 export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply> {
   const fields = await readFields(req);
   const name = fields.get('act');
@@ -112,12 +112,12 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   for (const id of ids) {
     req.recheck(); // some acts do not check the session again
     count += await attempt(() => act.run(hub, id, req, folder));
-    await nextTurn(); // each act commits a transaction; other requests may run in between
+    await nextTurn(); // each act commits a transaction; other requests may run between two acts
   }
   return seeOther(saying(back, act.said, { count }));
 }
 
-/** The ids in the form fields with this name; throws 422 for a value that is no id. */
+/** Returns the ids in the form fields with this name; throws status 422 for a value that is not an id. */
 function readIds(fields: URLSearchParams, name: string): number[] {
   return fields.getAll(name).map((id) => {
     const known = parseId(id);
@@ -126,7 +126,7 @@ function readIds(fields: URLSearchParams, name: string): number[] {
   });
 }
 
-/** The typed name of a folder, '' if nothing was typed, or the error in the name. */
+/** Returns the typed name of a folder, '' if no name was typed, or the error in the name. */
 function readName(field: string, typed: string): string | HttpError {
   const input = createInput({ [field]: typed });
   const name = input.optionalText(field, { max: FOLDER_MAX });
@@ -156,7 +156,7 @@ function askToDelete(hub: Hub, ids: number[], viewer: Viewer, back: string) {
   return confirmDeleteSeveral(chosen, back);
 }
 
-/** The address of the list of sources to which the form returns; never any other page (no open redirect). */
+/** Returns the address of the list of sources to which a form returns; never another page (no open redirect). */
 function backTo(back: string): string {
   try {
     return back.split('?', 1)[0] === '/sources' ? sourcesPath(wantedAt(back)) : '/sources';
@@ -169,7 +169,7 @@ function wantedAt(address: string): Wanted {
   return readWanted(new URLSearchParams(address.split('?', 2)[1]));
 }
 
-/** The act of the folder form; 'rename' by default. */
+/** Returns the act that the folder form names; 'rename' by default. */
 function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
   const input = createInput(values);
   const act = input.optionalChoice('act', ['rename', 'delete']);
@@ -177,7 +177,7 @@ function readFolderAct(values: Record<string, string>): 'rename' | 'delete' {
   return act ?? 'rename';
 }
 
-/** Form: renames or deletes a folder; its sources stay in the list. */
+/** Form: renames or deletes a folder; the sources of a deleted folder stay in the reading list. */
 export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder = '', name = '' } = values;

@@ -20,7 +20,7 @@ type Shown = ManagedPage & {
   icons: Map<number, Html>;
   stripOf: ReturnType<typeof stripsOf>;
   removals: Removal[];
-  /** Number of sources that are offered to the viewer. */
+  /** The number of sources that are offered to the viewer. */
   offered: number;
   room: ContentRoom;
   sent?: SentChoice | undefined;
@@ -37,7 +37,7 @@ const ORDERS: [Wanted['sort'], string][] = [
 ];
 const KINDS: Record<Source['kind'], string> = { feed: 'a feed', webhook: 'a webhook', native: 'own posts' };
 
-/** The address of the list of sources with these filters; default values are left out. */
+/** Returns the address of the list of sources with these filters; leaves out default values. */
 export function sourcesPath(wanted: Partial<Wanted>): string {
   const { show = 'all', q = '', folder = '', sort = 'failing', after = 0 } = wanted;
   const query = new URLSearchParams({
@@ -47,7 +47,7 @@ export function sourcesPath(wanted: Partial<Wanted>): string {
   return query ? `/sources?${query}` : '/sources';
 }
 
-/** Page: a member's sources, with filters and acts on several of them at once. */
+/** Page: a member's sources, with filters, and with acts on several sources at once. */
 export function manySourcesPage(shown: Shown): Page {
   const { items, counts, wanted, folders } = shown;
   const main = html`
@@ -68,12 +68,12 @@ ${pages(shown)}`;
   return { title: 'Sources', main, bar, section: 'sources' };
 }
 
-/** How much of the content quota is used; shown above the viewer's own sources or, once used up, above any list. */
+/** The HTML about the used content quota, above the viewer's sources or, if the quota is used up, above all sources. */
 function roomLine({ bytes, quota, isFull }: ContentRoom, { show }: Wanted): Html | false {
   const used = `${byteSize(bytes)}${quota === null ? '' : ` of ${byteSize(quota)}`}`;
   if (isFull) {
-    return html`<p class="said warn" role="status">The contents of your sources take ${used}. Your sources store nothing
-      more until you delete posts or sources; after that the sources continue by themselves.</p>`;
+    return html`<p class="said warn" role="status">The contents of your sources take ${used}. Your sources store no
+      new posts until you delete posts or sources; then the sources continue by themselves.</p>`;
   }
   return show === 'mine' && html`<p class="meta">Contents of your sources: ${used}</p>`;
 }
@@ -217,7 +217,7 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** The number of followers without the owner, for example "3 people follow this source". */
+/** Returns the number of followers of a source without its owner, as a text such as "3 people follow this source". */
 export function followersText(followers: number): string {
   return followers === 1 ? 'one person follows this source' : `${followers} people follow this source`;
 }

@@ -26,10 +26,10 @@ export type ManagedPage = {
 /** Maximum number of public sources read for the filter `others`. */
 const LOOKED_THROUGH = 1_000;
 
-/** Number of own sources read even if SOURCES_MAX is lower, because administrators may own more sources. */
+/** Number of a viewer's own sources to read even if SOURCES_MAX is lower: administrators may own more sources. */
 const OWNED_MOST = 10_000;
 
-/** One page of the sources that a member has or could follow. Reads all these sources: a few thousand at most. */
+/** Returns a page of the sources that a member has or could follow; reads all these sources, a few thousand at most. */
 export function managedSources(hub: Hub, viewer: Viewer, wanted: Wanted, limit: number): ManagedPage {
   const all = ownAndFollowed(hub, viewer);
   const counts = { ...countShown(all, viewer), others: 0 };
@@ -60,7 +60,7 @@ function ownAndFollowed(hub: Hub, viewer: Viewer): Row[] {
   });
 }
 
-/** Public sources that the viewer neither owns nor follows. */
+/** Returns public sources that the viewer neither owns nor follows. */
 function others(hub: Hub, viewer: Viewer, known: Row[]): Row[] {
   const ids = new Set(known.map(({ id }) => id));
   return sources(hub).list(viewer, 0, LOOKED_THROUGH).filter(({ id }) => !ids.has(id)).map((source) => ({
@@ -79,7 +79,7 @@ function isShown({ state, ownerId }: Row, { show }: Wanted, viewer: Viewer): boo
   return show === 'all' || state === show;
 }
 
-/** Whether a source matches folder and search. Only managers can search by a feed address, which may hold a secret. */
+/** Whether a source matches folder and search. Only managers search by feed address, which may contain a secret. */
 function fits({ title, siteUrl, feedUrl, mayManage, folder }: Row, { q, folder: wanted }: Wanted): boolean {
   if (wanted !== '' && folder !== wanted) return false;
   const text = `${title} ${siteUrl ?? ''} ${mayManage ? feedUrl ?? '' : ''}`;

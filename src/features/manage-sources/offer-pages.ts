@@ -11,7 +11,7 @@ import { offersPage } from './offer-views.ts';
 
 const PER_PAGE = 50;
 
-/** Page: open offers of sources. `problem`: why the offer `id` was not accepted; the page begins with that offer. */
+/** Page: open offers of sources. `problem`: the reason why the viewer could not accept the offer `id`, shown first. */
 export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?: HttpError, id = 0): Reply {
   const { items, next } = readPage<Offer, 'id'>(query, ['id'], (after, limit) =>
     offers(hub).openOf(viewer.id, problem ? id - 1 : after?.id ?? 0, limit), PER_PAGE);
@@ -22,7 +22,7 @@ export function showOffers(hub: Hub, { viewer, query }: MemberRequest, problem?:
   return page(offersPage({ received, sent, next, visible, refused, times: timesOf(hub, viewer) }), problem?.status);
 }
 
-/** Form: accepts an offer. Shows the offers again with the reason if the viewer cannot take the source. */
+/** Form: accepts an offer of a source; if the hub refuses, shows the offers again with the reason. */
 export async function submitAccept(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
   try {

@@ -5,17 +5,17 @@ import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 export const OFFER_LIFETIME = 14 * DAY;
-/** Maximum number of received offers that the hub counts. */
+/** Number of received offers at which counting an account's offers stops. */
 const OFFERS_COUNTED = 100;
-/** How long a declined or expired offer is remembered, so that the hub asks another follower next time. */
+/** Time for which the hub keeps an ended offer, so that the hub next offers the source to another follower. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
 
-/** A source that `senderId`, its owner or an administrator, has offered to `receiverId`. Times in unix ms. */
+/** An offer of a source by `senderId`, its owner or an administrator, to `receiverId`. All times are in unix ms. */
 export type Offer = {
   id: number; sourceId: number; title: string;
   senderId: number; sender: string; // display name of the sender
   receiverId: number; receiver: string;
-  toFollower: number; // 1: the hub chose the receiver, whose name the sender must not learn
+  toFollower: number; // 1 if the hub chose the receiver, whose name the sender must not learn
   offeredAt: number; expiresAt: number;
   endedAt: number | null; // when the offer was declined or found to have expired
 };
@@ -33,22 +33,22 @@ const SELECT = `
 const OPEN = 'ended_at IS NULL AND expires_at > @now';
 
 /**
- * Offers of sources to members. Triggers remove the offers of a source that is deleted or has a new owner, and the
- * offers of an account that leaves, is disabled or may no longer give the source away.
+ * Stores offers of sources to members. SQL triggers remove the offers of a source that is deleted or has a new owner,
+ * and the offers of an account that leaves, is disabled or has lost the right to give the source away.
  */
 export const offers = store(({ db, clock }) => {
   const select = db.prepare<[{ id: number; now: number }], Offer>('offer', `${SELECT} WHERE o.id = @id AND ${OPEN}`);
   const selectOfSource = db.prepare<[{ sourceId: number; now: number }], Offer>('offer of source',
     `${SELECT} WHERE o.source_id = @sourceId AND ${OPEN}`);
-  const selectOpen = db.prepare<[Asked], Offer>('open offers of account', `
+  const selectOpen = db.prepare<[Asked], Offer>('read the open offers of an account', `
     ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after AND ${OPEN}
      ORDER BY o.id LIMIT @limit`);
   const selectAll = db.prepare<[Omit<Asked, 'now'>], Offer>('offers of account', `
     ${SELECT} WHERE (o.sender_id = @accountId OR o.receiver_id = @accountId) AND o.id > @after
      ORDER BY o.id LIMIT @limit`);
-  const selectGiven = db.prepare<[number], { seq: number }>('whether an id of offers was given',
+  const selectGiven = db.prepare<[number], { seq: number }>('whether an id was ever given to an offer',
     `SELECT seq FROM sqlite_sequence WHERE name = 'source_offers' AND seq >= ?`);
-  const selectAsked = db.prepare<[number], { id: number }>('who was offered a source',
+  const selectAsked = db.prepare<[number], { id: number }>('read the accounts that were offered a source',
     'SELECT receiver_id AS id FROM source_offers WHERE source_id = ?');
   const countSent = db.prepare<[{ id: number; now: number }], { n: number }>('count sent offers',
     `SELECT COUNT(*) AS n FROM source_offers WHERE sender_id = @id AND ${OPEN}`);
@@ -71,17 +71,17 @@ export const offers = store(({ db, clock }) => {
     find: (id: number): Offer | undefined => select.get({ id, now: clock() }),
     /** Whether there was ever an offer with this id. */
     wasMade: (id: number): boolean => selectGiven.get(id) !== undefined,
-    /** The open offer of a source. */
+    /** Returns the open offer of a source. */
     ofSource: (sourceId: number): Offer | undefined => selectOfSource.get({ sourceId, now: clock() }),
-    /** Open offers that the account has sent or received, by id. */
+    /** Returns the open offers that the account has sent or received, in the order of their ids. */
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
       selectOpen.all({ accountId, after, limit, now: clock() }),
-    /** All offers that the account has sent or received, including ended offers, by id. */
+    /** Returns all offers that the account has sent or received, including ended offers, in the order of their ids. */
     listOf: (accountId: number, after: number, limit: number): Offer[] => selectAll.all({ accountId, after, limit }),
-    /** The accounts to which the source is offered, or was offered in the last 90 days. */
+    /** Returns the accounts to which the source is offered, or was offered in the last 90 days. */
     askedFor: (sourceId: number): Set<number> => new Set(selectAsked.all(sourceId).map(({ id }) => id)),
     countSent: (id: number): number => countSent.get({ id, now: clock() })?.n ?? 0,
-    /** Number of open offers that the account has received, counted up to OFFERS_COUNTED. */
+    /** Returns the number of open offers that the account has received; counting stops at OFFERS_COUNTED. */
     countReceived: (id: number): number => countReceived.get({ id, now: clock() })?.n ?? 0,
 
     /** Adds an open offer; the source must not have another open offer. */
@@ -89,7 +89,7 @@ export const offers = store(({ db, clock }) => {
       removeSame.run(offer);
       const row = insert.get({ ...offer, now: clock(), expiresAt: clock() + OFFER_LIFETIME });
       const added = row && select.get({ id: row.id, now: clock() });
-      if (!added) throw new Error('offer was not made');
+      if (!added) throw new Error('the offer of the source was not stored');
       return added;
     },
 
@@ -97,7 +97,7 @@ export const offers = store(({ db, clock }) => {
     end: (id: number): void => void end.run(clock(), id),
     remove: (id: number): void => void remove.run(id),
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
-    /** Removes up to `limit` offers that ended more than ENDED_OFFERS_KEPT ago; returns their number. */
+    /** Removes up to `limit` ended offers after ENDED_OFFERS_KEPT; returns the number of removed offers. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
   };

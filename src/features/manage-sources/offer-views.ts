@@ -4,7 +4,7 @@ import type { HttpError, Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Offer } from './offer-store.ts';
 
-/** `visible`: ids of the sources that the viewer may open. `refused`: the offer that could not be accepted, and why. */
+/** `visible`: ids of the sources that the viewer may open. `refused`: the offer that was not accepted, and why. */
 type ShownOffers = {
   received: Offer[]; sent: Offer[]; next: string | null; visible: Set<number>; times: Times;
   refused?: { id: number; problem: HttpError } | undefined;
@@ -14,12 +14,12 @@ type ShownOffers = {
 export function offersPage(shown: ShownOffers): Page {
   const { received, sent, next } = shown;
   const main = html`
-<p class="hint">A source that is offered to you stays with its owner until you accept the offer. After that, the source
-  belongs to you, with all its posts and files. An offer that is no longer listed has ended.</p>
+<p class="hint">A source that is offered to you stays with its owner until you accept the offer. After you accept, the
+  source belongs to you, with all its posts and files. If an offer is missing from this list, the offer has ended.</p>
 ${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
   received.map((offer) => receivedItem(offer, shown))}</ul>`}
 ${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
-${received.length + sent.length === 0 && html`<p class="empty">No open offers.</p>`}
+${received.length + sent.length === 0 && html`<p class="empty">You have no open offers.</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/offers?cursor=${next}">More offers</a></p>`}`;
   return { title: 'Offers', main, bar: html`<h1>Offers</h1>`, section: 'sources' };
 }
@@ -59,10 +59,10 @@ function withdrawForm({ id, title }: Offer): Html {
     <button class="secondary" aria-label="Withdraw the offer of ${title}">Withdraw</button></form>`;
 }
 
-/** The open offer of a source, for its managers. */
+/** The HTML of a source's open offer, for managers of the source. */
 export function offerNotice(offer: Offer, times: Times): Html {
-  return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. Nothing
-  changes until that person accepts.</span>${withdrawForm(offer)}</div>`;
+  return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. The
+  source keeps its owner until that person accepts.</span>${withdrawForm(offer)}</div>`;
 }
 
 /** The notice that says how many sources are offered to a member; false without offers. */

@@ -14,7 +14,7 @@ import { sources, type Source } from '../sources/source-store.ts';
 /** A feed in an OPML document; `folder` is "A / B" for nested folders. */
 export type Outline = { url: string; title: string | null; folder: string | null };
 
-/** The feeds of an OPML document; undefined if the document is not OPML or exceeds the limits of the XML parser. */
+/** Returns the feeds of an OPML document; undefined if the document is not OPML or exceeds the XML parser's limits. */
 export async function parseOpml(document: string): Promise<Outline[] | undefined> {
   try {
     const from = Math.max(0, document.indexOf('<'));
@@ -27,7 +27,7 @@ export async function parseOpml(document: string): Promise<Outline[] | undefined
   }
 }
 
-/** Collects the feeds with pauses for other requests: parsing attributes takes as long as parsing elements. */
+/** Collects the feeds of an OPML document with pauses for other requests, because parsing attributes takes long. */
 async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   const outlines: Outline[] = [];
   let pausedAt = body.start;
@@ -56,10 +56,10 @@ function attribute(element: XmlElement, name: string): string | undefined {
   return singleLine(attributeOf(element, name) ?? '') || undefined;
 }
 
-/** A feed to export. */
+/** A feed that an OPML export contains. */
 type ExportedFeed = { title: string; url: string; siteUrl: string | null; folder: string | null };
 
-/** The feeds as OPML 2.0 in pieces: first the feeds without a folder, then folder by folder. */
+/** Yields the feeds as an OPML 2.0 document in pieces: first the feeds without a folder, then folder by folder. */
 function* writingOpml(feeds: ExportedFeed[], createdAt: number): Generator<string> {
   const byFolder = Map.groupBy(feeds, ({ folder }) => folder);
   yield `<?xml version="1.0" encoding="UTF-8"?>
@@ -86,12 +86,12 @@ function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string 
   return `${indent}<outline type="rss" text="${name}" title="${name}" xmlUrl="${escapeHtml(url)}"${site}/>\n`;
 }
 
-/** Maximum rows that one query reads. */
+/** Maximum number of rows that one query of an OPML export reads. */
 const BATCH = 1_000;
 
 /**
- * Streams the feeds of an account as OPML 2.0, because each address may have 4,096 characters. A followed source of
- * another owner gets the address of this hub's feed, because the original address may hold a secret.
+ * Streams an account's feeds as OPML 2.0, because each address may have 4,096 characters. For another owner's source,
+ * the export contains the hub's feed address, because the original address may contain a secret.
  */
 export function exportOpml(hub: Hub, accountId: number): Readable {
   const followed = new Map([...inBatches<Follow>((last) => follows(hub).listOf(accountId, last?.sourceId ?? 0, BATCH))]

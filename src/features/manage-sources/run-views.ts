@@ -5,11 +5,11 @@ import { byteSize, measuredTime, plural } from '../../platform/in-words.ts';
 import { DAYS, RUNS, type SourceRun, type RunDay } from '../sources/run-store.ts';
 import type { Source } from '../sources/source-store.ts';
 
-/** One day in a strip, a source's 30-day chart. `good`: new posts of a feed, or accepted events of a webhook. */
+/** A day of a source's 30-day chart. `good`: number of a feed's new posts, or of a webhook's accepted events. */
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
-/** Makes 30-day charts of sources, today last. `found`: stored days by source id; days without runs are missing. */
+/** Makes the 30-day charts of sources; the last day is today. `found`: the stored days by source id. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
   const dates = Array.from({ length: DAYS }, (_, index) => ({
@@ -30,7 +30,7 @@ function stripDay(name: string, kind: Source['kind'], day: RunDay | undefined): 
 
 const HEIGHT = 24;
 const LOWEST = 4;
-const HIGHEST = 18; // leaves room above the bar for the mark of a failure
+const HIGHEST = 18; // the height leaves room above a day's bar for the mark of a failure
 
 /** A source's 30-day chart as one image with one path per colour, small enough for lists. */
 export function smallStrip(strip: Strip): Html {
@@ -67,7 +67,7 @@ function svg(said: string, drawn: Html): Html {
 
 type Bar = { look: string; path: string };
 
-/** The chart's bars by day. A day with only failures has a broken bar; a day with a few failures has a mark on top. */
+/** The bars of a source's chart: a day with only failures has a broken bar, a day with a few failures has a mark. */
 function barsOf({ days }: Strip): Bar[][] {
   const most = Math.max(1, ...days.map(({ good }) => good));
   return days.map(({ look, good, failed }, index) => {
@@ -87,7 +87,7 @@ function dayText(kind: Source['kind'], { look, good, failed }: StripDay): string
   return failed === 0 ? what : look === 'err' ? wrong : `${what}, ${wrong}`;
 }
 
-/** A summary such as "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
+/** Summarises a chart: "Last 30 days: 84 new posts on 21 days, nothing new on 7 days, failed on 1 day." */
 function sumOf({ kind, days }: Strip): string {
   const on = (look: StripDay['look']): string | false => {
     const count = days.filter((day) => day.look === look).length;
@@ -103,7 +103,7 @@ function sumOf({ kind, days }: Strip): string {
   return `Last ${DAYS} days: ${parts.join(', ') || (isHook ? 'no events' : 'not fetched yet')}.`;
 }
 
-/** The last runs of a source, for its owner: time, result, duration and bytes received. */
+/** The HTML of a source's last runs, for its owner: time, result, duration and received bytes. */
 export function lastRuns(runs: SourceRun[], { kind, state }: Source, times: Times): Html | false {
   const what = kind === 'webhook' ? 'deliveries' : 'synchronisations';
   return runs.length > 0 && html`

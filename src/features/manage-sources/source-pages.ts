@@ -37,7 +37,7 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
   const isFetching = mayChange && isSyncing(hub, source.id);
-  const empty = isFetching ? 'The first posts are being fetched.' : 'There are no posts here yet.';
+  const empty = isFetching ? 'The first posts are being fetched.' : 'This source has no posts yet.';
   return page(sourcePage({
     source, mayChange, icon: sourceIcon(hub, source),
     ...await postsOnSourcePage(hub, req, source.id, empty),
@@ -52,13 +52,13 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   }));
 }
 
-/** The notice that a source is offered to somebody; null without an open offer. */
+/** Returns the notice that a source is offered to somebody; null without an open offer. */
 function offerOf(hub: Hub, { id }: Source, viewer: Viewer | null): Html | null {
   const offer = offers(hub).ofSource(id);
   return offer ? offerNotice(offer, timesOf(hub, viewer)) : null;
 }
 
-/** The results of a source's last runs and days; null for a source of own posts. */
+/** Returns the results of a source's last runs and days; null for a native source. */
 function runsPanel(hub: Hub, source: Source, times: Times): Html | null {
   if (source.kind === 'native') return null;
   const strip = stripsOf(times, sourceRuns(hub).days([source.id]))(source);
@@ -90,7 +90,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
-/** Form: changes a source's title, visibility and password. Asks first if followers would lose access to the source. */
+/** Form: changes a source's settings. Asks for confirmation first if followers would lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
   const { title, visibility, username, password, sure } = values;
@@ -114,7 +114,7 @@ function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omi
   return page(settings(hub, source, req, { ...sent, problem }), problem.status);
 }
 
-/** Form: follows a source, or changes its folder or notifications. Missing fields change nothing. */
+/** Form: follows a source, or changes the settings of a follow. A missing field leaves its setting unchanged. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
   const { folder } = values;
@@ -175,7 +175,7 @@ export function submitClearIcon(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying(`/sources/${pathId(req.params)}/settings`, 'icon-cleared'));
 }
 
-/** Form: gives or offers a source to its follower of longest standing. */
+/** Form: gives or offers a source to the person who has followed the source longest. */
 export async function submitHandOver(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { source, offer } = await handOverSource(hub, pathId(req.params), req);
   return seeOther(saying(`/sources/${source.id}`, offer ? 'source-offered' : 'source-handed-over'));

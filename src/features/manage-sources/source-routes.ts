@@ -26,7 +26,7 @@ export function listSources(hub: Hub, req: HubRequest): Reply {
   return json(body, 200, nextLink(req.path, req.query, next));
 }
 
-/** Up to `limit` sources that the viewer may see, after the source in `?cursor=`. */
+/** Returns up to `limit` sources that the viewer may see, after the source in `?cursor=`. */
 export function sourcesAfter(hub: Hub, viewer: Viewer | null, query: URLSearchParams, limit: number) {
   return readPage<Source, 'id'>(query, ['id'], (after, most) => sources(hub).list(viewer, after?.id ?? 0, most), limit);
 }
@@ -74,7 +74,7 @@ function transferredJson(hub: Hub, { source, offer }: Transferred, viewer: Viewe
 export function downloadOpml(hub: Hub, { viewer }: MemberRequest): Reply {
   const headers = {
     'content-type': 'text/x-opml; charset=utf-8', 'content-disposition': 'attachment; filename="content-hub.opml"',
-    'cache-control': 'no-store', // addresses of feeds may hold secrets
+    'cache-control': 'no-store', // the addresses of feeds may contain secrets
   };
   return { status: 200, headers, body: exportOpml(hub, viewer.id) };
 }
@@ -96,15 +96,15 @@ function asJson(hub: Hub, source: Source, viewer: Viewer | null, followed = foll
   return sourceJson(hub, source, { isOwner: mayManage(source, viewer), isFollowed });
 }
 
-/** Ids of the given sources that the viewer follows; null for anonymous readers. */
+/** Returns the ids of the given sources that the viewer follows; null for visitors. */
 function followedAmong(hub: Hub, viewer: Viewer | null, all: Source[]): Set<number> | null {
   return viewer && follows(hub).followedAmong(viewer.id, all.map(({ id }) => id));
 }
 
-/** `isOwner`: the viewer owns the source or is an administrator. `isFollowed`: null for anonymous readers. */
+/** Whether the viewer may manage a source (`isOwner`) and follows the source (`isFollowed`; null for visitors). */
 type Asking = { isOwner: boolean; isFollowed: boolean | null };
 
-/** A source as the API shows it. Its owner also sees the state of the synchronisation or webhook. */
+/** A source as the API shows it. The API also shows the source's owner the state of the synchronisation or webhook. */
 export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: Asking) {
   const { id, kind, title, visibility, owner, feedUrl, siteUrl, description } = source;
   const webhook = isOwner && kind === 'webhook' ? webhooks(hub).find(id) : undefined;
@@ -117,7 +117,7 @@ export function sourceJson(hub: Hub, source: Source, { isOwner, isFollowed }: As
     iconUrl: iconUrl(hub, id),
     ...(isFollowed === null ? {} : { followed: isFollowed }),
     ...(isOwner && kind === 'feed' ? { hasPassword: source.hasPassword === 1 } : {}),
-    // The address of a feed may hold a secret in its query.
+    // The address of a feed may contain a secret in its query.
     ...(isOwner ? { url: feedUrl, stateReason: source.stateReason, nextSyncAt: isoTime(source.nextSyncAt) } : {}),
     ...(webhook ? { webhook: { state: webhook.state, lastEventAt: isoTime(webhook.lastEventAt) } } : {}),
     lastSyncAt: isoTime(source.lastSyncAt),

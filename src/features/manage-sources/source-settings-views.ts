@@ -120,7 +120,7 @@ function handOverForm({ id }: Source): Html {
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
   <h2>Hand the source over instead</h2>
   <p>The hub asks the person who has followed this source longest to become its owner. That person has 14 days to
-    accept; nothing changes before. Posts and files stay with the source. An administrator becomes owner at once.</p>
+    accept. Posts and files stay with the source. If this person is an administrator, they become the owner at once.</p>
   <button class="secondary">Hand the source over</button>
 </form>`;
 }
@@ -140,7 +140,7 @@ ${followers > 0 && handOverForm(source)}`;
   return { title: 'Delete this source?', main, bar: html`<h1>Delete this source?</h1>`, section: 'sources' };
 }
 
-/** Page: confirm that a source with followers becomes private. `values`: fields to send again on confirming. */
+/** Page: confirm that a source with followers becomes private. `values`: the form fields that the page sends again. */
 export function confirmHidePage(source: Source, followers: number, values: Record<string, string>): Page {
   const kept = Object.entries(values).filter(([name]) => name !== 'password' && name !== 'sure');
   const main = html`
@@ -158,22 +158,22 @@ ${handOverForm(source)}`;
   return { title, main, bar: html`<h1>${title}</h1>`, section: 'sources' };
 }
 
-/** Page: the form that transfers a source. `offer`: the notice of its open offer, if there is one. */
+/** Page: the form that transfers a source. `offer`: the notice of the source's open offer, if there is an offer. */
 export function transferPage(source: Source, offer: Html | null, { values = {}, problem }: AddForm): Page {
   const main = html`
 <section class="narrow">
   <h1>Transfer this source</h1>
   <p class="lead">“${source.title}” will belong to another account of this hub, with all its posts and files.
     After that only the new owner can manage the source${source.visibility === 'private' && ' and read its posts'}.</p>
-  <p>A member receives an offer and has 14 days to accept it; nothing changes before. Until the offer is accepted, the
-    member sees only the title and your name. An administrator becomes the owner at once.</p>
+  <p>A member receives an offer and has 14 days to accept it. Until the offer is accepted, the member
+    sees only the title and your name. If you transfer the source to an administrator, they own the source at once.</p>
   ${offer}
   ${source.kind === 'webhook' && html`
   <p>You still know the secret of this webhook. The hub asks the new owner to create a new secret. Your secret then
     stays valid for 24 hours, or until the owner creates another secret.</p>`}
   ${source.hasPassword === 1 && html`
   <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see the
-    password but receives the posts. If you do not want this, remove user name and password first.</p>`}
+    password but receives the posts. To prevent this, remove user name and password first.</p>`}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"

@@ -5,7 +5,7 @@ import type { Webhook } from '../webhooks/webhook-store.ts';
 
 type Level = 'good' | 'warn' | 'bad' | 'off';
 
-/** The state of a source in words. Only managers of the source see the reason for the state. */
+/** The HTML of a source's state in words. Only managers of the source see the reason for its state. */
 export function stateLine(source: Source, times: Times, mayManage: boolean, webhook?: Webhook): Html {
   const [level, words] = stateOf(source, times, mayManage, webhook);
   return html`<span class="state ${level}">${words}</span>`;
@@ -36,14 +36,14 @@ function webhookState(webhook: Webhook | undefined, times: Times): [Level, Html]
   return ['good', html`Listening, last event ${last}`];
 }
 
-/** A reason as a whole sentence: with a capital letter, unless the reason begins with a host name, and a full stop. */
+/** Returns a reason as a sentence: with a full stop and, unless a host name comes first, a capital letter. */
 export function asSentence(reason: string): string {
   const first = /^[a-z]+ /.test(reason) ? reason.charAt(0).toUpperCase() : reason.charAt(0);
   const sentence = first + reason.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** A reason as it reads after a colon: with a small letter (unless it begins with a host name) and no full stop. */
+/** Returns a reason as text after a colon: no full stop and, unless a host name comes first, a small first letter. */
 export function inSentence(reason: string): string {
   const first = /^(?:The|This|Its|It|A|No|Could)\b/.test(reason) ? reason.charAt(0).toLowerCase() : reason.charAt(0);
   return (first + reason.slice(1)).replace(/\.$/, '');

@@ -33,18 +33,18 @@ type SourceDetail = {
   source: Source;
   icon: Html;
   posts: Html;
-  /** Title and header bar for a member, who reads the posts on this page. */
+  /** The title and header bar of the page for a member, who reads the source's posts on this page. */
   title?: string;
   bar?: Html;
   mayChange: boolean;
-  /** The viewer's follow; null for visitors, and for members who do not follow the source. */
+  /** The viewer's follow of the source; null for visitors, and for members who do not follow the source. */
   follow: Follow | null;
   isMember: boolean;
   isSyncing: boolean;
-  /** Progress of a large feed that is being stored. */
+  /** The progress of a synchronisation that is storing a large feed. */
   progress: JobProgress | undefined;
   webhook: Webhook | undefined;
-  /** Results of the last runs, for managers of the source. */
+  /** The results of the source's last runs, for managers of the source. */
   runs: Html | null;
   /** The open offer of the source, for its managers. */
   offer: Html | null;

@@ -4,14 +4,14 @@ import type { Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { maySee, type Source } from '../sources/source-store.ts';
 
-/** Events of a source that its followers are notified of, each with the end of the notification's sentence. */
+/** The events of a source about which its followers are notified, each with the end of the notification's sentence. */
 const HAPPENED = {
   'source.deleted': 'was deleted and is no longer in your list',
   'source.hidden': 'is now private and no longer in your list',
   'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
-/** Maximum notifications removed at once; a source rarely has more than one, because it has one open offer. */
+/** Maximum number of an offer's notifications that are removed at once; a source has at most one open offer. */
 const FORGOTTEN_AT_ONCE = 100;
 
 /** The path of notifications about a deleted source, by which `leave-hub.ts` finds and removes the notifications. */
@@ -24,19 +24,19 @@ export function offersPath(sourceId: number): string {
   return `/offers#source-${sourceId}`;
 }
 
-/** Removes the receiver's notification of an offer that has ended. */
+/** Removes the notification that told the receiver about an offer that has ended. */
 export function forgetOffered(hub: Hub, sourceId: number): void {
   notifications(hub).removeAbout(offersPath(sourceId), FORGOTTEN_AT_ONCE);
 }
 
-/** Number of followers of a public source, without its owner; 0 for a private source. */
+/** Returns the number of followers of a public source, without its owner; 0 for a private source. */
 export function countFollowers(hub: Hub, { id, ownerId, visibility }: Source): number {
   return visibility === 'public' ? follows(hub).countOthers(id, ownerId) : 0;
 }
 
 /**
  * Notifies the followers of a source who could see it `before`, except its owners and the accounts in `except`, in the
- * caller's transaction. Followers who can still see a hidden source are left out.
+ * caller's transaction. Followers who can still see the source, although it is now hidden, get no notification.
  */
 export function tellFollowers(
   hub: Hub, kind: keyof typeof HAPPENED, before: Source, after: Source | null, except: number[] = [],

@@ -12,7 +12,7 @@ import { notifications, type Notification } from './notification-store.ts';
 
 const MAX_IDS = 1000;
 
-/** How many notifications one transaction marks as read, in a few milliseconds. */
+/** Number of notifications that a transaction marks as read within a few milliseconds. */
 const BATCH = 500;
 
 export function listNotifications(hub: Hub, req: MemberRequest): Reply {
@@ -20,7 +20,7 @@ export function listNotifications(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(notificationJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** Page: notifications about security and failures, then news. Each section has its own paging. */
+/** Page: a section of notifications about security and failures, and a section of news, with separate paging. */
 export function showNotifications(hub: Hub, req: MemberRequest): Reply {
   const asked = sectionIn(req.query);
   const sections = SECTIONS.filter((only) => asked === undefined || only === asked)
@@ -31,7 +31,7 @@ export function showNotifications(hub: Hub, req: MemberRequest): Reply {
 const SECTIONS = ['urgent', 'news'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** The section that `?only=` names; undefined without `?only=`. */
+/** The section of the notifications page that `?only=` names; undefined without `?only=`. */
 function sectionIn(query: URLSearchParams): Section | undefined {
   const wanted = query.get('only');
   const only = SECTIONS.find((one) => one === wanted);
@@ -39,7 +39,7 @@ function sectionIn(query: URLSearchParams): Section | undefined {
   return only;
 }
 
-/** A page of all notifications, or of one section. The default section is that of `?only=`. */
+/** Returns a page of the viewer's notifications, or of one section; by default the section that `?only=` names. */
 function requestedPage(hub: Hub, { query, viewer }: MemberRequest, only = sectionIn(query)) {
   const wanted = { accountId: viewer.id, unreadOnly: isUnreadOnly(query), only };
   return readPage<Notification, 'id'>(query, ['id'], (after, limit) =>
@@ -54,7 +54,7 @@ export async function markNotificationsRead(hub: Hub, req: MemberRequest): Promi
   return noContent();
 }
 
-/** Marks all notifications as read, in small transactions. Notifications that arrive meanwhile stay unread. */
+/** Marks all notifications as read, in small transactions. Notifications that arrive during the marking stay unread. */
 export async function markAllRead(hub: Hub, { viewer: { id } }: MemberRequest): Promise<void> {
   const unread = { accountId: id, unreadOnly: true, after: Number.MAX_SAFE_INTEGER, limit: 1 };
   const [newest] = notifications(hub).list(unread);
@@ -100,7 +100,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/notifications
 }
 
 function item({ kind, title, path, count, createdAt, readAt }: Notification, times: Times): Html {
-  const isRepeated = count > 1 && kind !== 'source.posts'; // the title of source.posts contains the number of posts
+  const isRepeated = count > 1 && kind !== 'source.posts'; // the title of such a notification has the number of posts
   return html`
   <li ${readAt === null && html`class="new"`}><div>
     <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}</div>

@@ -2,19 +2,16 @@ import { HOUR } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/**
- * Kinds of notifications about security and failures. Urgent notifications are listed before news, and news never
- * removes or limits urgent notifications. Every other kind is news.
- */
+/** Kinds of urgent notifications, listed before news and never removed for news. Every other kind is news. */
 const URGENT_KINDS: ReadonlySet<string> = new Set([
   'account', // a link for a new password was made or used
   'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
 ]);
 
-/** How many notifications an account keeps: this many about security and failures, and this many news. */
+/** Maximum number of urgent notifications that an account keeps, and also maximum number of kept news. */
 const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
-/** How many news one sender may cause for one receiver within an hour. The last news stand for all later news. */
+/** Maximum news of one sender for one receiver within an hour; the last notification stands for all later news. */
 export const NEWS_AN_HOUR = 20;
 const REST = { kind: 'source.more', title: 'More has happened to sources that you follow', path: '/sources' };
 
@@ -22,13 +19,13 @@ const REST = { kind: 'source.more', title: 'More has happened to sources that yo
 type NewNotification = { accountId: number; kind: string; title: string; path: string; senderId?: number | null };
 export type Notification = Omit<NewNotification, 'accountId' | 'senderId'> & {
   id: number;
-  count: number; // how many equal notifications this row stands for
-  urgent: number; // 1: about security or a failure
-  createdAt: number; // unix ms; when the latest of the equal notifications was created
+  count: number; // number of equal notifications that this notification stands for
+  urgent: number; // 1 if the notification is about security or a failure
+  createdAt: number; // time in unix ms when the latest of the equal notifications was created
   readAt: number | null;
 };
 
-/** `only`: `urgent` selects notifications about security and failures. */
+/** `only`: the value `urgent` selects notifications about security and failures. */
 type NotificationQuery = {
   accountId: number; unreadOnly: boolean; only?: 'urgent' | 'news' | undefined; after: number; limit: number;
 };
@@ -47,13 +44,13 @@ export const notifications = store(({ db, clock }) => {
     SELECT id, posts, count FROM notifications WHERE path = @path AND account_id = @accountId AND read_at IS NULL
        AND kind = @kind AND (title = @title OR @posts IS NOT NULL) ORDER BY id DESC LIMIT 1`);
   const remove = db.prepare<[number]>('remove merged notification', 'DELETE FROM notifications WHERE id = ?');
-  const countRecent = db.prepare<[number, number, number], { n: number }>('recent notifications of sender', `
+  const countRecent = db.prepare<[number, number, number], { n: number }>('count recent notifications of a sender', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications
      WHERE sender_id = ? AND account_id = ? AND created_at > ? LIMIT ${NEWS_AN_HOUR})`);
   const removeOldest = db.prepare<[number, number]>('remove oldest notifications', `
     DELETE FROM notifications WHERE id IN (SELECT id FROM notifications
      WHERE account_id = ? AND urgent = ? ORDER BY id DESC LIMIT 100 OFFSET ${NOTIFICATIONS_KEPT})`);
-  const forgetSender = db.prepare<[number, number]>('forget sender of notifications', `
+  const forgetSender = db.prepare<[number, number]>('remove the sender from notifications', `
     UPDATE notifications SET sender_id = NULL
      WHERE id IN (SELECT id FROM notifications WHERE sender_id = ? LIMIT ?)`);
   const columns = 'id, kind, title, path, count, urgent, created_at AS createdAt, read_at AS readAt';
@@ -65,15 +62,15 @@ export const notifications = store(({ db, clock }) => {
   const readSome = db.prepare<[number, number, string]>('mark notifications read', `
     UPDATE notifications SET read_at = ?
      WHERE account_id = ? AND read_at IS NULL AND id IN (SELECT value FROM json_each(?))`);
-  const readUpTo = db.prepare<[number, number, number, number]>('mark older notifications read', `
+  const readUpTo = db.prepare<[number, number, number, number]>('mark older notifications as read', `
     UPDATE notifications SET read_at = ? WHERE id IN
       (SELECT id FROM notifications WHERE account_id = ? AND read_at IS NULL AND id <= ? ORDER BY id DESC LIMIT ?)`);
 
   const countUnread = db.prepare<[number, number], { n: number }>('count unread notifications', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM notifications WHERE account_id = ? AND read_at IS NULL LIMIT ?)`);
-  const removeOf = db.prepare<[number, number]>('remove notifications of account',
+  const removeOf = db.prepare<[number, number]>('remove notifications of an account',
     'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE account_id = ? LIMIT ?)');
-  const removeAbout = db.prepare<[string, number]>('remove notifications of a page',
+  const removeAbout = db.prepare<[string, number]>('remove notifications about a page',
     'DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE path = ? LIMIT ?)');
   const removeBefore = db.prepare<[number, number]>('remove old notifications', `
     DELETE FROM notifications WHERE id IN
@@ -81,7 +78,7 @@ export const notifications = store(({ db, clock }) => {
   const countBefore = db.prepare<[number], { n: number }>('count old notifications',
     'SELECT COUNT(*) AS n FROM notifications WHERE created_at < ?');
 
-  /** Writes a notification at the top of the list, in place of the notification `like` if given. */
+  /** Writes a notification at the top of the list; replaces the notification `like` if there is such a notification. */
   function write(row: Row, like?: LikeRow): void {
     const urgent = URGENT_KINDS.has(row.kind) ? 1 : 0;
     if (like) remove.run(like.id);
@@ -94,7 +91,7 @@ export const notifications = store(({ db, clock }) => {
     return countRecent.get(senderId, accountId, clock() - HOUR)?.n ?? 0;
   }
 
-  /** Adds a notification that equals no unread notification. */
+  /** Adds a notification to an account that has no equal unread notification. */
   function addNew(row: Row): void {
     const recent = recentOf(row);
     if (recent < NEWS_AN_HOUR - 1) return write(row);
@@ -105,8 +102,9 @@ export const notifications = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds a notification, in the caller's transaction. Unread notifications with equal text and page become one with
-     * a count. News of one sender beyond NEWS_AN_HOUR become one notification; once read, it stops further news.
+     * Adds a notification, in the caller's transaction. Unread notifications with equal text and page become one
+     * notification with a count. If a sender causes more than NEWS_AN_HOUR news, one notification stands for all
+     * further news; after this notification was read, further news of the hour are dropped.
      */
     add(notification: NewNotification): void {
       const row = { senderId: null, ...notification, posts: null };
@@ -130,18 +128,18 @@ export const notifications = store(({ db, clock }) => {
     },
 
     markRead: (accountId: number, ids: number[]): void => void readSome.run(clock(), accountId, JSON.stringify(ids)),
-    /** Marks up to `limit` notifications as read, up to the id `newestId`. Returns the number marked. */
+    /** Marks up to `limit` notifications up to `newestId` as read; returns the number of marked notifications. */
     markReadUpTo: (accountId: number, newestId: number, limit: number): number =>
       readUpTo.run(clock(), accountId, newestId, limit).changes,
-    /** How many notifications are unread, counted up to `most`. */
+    /** Number of unread notifications of an account; counting stops at `most`. */
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
-    /** Removes up to `limit` notifications of an account. Returns the number removed. */
+    /** Removes up to `limit` notifications of an account. Returns the number of removed notifications. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
-    /** Removes the sender's id from up to `limit` notifications of other accounts. Returns the number changed. */
+    /** Removes the sender's id from up to `limit` notifications of other accounts; returns the number of rows. */
     forgetSender: (senderId: number, limit: number): number => forgetSender.run(senderId, limit).changes,
-    /** Removes up to `limit` notifications of all accounts that link to the page `path`. Returns the number removed. */
+    /** Removes up to `limit` notifications that link to the page `path`; returns the number of notifications. */
     removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,
-    /** Removes up to `limit` notifications older than `before` (unix ms), oldest first. Returns the number removed. */
+    /** Removes up to `limit` notifications older than `before` (unix ms), oldest first; returns the number of rows. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };

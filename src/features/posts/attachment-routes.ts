@@ -30,12 +30,12 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
 }
 
-/** A signed address of a private source's file ends when the account unfollows the source. */
+/** Throws 404 unless the account follows the source: unfollowing a private source ends its signed addresses. */
 function requireFollowed(hub: Hub, { id }: Viewer, { sourceId }: PostAccess): void {
   if (!follows(hub).isFollowed(id, sourceId)) throw notFound('file');
 }
 
-/** The file of an address such as /attachments/7-0123456789abcdef/owl.png; undefined if its random part is wrong. */
+/** Attachment at an address such as /attachments/7-0123456789abcdef/owl.png; undefined if the random part is wrong. */
 function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined {
   const [, id = '', urlKey = ''] = /^(\d+)-([0-9a-f]+)$/.exec(params['key'] ?? '') ?? [];
   const found = attachments(hub).find(pathId({ id }));
@@ -44,7 +44,7 @@ function attachmentAt(hub: Hub, { params }: HubRequest): Attachment | undefined 
 
 type RemoteFile = { url: string; post: PostAccess; about: Pick<ServedFile, 'filename' | 'isPublic' | 'isSigned'> };
 
-/** Serves the hub's copy of a remote file. Fetches the file again if the copy is evicted just before it is opened. */
+/** Serves the hub's copy of a remote file; fetches the file again if the copy is evicted before it is opened. */
 async function serveRemote(
   hub: Hub, { url, post, about }: RemoteFile, req: HubRequest,
 ): Promise<Reply> {

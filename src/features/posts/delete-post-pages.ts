@@ -15,7 +15,7 @@ export function confirmDeletePost(hub: Hub, req: MemberRequest): Reply {
 <section class="narrow">
   <h1>Delete this post?</h1>
   <p class="lead">“${post.title || 'Untitled'}” will be deleted for everyone${
-    post.sourceKind === 'native' ? '. This cannot be undone.'
+    post.sourceKind === 'native' ? '. You cannot undo the deletion.'
       : ' and will not come back with the next synchronisation.'}</p>
   <form method="post" class="actions">
     <button class="danger">Delete post</button>
@@ -37,8 +37,8 @@ export function deletePost(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Deletes a post and leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites the row.
- * The post's words leave the search index with the next merge.
+ * Deletes a post and leaves a tombstone, so that no synchronisation brings the post back. SQLite overwrites the row of
+ * the deleted post. The post's words leave the search index with the index's next merge.
  */
 function deletePostForGood(hub: Hub, id: number, by: By): Post {
   const post = deletablePost(hub, id, by.viewer);

@@ -3,7 +3,7 @@ import { store } from '../hub/hub.ts';
 import type { PreparedPosts } from './ingest-posts.ts';
 import type { PreparedPost } from './post-store.ts';
 
-/** A post that its publisher has withdrawn, and the time (unix ms; null if unknown). */
+/** A post that its publisher has withdrawn, and the time of the withdrawal (unix ms; null if unknown). */
 export type DeletedPost = { guid: string; deletedAt: number | null };
 
 type Likeness = Pick<PreparedPost, 'url' | 'title' | 'publishedAt'>;
@@ -12,21 +12,21 @@ type Renamed = Likeness & { sourceId: number; guid: string };
 /** Maximum number of posts marked as gone from their feed in one transaction: about 10 ms. */
 const LEAVING_AT_ONCE = 500;
 
-/** Posts that a feed renames, drops or withdraws after publishing them. */
+/** Stores changes to posts that their feed renames, drops or withdraws after publishing them. */
 export const feedPosts = store(({ db, clock }) => {
-  const selectKnown = db.prepare<[number, string, number, string], { known: number }>('known ids of a feed', `
+  const selectKnown = db.prepare<[number, string, number, string], { known: number }>('read the known ids of a feed', `
     SELECT EXISTS (SELECT 1 FROM posts WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
         OR EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = ? AND guid IN (SELECT value FROM json_each(?)))
         AS known`);
-  const rename = db.prepare<[Renamed]>('give post another guid', `
+  const rename = db.prepare<[Renamed]>('give a post another guid', `
     UPDATE posts SET first_guid = COALESCE(first_guid, guid), guid = @guid
      WHERE id = (SELECT CASE COUNT(*) WHEN 1 THEN MIN(id) END FROM posts
                   WHERE source_id = @sourceId AND published_at = @publishedAt AND url = @url AND title = @title)`);
   const selectLikeness = db.prepare<[number, string], Likeness>('likeness of post',
     'SELECT url, title, published_at AS publishedAt FROM posts WHERE source_id = ? AND guid = ?');
-  const entomb = db.prepare<[number, string, number, string | null]>('leave tombstone with likeness', `
+  const entomb = db.prepare<[number, string, number, string | null]>('store a tombstone with link, title and date', `
     INSERT INTO post_tombstones (source_id, guid, deleted_at, likeness) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
-  const renameTombstone = db.prepare<[string, number, string]>('give tombstone another guid', `
+  const renameTombstone = db.prepare<[string, number, string]>('give a tombstone another guid', `
     INSERT INTO post_tombstones (source_id, guid, deleted_at, likeness)
     SELECT source_id, ?, deleted_at, likeness FROM post_tombstones WHERE source_id = ? AND likeness = ? LIMIT 1`);
   const setLeft = db.prepare<[number, number, string, number]>('note posts that left the feed', `
@@ -41,9 +41,9 @@ export const feedPosts = store(({ db, clock }) => {
 
   return {
     /**
-     * Handles publishers that give all posts new ids at once. If all ids are unknown, a post with the same link, title
-     * and date as exactly one stored post replaces the stored post, whose id in the hub's own feeds stays. Tombstones
-     * are matched in the same way. Runs in the caller's transaction, before the posts are stored.
+     * Handles publishers that give all posts new ids at once. If no id of a feed is known, each post gives its new id
+     * to the only stored post, or else the tombstone, with the same link, title and date. A stored post keeps its id in
+     * the hub's own feeds. Runs in the caller's transaction, before the posts are stored.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
@@ -58,15 +58,15 @@ export const feedPosts = store(({ db, clock }) => {
       }
     },
 
-    /** Leaves a tombstone that also matches the post under another id, in the transaction that deletes the post. */
+    /** Stores a tombstone that also matches the deleted post under another id, in the deletion's transaction. */
     rememberDeleted(sourceId: number, guid: string): void {
       const post = selectLikeness.get(sourceId, guid);
       entomb.run(sourceId, guid, clock(), post ? likenessOf(post) : null);
     },
 
     /**
-     * Records which of the source's posts are missing from the feed's latest document, which has these `guids`. A call
-     * records at most LEAVING_AT_ONCE posts; the next call records the rest. Runs in the transaction that stores posts.
+     * Records posts of the source that are missing from the feed's latest document, which has these `guids`; at most
+     * LEAVING_AT_ONCE posts per call. Runs in the transaction that stores posts.
      */
     noteContained(sourceId: number, guids: string[]): void {
       const all = JSON.stringify(guids);
@@ -74,7 +74,7 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /** Deletes withdrawn posts, unless they changed afterwards, in the caller's transaction. Returns how many posts. */
+    /** Deletes posts withdrawn after their last change, in the caller's transaction; returns the count of deletions. */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

@@ -3,7 +3,7 @@ import { fromSource, joinSource } from '../sources/source-store.ts';
 import { COLUMNS, type Post, type PostQuery } from './post-store.ts';
 import { searchWords } from './search-words.ts';
 
-/** `after`: the search key after which the page begins. */
+/** `after`: the search key of the post after which a page of search results begins. */
 type SearchQuery = Typed & { after?: number | undefined; limit: number };
 type Typed = Pick<PostQuery, 'viewerId' | 'sourceId'> & { typed: string };
 
@@ -15,7 +15,7 @@ const postSearch = store(({ db }) => ({
      WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
        AND (s.visibility = 'public' OR s.owner_id = ?)
      ORDER BY posts_search.rowid DESC LIMIT ?`),
-  ofSource: db.prepare<[string, number, number], Post>('search posts of source', `
+  ofSource: db.prepare<[string, number, number], Post>('search the posts of a source', `
     SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
      CROSS ${joinSource('p.source_id')}
      WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
@@ -24,8 +24,8 @@ const postSearch = store(({ db }) => ({
 }));
 
 /**
- * The FTS5 expression for typed words; undefined if there is nothing to search for. Also matches private posts: the
- * viewer's own posts or, with `sourceId`, posts of the source. The caller checks that the viewer may see the source.
+ * Returns the FTS5 expression for the typed words; undefined without words. The expression also matches the viewer's
+ * own private posts or, with `sourceId`, private posts of a source that the caller has checked for access.
  */
 export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: Typed): string | undefined {
   const ownerId = sourceId === undefined ? viewerId ?? 0 : postSearch(hub).owner.get(sourceId)?.id ?? 0;
@@ -35,7 +35,7 @@ export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: T
   return `{title body} : (${words})${sourceId === undefined ? '' : ` AND source : "${sourceId}"`}`;
 }
 
-/** Posts with all typed words, newest first. The caller checks that the viewer may see the source. */
+/** Returns posts that contain all typed words, newest first. The caller checks access to the source. */
 export function findPosts(hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: SearchQuery): Post[] {
   const expression = searchExpression(hub, typed);
   if (expression === undefined) return [];

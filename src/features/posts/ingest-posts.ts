@@ -15,14 +15,14 @@ import {
 } from './post-store.ts';
 import { readingTerms, searchTerms } from './search-words.ts';
 
-/** Limits of one post, in characters, so that no publisher can make pages slow for everybody. */
+/** Maximum lengths of a post's fields, in characters, so that no publisher can make pages slow for everybody. */
 const MAX = {
   title: 500,
   author: 200,
   url: 4_096,
-  content: 400_000, // before sanitising, which adds attributes to links
+  content: 400_000, // length of a content before sanitising, which adds attributes to links
   summary: 280,
-  summarized: 20_000, // of the content, to make a missing summary
+  summarized: 20_000, // length of the content's beginning that replaces a missing summary
   searchText: 200_000,
   attachments: 100, // files, not characters
   images: 200, // within the content
@@ -31,10 +31,10 @@ const MAX = {
 /** Maximum length of a title made from a post's first words. */
 export const FIRST_WORDS = 80;
 
-/** New or changed posts, prepared, with their positions in the feed. */
+/** The new or changed posts of a feed, ready to be stored, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
-/** Sanitises new and changed posts, outside any transaction, because sanitising is slow. `sourceId` null: all posts. */
+/** Sanitises new and changed posts (slow: outside any transaction). With `sourceId` null, all posts count as new. */
 export async function preparePosts(
   hub: Hub, sourceId: number | null, items: IncomingPost[],
 ): Promise<PreparedPosts> {
@@ -52,22 +52,22 @@ export async function preparePosts(
   return ready;
 }
 
-/** Number of long posts that may wait while the hub prepares another. */
+/** Number of long posts that may wait while the hub prepares another long post. */
 const WAITING = 40;
 
 const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10, 'The hub is busy with other long posts. Try again in a few seconds.')));
 
 /**
- * Runs `work` on a text of this length. Long texts run one at a time, and accounts take turns; status 503 if too many
- * texts wait. `accountOf` is called only for long texts, because the call costs more than the work on a short text.
+ * Runs `work` on a text of the given length. Long texts run one at a time, and accounts take turns; throws 503 if too
+ * many long texts wait. `accountOf` costs more than the work on a short text, so short texts skip it.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
 ): Promise<Result> {
   if (length <= STEP) return work();
   const result = await slots(hub)(work, accountOf());
-  await ownTurn(); // after freeing the slot, for which other texts wait
+  await ownTurn(); // runs after the slot is free, because other texts wait for the slot
   return result;
 }
 
@@ -81,20 +81,20 @@ export function storePosts(
   return { changed: before.changed + stored.changed, added };
 }
 
-/** `changed`: number of posts added or updated; `added`: number of new posts. */
+/** `changed`: number of posts that were added or updated; `added`: number of posts that were added. */
 type StoredPosts = { changed: number; added: number };
 
 const NONE_STORED: StoredPosts = { changed: 0, added: 0 };
 
-/** Maximum milliseconds of writing in one transaction, estimated: other writers wait meanwhile. */
+/** Maximum estimated milliseconds of one transaction that writes posts, because other writers wait meanwhile. */
 const STEP_WORK = 10;
 
-/** `before` runs first in each transaction, with the number of posts left. If `before` throws, storing ends. */
+/** `before` runs first in each transaction, with the number of posts left; an error of `before` ends storing. */
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
 /**
- * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. Finished steps stay stored.
- * Returns counts of stored posts, and the rest, which `storePosts` stores in the transaction that ends the job.
+ * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. An early end keeps stored posts.
+ * Returns counts of stored posts, and the newest posts, for the transaction that ends the job.
  */
 export async function storeMost(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
@@ -103,12 +103,12 @@ export async function storeMost(
   let rest = items;
   for (let from = startOfStep(rest); from > 0; from = startOfStep(rest)) {
     const step = rest.slice(from);
-    await throttled(hub)('store posts, a step', (limit) => {
+    await throttled(hub)('store posts, one step', (limit) => {
       before(rest === items, rest.length);
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;
       stored.added += added;
-      return Math.min(step.length, limit - 1); // counts rows, so that `throttled` pauses for other writers
+      return Math.min(step.length, limit - 1); // `throttled` counts the stored rows, and pauses for other writers
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);
@@ -116,7 +116,7 @@ export async function storeMost(
   return { rest, stored };
 }
 
-/** The index of the last step's first post; 0 if all posts fit into one step. */
+/** Returns the index of the first post of the last transaction; 0 if all posts fit into one transaction. */
 function startOfStep(items: PreparedPosts): number {
   let work = 0;
   const last = items.findLastIndex(({ prepared: { attachments, contentHtml } }) =>
@@ -135,7 +135,7 @@ function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts
   return { changed: stored.length, added };
 }
 
-/** Makes the stored form of a sanitised post: within the limits, with summary, search terms and files. */
+/** Makes the stored form of a sanitised post, with limited lengths, and with its summary, search terms and files. */
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
   const content = await inSteps(readingText(contentHtml));
@@ -156,7 +156,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   };
 }
 
-/** The search terms of a stored post. */
+/** Makes the search terms of a stored post. */
 export async function searchableText(
   { title, author }: Pick<Post, 'title' | 'author'>, contentHtml: string,
 ): Promise<SearchTerms> {
@@ -169,8 +169,8 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
 }
 
 /**
- * The hash by which the hub recognises an unchanged post before sanitising it. The hash covers these fields in this
- * order, version 1. A new member of `IncomingPost` stays out: every stored post would count as changed.
+ * The hash by which the hub recognises an unchanged post before sanitising it. The hash covers the listed fields in
+ * their order. Do not add a new member of `IncomingPost` to the hash: every stored post would count as changed.
  */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;
@@ -189,7 +189,7 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/** The files that the publisher lists, each URL once, then the other images in the content. */
+/** Returns the files that the publisher lists for a post, each URL once, then the content's other images. */
 function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
@@ -208,15 +208,15 @@ function named(file: IncomingFile, isInline: boolean): RemoteFile {
   };
 }
 
-/** The value as an integer that SQLite can store; null if the value is negative or too large. */
+/** Returns the value as an integer that SQLite can store; null if the value is negative or too large. */
 function wholeNumber(value: number | null): number | null {
   const rounded = value === null ? NaN : Math.round(value);
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : null;
 }
 
 /**
- * A file name for display: the last segment of the URL's path, without control characters, path separators and
- * bidirectional marks. A name of dots alone, which would name a folder, becomes "attachment".
+ * Returns a file's name for display: the last segment of the URL's path, without control characters, path separators
+ * and bidirectional marks. If this segment has only dots, which would name a folder, the name is "attachment".
  */
 function filenameOf(url: string): string {
   const segment = decode(new URL(url).pathname.split('/').findLast((part) => part !== '') ?? '');

@@ -10,13 +10,13 @@ type Span = { from: number; until: number };
 /** A word of a text, or a single character of a script without spaces: folded, with its place in the text. */
 type Unit = Span & { term: string };
 
-/** A searched phrase: units that stand one after another. `mayGoOn`: the last unit may be the beginning of a word. */
+/** A searched phrase of units that follow each other. `mayGoOn`: the last unit may begin a longer word. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
-/** The phrases that a search looks for. */
+/** The phrases whose matches are marked in a text. */
 export type Found = { wanted: Wanted[] };
 
-/** Maximum number of units of one phrase; this limits how often a character of a text is compared. */
+/** Maximum number of units of one phrase, which limits how often each character of a text is compared. */
 const LONGEST = 40;
 
 /** A text's units: emoji, decomposed Korean syllables, characters without spaces with their modifiers, words. */
@@ -28,7 +28,7 @@ const UNITS = new RegExp([
 const SPACELESS_SIGN = new RegExp(`^[${SPACELESS}]`, 'u');
 const LATIN_ACCENTS = /[\u0300-\u036f]/g;
 
-/** Parses a typed search, to mark its words in texts. Excluded words are left out. */
+/** Parses a typed search, to mark its words in texts. Words that the search excludes are left out. */
 export function readFound(typed: string): Found {
   const wanted = readPhrases(typed).filter(({ isExcluded }) => !isExcluded).flatMap(({ text, mayGoOn }) => {
     const terms = unitsOf(text).slice(0, LONGEST).map(({ term }) => term);
@@ -37,7 +37,7 @@ export function readFound(typed: string): Found {
   return { wanted };
 }
 
-/** The text, escaped, with `<mark>` around each match. */
+/** Returns a text as escaped HTML, with `<mark>` around each match of the phrases. */
 export function markFound(text: string, found: Found): Html {
   const parts: Html[] = [];
   let at = 0;
@@ -48,11 +48,11 @@ export function markFound(text: string, found: Found): Html {
   return html`${parts}${text.slice(at)}`;
 }
 
-/** A long text is searched in pieces of this many characters. Pieces overlap, so that no phrase is missed. */
+/** Characters of each piece in which a long text is searched; pieces overlap, so that no phrase is missed. */
 const PIECE = 2_000;
 const OVERLAP = 200;
 
-/** The index of the first match in a text; -1 without a match. */
+/** Returns the index of the first match of the phrases in a text; -1 without a match. */
 export function firstFound(text: string, found: Found): number {
   for (let at = 0; at < text.length; at += PIECE) {
     const piece = text.slice(at, at + PIECE + OVERLAP);
@@ -64,7 +64,7 @@ export function firstFound(text: string, found: Found): number {
   return -1;
 }
 
-/** At most `length` characters of a text, beginning between words a little before `place`. */
+/** Returns at most `length` characters of a text, beginning between two words a little before `place`. */
 export function excerptAround(text: string, place: number, length: number): string {
   const before = Math.floor(length / 4);
   if (text.length <= length) return text;
@@ -108,22 +108,22 @@ function unitsOf(text: string): Unit[] {
   });
 }
 
-/** The text in lower case without accents, as SQLite compares; accents outside Latin are removed as well. */
+/** Returns the text in lower case without accents, as SQLite's search compares texts, but in every script. */
 function comparable(text: string): string {
   if (IS_ASCII.test(text)) return text.toLowerCase();
   return folded(text).toLowerCase().normalize('NFD').replace(LATIN_ACCENTS, '').replaceAll('ς', 'σ').normalize();
 }
 
-/** Maximum characters searched in one post's content, and in all contents of a page: a few milliseconds. */
+/** Maximum characters searched in one post's content, and in all contents of a page, in a few milliseconds. */
 const POST_MAX = 12_000;
 const PAGE_MAX = 120_000;
 
-/** Characters of a text that a search result shows: two lines in a wide window. */
+/** Number of characters of a text that a search result shows: two lines in a wide window. */
 const SHOWN = 220;
 
 /**
- * The text that a page of search results shows for each post, by post id: the first part with a match, of the summary
- * or else of the content. If no such part is found, the text is the beginning of the summary.
+ * Returns the text shown for each search result, by post id: the first part of the summary, or else of the content,
+ * with a match; without any match, the beginning of the summary.
  */
 export function foundTexts(hub: StoreHub, shown: Pick<Post, 'id' | 'summary'>[], found: Found): Map<number, string> {
   let left = PAGE_MAX;

@@ -17,7 +17,7 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
-/** Maximum bytes of contents in a feed. Posts that do not fit appear with their summary and a link. */
+/** Maximum bytes of posts' contents in a feed. Posts whose contents do not fit have only a summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
 export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -28,7 +28,7 @@ export async function showJsonFeed(hub: Hub, req: HubRequest): Promise<Reply> {
   return text(await joinInTurns(jsonFeed(hub, requestedFeed(hub, req))), 'application/feed+json; charset=utf-8');
 }
 
-/** Joins the pieces of a feed to one text. Other requests run after each long piece. */
+/** Joins the pieces of a feed to one text. Lets other requests run after each long piece of the feed. */
 async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   let made = '';
   for (const piece of pieces) {
@@ -38,7 +38,7 @@ async function joinInTurns(pieces: Iterable<string>): Promise<string> {
   return made;
 }
 
-/** The feed of the source in the address or, without a source, of all public posts. */
+/** Returns the hub's feed of the source that the request's address names or, without a source, of all public posts. */
 function requestedFeed(hub: Hub, { params, viewer, path }: HubRequest): OutputFeed {
   const { baseUrl } = hub.config;
   const source = params['id'] === undefined ? undefined : visibleSource(hub, pathId(params), viewer);
@@ -63,10 +63,7 @@ function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
   return ({ id }) => ids.has(id);
 }
 
-/**
- * An output feed. `url`: the address of the feed. `homeUrl`: the address of the page with the same posts. Posts that do
- * not fit come without content and files.
- */
+/** An output feed at `url`; the page `homeUrl` shows its posts. Posts that do not fit have no content and files. */
 export type OutputFeed = {
   id: string;
   title: string;
@@ -75,7 +72,7 @@ export type OutputFeed = {
   posts: WholePost[];
 };
 
-/** Atom 1.0 (RFC 4287), in pieces. `updated` of an empty feed is the Unix epoch, because Atom requires the element. */
+/** Writes an Atom 1.0 feed (RFC 4287), in pieces. An empty feed's required `updated` is the Unix epoch. */
 export function* atomFeed(hub: LinkHub, { id, title, url, homeUrl, posts }: OutputFeed): Generator<string> {
   const updated = isoTime(Math.max(0, ...posts.map((post) => post.updatedAt)));
   yield `<?xml version="1.0" encoding="utf-8"?>
@@ -123,7 +120,7 @@ function atomEnclosure(hub: LinkHub, file: Attachment): string {
   return `    <link rel="enclosure" href="${xml(attachmentUrl(hub, file) ?? '')}"${type}${length}/>\n`;
 }
 
-/** Writes JSON Feed 1.1 in pieces. */
+/** Writes a feed in JSON Feed 1.1, in pieces. */
 export function* jsonFeed(hub: LinkHub, { title, url, homeUrl, posts }: OutputFeed): Generator<string> {
   const about = { version: 'https://jsonfeed.org/version/1.1', title, home_page_url: homeUrl, feed_url: url };
   yield `${JSON.stringify(about).slice(0, -1)},"items":[`;
@@ -158,21 +155,19 @@ function jsonAttachment(hub: LinkHub, file: Attachment) {
   };
 }
 
-/** Escaped text, without the control characters that XML 1.0 forbids. */
+/** Returns the text escaped for XML, without the control characters that XML 1.0 forbids. */
 function xml(text: string): string {
   return escapeHtml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, ''));
 }
 
-/**
- * A post's id in output feeds, which stays the same if a restore loses the post and a synchronisation finds it again.
- */
+/** A post's id in output feeds, the same even if a restore loses the post and a synchronisation finds it again. */
 function postFeedId({ sourceIdSeed, firstGuid }: Pick<Post, 'sourceIdSeed' | 'firstGuid'>): string {
   return urnOf(sourceIdSeed, `post ${firstGuid}`);
 }
 
 /**
- * An id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of seed and name. The id holds no
- * address, so a change of BASE_URL makes no post new. The random seed of each hub and source keeps ids unique.
+ * Returns an id for Atom and JSON feeds: a UUID of version 8 (RFC 9562) from the SHA-256 of a random seed and a name.
+ * The id does not contain BASE_URL, so a change of BASE_URL brings feed readers no new posts.
  */
 function urnOf(seed: string, name: string): string {
   const bytes = createHash('sha256').update(`${seed}\n${name}`).digest().subarray(0, 16);

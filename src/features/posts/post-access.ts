@@ -15,35 +15,35 @@ export function mayManagePost(post: PostAccess, viewer: Viewer | null): boolean 
   return viewer !== null && (viewer.id === post.ownerId || viewer.role === 'admin');
 }
 
-/** The data that decides who may see the post. Status 404 if the viewer may not see the post. */
+/** Returns the data that decides who may see the post. Throws status 404 if the viewer may not see the post. */
 export function requireVisible(hub: StoreHub, id: number, viewer: Viewer | null): PostAccess {
   const post = posts(hub).accessOf(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
 }
 
-/** The post with its content. Status 404 if the viewer may not see the post. */
+/** Returns the post with its content. Throws status 404 if the viewer may not see the post. */
 export function visiblePost(hub: StoreHub, id: number, viewer: Viewer | null): WholePost {
   const post = posts(hub).find(id);
   if (!post || !maySeePost(hub, post, viewer)) throw notFound('post');
   return post;
 }
 
-/** The file and its post. Status 404 if there is no file or the viewer may not see the post. */
+/** Returns an attachment and its post. Throws status 404 if the attachment is missing or the post is hidden. */
 export function visibleFile(hub: StoreHub, attachment: Attachment | undefined, viewer: Viewer | null) {
   const post = attachment && posts(hub).accessOf(attachment.postId);
   if (!attachment || !post || !maySeePost(hub, post, viewer)) throw notFound('file');
   return { attachment, post };
 }
 
-/** A post that the viewer may delete. Status 403 if the viewer may only read the post, 404 if it is hidden. */
+/** Returns a post that the viewer may delete. Throws 403 if the viewer may only read the post, 404 if hidden. */
 export function deletablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   if (!mayManagePost(post, viewer)) throw new HttpError(403, 'Only the owner of the source can delete its posts.');
   return post;
 }
 
-/** A source for which the viewer may write posts. Status 404: hidden; 403: of another owner; 409: not native. */
+/** Returns a source to which the viewer may write posts. Throws 404 (hidden), 403 (other owner), 409 (not native). */
 export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
   if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of the source can write posts for it.');
@@ -51,7 +51,7 @@ export function writableSource(hub: Hub, id: number, viewer: Viewer): Source {
   return source;
 }
 
-/** A post of a native source that the viewer may change. Throws 404, 403 or 409 like `writableSource`. */
+/** Returns a native source's post that the viewer may change. Throws 404, 403 or 409 like `writableSource`. */
 export function changeablePost(hub: Hub, id: number, viewer: Viewer): WholePost {
   const post = visiblePost(hub, id, viewer);
   writableSource(hub, post.sourceId, viewer);

@@ -5,43 +5,43 @@ import {
 } from './post-store.ts';
 import { searchIndex } from './search-index-store.ts';
 
-/** A post whose own copies of its source's visibility and owner (`wasPublic`, `wasOwnerId`) may be out of date. */
+/** A post with its possibly outdated copies of its source's visibility and owner (`wasPublic`, `wasOwnerId`). */
 export type PostToMove = Post & { contentHash: string; wasPublic: number; wasOwnerId: number };
 
 const SELECT_TO_MOVE = `
   SELECT ${COLUMNS}, p.content_hash AS contentHash, p.is_public AS wasPublic, p.owner_id AS wasOwnerId
     FROM posts p ${joinSource('p.source_id')} WHERE p.source_id = ? AND ${AFTER}`;
 
-/** The copies of a source's visibility and owner in each post, which lists and search use. */
+/** Reads and updates each post's copies of its source's visibility and owner, which lists and search use. */
 export const postReaders = store((hub) => {
   const { db } = hub;
   const index = searchIndex(hub);
-  const selectAll = db.prepare<[number, number, number, number], PostToMove>('posts of source with readers',
+  const selectAll = db.prepare<[number, number, number, number], PostToMove>('posts of a source with their readers',
     `${SELECT_TO_MOVE} ${NEWEST_FIRST}`);
-  const selectOutdated = db.prepare<[number, number, number, number], PostToMove>('posts with outdated readers', `
+  const selectOutdated = db.prepare<[number, number, number, number], PostToMove>('find posts with outdated readers', `
     ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`);
-  const update = db.prepare<[number, string], StoredRow>('update readers of post', `
+  const update = db.prepare<[number, string], StoredRow>('update the readers of a post', `
     UPDATE posts SET (is_public, owner_id) =
            (SELECT s.visibility = 'public', s.owner_id ${fromSource('posts.source_id')})
      WHERE id = ? AND content_hash = ? AND EXISTS (SELECT 1 ${fromSource('posts.source_id')}) RETURNING ${STORED}`);
-  const selectOwned = db.prepare<[number], { id: number }>('any post of account',
+  const selectOwned = db.prepare<[number], { id: number }>('whether an account has any post',
     'SELECT id FROM posts WHERE owner_id = ? LIMIT 1');
 
   return {
-    /** Posts of a source after a position, newest first. */
+    /** Returns the posts of a source after a paging position, newest first. */
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectAll.all(sourceId, publishedAt, id, limit),
-    /** Posts of a source after a position whose copies are out of date, newest first. */
+    /** Returns posts after a position whose copies of the source's visibility and owner are outdated, newest first. */
     outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectOutdated.all(sourceId, publishedAt, id, limit),
 
-    /** Copies the source's visibility and owner into the post, unless the post's content has changed meanwhile. */
+    /** Copies the source's visibility and owner into the post, unless the post has changed since it was read. */
     move({ id, sourceId, contentHash }: PostToMove, terms: SearchTerms | null): void {
       const row = update.get(id, contentHash);
       if (row && terms) index.put({ ...row, ...terms, sourceId });
     },
 
-    /** Whether any post still names this account as owner, even if the post's source already has a new owner. */
+    /** Whether any post's copy of the owner names this account, even if the source has a new owner. */
     ownsAny: (accountId: number): boolean => selectOwned.get(accountId) !== undefined,
   };
 });

@@ -7,23 +7,23 @@ import { searchIndex, type Indexable } from './search-index-store.ts';
 /** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
 export type IncomingFile = Omit<RemoteFile, 'filename' | 'isInline'>;
 
-/** A post parsed from a feed or an event, not yet checked. Times in unix ms. */
+/** A post parsed from a feed or an event, not yet checked. All times are in unix ms. */
 export type IncomingPost = {
-  /** The publisher's id of the post, or an id derived from the post. Never empty, unique within the source. */
+  /** The publisher's id of the post, or an id derived from the post; never empty, unique within the source. */
   guid: string;
-  /** Plain text on one line; empty without a title. */
+  /** The post's title as plain text on one line; empty if the post has no title. */
   title: string;
   url: string | null;
   author: string | null;
-  /** A BCP 47 tag; null if unknown. */
+  /** The post's language as a BCP 47 tag; null if unknown. */
   language: string | null;
   /** Not sanitised. */
   contentHtml: string;
-  /** Base address for relative links in `contentHtml`. */
+  /** The base address for relative links in `contentHtml`. */
   baseUrl: string;
-  /** Not sanitised; null unless the publisher gives both a summary and a content. */
+  /** The publisher's summary, not sanitised; null unless the publisher gives both a summary and a content. */
   summary: string | null;
-  /** The publishing time, or the time of the last change if the publisher gives no other time. */
+  /** The post's publishing time, or the time of its last change if the publisher gives no publishing time. */
   publishedAt: number | null;
   updatedAt: number | null;
   attachments: IncomingFile[];
@@ -39,17 +39,17 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   attachments: RemoteFile[];
 };
 
-/** Members that a publisher sets, each with its column. SQL to store and to read posts is made from these lists. */
+/** Members of a post that its publisher sets, each with its column. The SQL for posts is made from these lists. */
 const LISTED_COLUMNS = {
   title: 'title', url: 'url', author: 'author', language: 'language', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;
 
-/** Columns read only with a whole post. To reach a column behind `content_html`, SQLite reads all of its pages. */
+/** Columns read only with the whole post: to reach a column after `content_html`, SQLite reads all the content. */
 const WHOLE_COLUMNS = { contentHtml: 'content_html' } satisfies Partial<Record<keyof PreparedPost, string>>;
 
 type WholeColumns = Pick<PreparedPost, keyof typeof WHOLE_COLUMNS>;
 
-/** A post in a list, with its source's title and visibility. Times in unix ms. */
+/** A post in a list, with its source's title and visibility. All times are in unix ms. */
 export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   id: number;
   firstGuid: string;
@@ -66,13 +66,13 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   contentBytes: number;
 };
 
-/** A paging position in a list, newest first: the page begins after this post. */
+/** A paging position in a list of posts, newest first: a page begins after the post at this position. */
 export type Position = { publishedAt: number; id: number };
 
 /** A post with its content and attachments. */
 export type WholePost = Post & WholeColumns & { attachments: Attachment[] };
 
-/** Content of a post that an answer does not hold as a whole. */
+/** Stands for the content of a post in answers that leave the content out. */
 const LEFT_OUT: WholeColumns = { contentHtml: '' };
 
 /** The facts that decide who may see a post and its files. */
@@ -90,7 +90,7 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/** Table names for reading lists, which join these tables. Only this folder writes to the tables. */
+/** Names of the posts' tables, for the joins of reading lists. Only the folder `posts` writes to these tables. */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 
@@ -100,10 +100,10 @@ const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${colum
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
-/** The source decides who may see a post. Copies of its visibility and owner in `posts` may be out of date. */
+/** The source decides who may see a post. The copies of visibility and owner in `posts` may be outdated. */
 const ACCESS = `p.id, p.source_id AS sourceId, s.owner_id AS ownerId, s.visibility = 'public' AS isPublic`;
 
-// SQLite knows the length of a content without reading the content.
+// SQLite stores the length of a content, so the content need not be read.
 export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind, s.id_seed AS sourceIdSeed,
   p.guid, COALESCE(p.first_guid, p.guid) AS firstGuid, ${listed.join(', ')},
   p.published_at AS publishedAt, p.updated_at AS updatedAt, p.created_at AS createdAt, p.search_key AS searchKey,
@@ -112,17 +112,17 @@ export const COLUMNS = `${ACCESS}, s.title AS sourceTitle, s.kind AS sourceKind,
 /** SQL that selects posts for lists, without posts of sources that are being removed. */
 const SELECT_POSTS = `SELECT ${COLUMNS} FROM posts p ${joinSource('p.source_id')}`;
 
-/** SQL: whether the post's copies of its source's visibility and owner are still true. */
+/** SQL that tells whether a post's copies of its source's visibility and owner are up to date. */
 const IN_ITS_LIST = `p.is_public = (s.visibility = 'public') AND (p.is_public = 1 OR p.owner_id = s.owner_id)`;
 
 export const AFTER = '(p.published_at, p.id) < (?, ?)';
 export const NEWEST_FIRST = 'ORDER BY p.published_at DESC, p.id DESC LIMIT ?';
 
-/** Columns that the search index needs of a post. */
+/** The columns of a post that the search index needs. */
 export const STORED = `id, published_at AS publishedAt, search_key AS searchKey, is_public AS isPublic,
   owner_id AS ownerId`;
 
-/** SQL that stores a post, unless its source is being removed, or the post has a tombstone or is unchanged. */
+/** SQL that stores a post, unless the post's source is being removed, or the post has a tombstone or is unchanged. */
 const UPSERT = `
   INSERT INTO posts (source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
                      content_hash, published_at, updated_at, created_at)
@@ -143,7 +143,7 @@ export function newestFirst(a: Position, b: Position): number {
   return b.publishedAt - a.publishedAt || b.id - a.id;
 }
 
-/** Posts. Lists use keyset paging by (published_at, id); an index serves each page. */
+/** Posts. Lists of posts use keyset paging by (published_at, id), for which an index exists. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
   const [index, files] = [searchIndex(hub), attachments(hub)];
@@ -167,26 +167,26 @@ export const posts = store((hub) => {
   }
 
   return {
-    /** The posts; posts for which `isWhole` holds, by default all, get their contents and attachments. */
+    /** Adds the contents and attachments to the posts for which `isWhole` is true, by default to all posts. */
     whole,
 
-    /** A whole post. The caller checks that the viewer may see the post. */
+    /** A whole post. Returns a post with its content. The caller checks that the viewer may see the post. */
     find(id: number): WholePost | undefined {
       const post = reading.one.get(id);
       return post && whole([post])[0];
     },
 
-    /** The posts with these ids, in the order of the ids; missing posts are left out. */
+    /** Returns the posts with these ids, in the order of the ids; leaves out ids without a post. */
     listed(ids: number[]): Post[] {
       const byId = new Map(reading.among.all(JSON.stringify(ids)).map((post) => [post.id, post]));
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
 
-    /** The id of the newest arrival; 0 without posts. */
+    /** Returns the id of the post that arrived last; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the source's post after which `n` more posts arrived; 0 if the source has at most `n` posts. */
+    /** The id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts. */
     nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
-    /** The id of the first post that arrived at this time (unix ms) or later; undefined if no post did. */
+    /** The id of the first post that arrived at the time `at` (unix ms) or later; undefined without such a post. */
     firstSince(at: number): number | undefined {
       let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
       while (low < high) {
@@ -197,26 +197,26 @@ export const posts = store((hub) => {
       }
       return reading.arrivedFrom.get(low)?.id;
     },
-    /** Whether the post exists, visible to the viewer or not. */
+    /** Whether the post exists, even if the viewer may not see it. */
     exists: (id: number): boolean => reading.id.get(id) !== undefined,
     accessOf: (id: number): PostAccess | undefined => reading.access.get(id),
-    /** Public posts and the viewer's own posts. With `sourceId`, all posts of a source that the caller has checked. */
+    /** Public posts and the viewer's own posts; with `sourceId`, all posts of the source (the caller checks access). */
     newest,
-    /** Bytes of all files of a source's posts. */
+    /** Returns the sum of the bytes of all files of a source's posts. */
     fileBytes: (source: { id: number; ownerId: number }): number =>
       reading.fileBytes.get(source.ownerId, source.id)?.bytes ?? 0,
 
     /** Whether the source has a post with the publisher's id `guid`. */
     has: (sourceId: number, guid: string): boolean => writing.hash.get(sourceId, guid) !== undefined,
-    /** Whether a post need not be stored, because it is unchanged or has a tombstone. */
+    /** Whether the hub can skip a post, because the post is unchanged or has a tombstone. */
     isSettled(sourceId: number, guid: string, contentHash: string): boolean {
       const isThere = writing.hash.get(sourceId, guid)?.hash === contentHash;
       return isThere || writing.tombstone.get(sourceId, guid) !== undefined;
     },
 
     /**
-     * Stores one post, in the caller's transaction. A date in the future counts as now. Undefined if the post is not
-     * stored: it is unchanged, has a tombstone, or its source is being removed.
+     * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
+     * undefined if the post is unchanged, has a tombstone, or its source is being removed.
      */
     put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
       const now = clock();
@@ -230,7 +230,7 @@ export const posts = store((hub) => {
     },
 
     contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
-    /** The first characters of a post's content; the last tag may be incomplete. */
+    /** Returns the first characters of a post's content; the last tag may be incomplete. */
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
@@ -248,11 +248,11 @@ function prepareReading(db: Db) {
     among: db.prepare<[string], Post>('posts by id',
       `${SELECT_POSTS} WHERE p.id IN (SELECT value FROM json_each(?))`),
     last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
-    nthLast: db.prepare<[number, number], { id: number }>('nth post from the last of source',
+    nthLast: db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
       'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
-    arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('first post from an id',
+    arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('read the first post from an id on',
       'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
-    id: db.prepare<[number], { id: number }>('whether post is there', 'SELECT id FROM posts WHERE id = ?'),
+    id: db.prepare<[number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
     whole: db.prepare<[number], WholeColumns>('content of post', `SELECT ${WHOLE} FROM posts WHERE id = ?`),
     wholeAmong: db.prepare<[string], WholeColumns & { id: number }>('contents of posts',
       `SELECT id, ${WHOLE} FROM posts WHERE id IN (SELECT value FROM json_each(?))`),
@@ -266,7 +266,7 @@ function prepareReading(db: Db) {
       `${SELECT_POSTS} WHERE p.is_public = 0 AND p.owner_id = ? AND ${IN_ITS_LIST} AND ${AFTER} ${NEWEST_FIRST}`),
     ofSource: db.prepare<[number, number, number, number], Post>('posts of source',
       `${SELECT_POSTS} WHERE p.source_id = ? AND ${AFTER} ${NEWEST_FIRST}`),
-    // Starts from the owner's files, which are fewer than the posts of a large source.
+    // The query starts from the owner's files, which are fewer than the posts of a large source.
     fileBytes: db.prepare<[number, number], { bytes: number }>('bytes of source', `
       SELECT COALESCE(SUM(f.bytes), 0) AS bytes FROM (${FILES_OF_OWNER}) f CROSS JOIN posts p ON p.id = f.postId
        WHERE p.source_id = ?`),

@@ -17,7 +17,7 @@ import type { Post, WholePost } from './post-store.ts';
 /** Attributes of links that lead away from the hub. */
 export const AWAY = html`rel="noopener noreferrer" referrerpolicy="no-referrer"`;
 
-/** Output feeds of all public posts. */
+/** The addresses of the hub's own feeds of all public posts. */
 export const ALTERNATES = [
   { type: 'application/atom+xml', href: '/posts.atom', title: 'Posts (Atom)' },
   { type: 'application/feed+json', href: '/posts.json', title: 'Posts (JSON Feed)' },
@@ -26,24 +26,24 @@ export const ALTERNATES = [
 /** Maximum length of a title made from a post's first words. */
 const TITLE_LENGTH = 90;
 
-/** Characters that a person reads in a minute. */
+/** Number of characters that a person reads in a minute. */
 const READ_IN_A_MINUTE = 1_200;
 
 type Named = Pick<Post, 'title' | 'summary'>;
 
-/** A post's title, or its first words if the title is empty; and the summary without what the title repeats. */
+/** Returns a post's title, or else its first words, and its summary without the words of the title. */
 export function titleOf({ title, summary }: Named, length = 300): { title: string; rest: string } {
   const words = summary ?? '';
   if (title) return { title, rest: excerpt(afterTitle(title, words), length) };
   return { title: excerpt(words, TITLE_LENGTH) || 'Untitled', rest: '' };
 }
 
-/** A title of at least this length at the beginning of a summary is no coincidence. */
+/** Minimum length of a title for which a summary that begins with the title counts as repeating the title. */
 const LONG_TITLE = 20;
 
-/** The summary without the title at its beginning: titles made from the first words of a post repeat the summary. */
+/** Returns the summary without the title at its beginning: titles made from a post's first words repeat the summary. */
 function afterTitle(title: string, summary: string): string {
-  if (title[0] !== summary[0]) return summary; // the usual case: returning early saves 100 kB of garbage a page
+  if (title[0] !== summary[0]) return summary; // returning early, in the usual case, saves 100 kB of garbage a page
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);
@@ -52,12 +52,12 @@ function afterTitle(title: string, summary: string): string {
   return rest.replace(/^[\s.:,;!?…–—-]{1,20}/, '');
 }
 
-/** The `lang` attribute for a publisher's text. An unknown language gives an empty attribute, as HTML defines. */
+/** Returns the `lang` attribute for a publisher's text; empty for an unknown language, as HTML defines. */
 export function languageOf({ language }: Pick<Post, 'language'>): Html {
   return html`lang="${language ?? ''}"`;
 }
 
-/** A source's posts on its page for visitors; `older` is the address of the next page. */
+/** HTML of the posts on a source's page for visitors; `older` is the address of the page with older posts. */
 export function postList(posts: Post[], older: string | null, empty: string): Html {
   if (posts.length === 0) return html`<p class="empty">${empty}</p>`;
   return html`<ol class="posts">${posts.map(postItem)}</ol>
@@ -79,7 +79,7 @@ const PRIVATE = html`<span class="tag">private</span>`;
 /** A label shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** Markup of a whole post; `after` is shown below the post. */
+/** The HTML of a whole post; `after` is the HTML below the post. */
 export async function postArticle(
   hub: Hub, post: WholePost, times: Times, may: { change: boolean }, after?: Html | false,
 ): Promise<Html> {
@@ -109,18 +109,18 @@ ${after}
 </article>`;
 }
 
-/** Characters of a content that are compared with a title or summary; summaries are made from the same number. */
+/** Number of a content's first characters compared with a title or summary, or made into a summary. */
 const BEGINNING = 20_000;
 
-/** Whether the title only repeats the first words of the content. */
+/** Whether a post's title only repeats the first words of the post's content. */
 function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-/** If the content contains this many first characters of a summary, the summary is not shown as a deck. */
+/** Number of a summary's first characters: if the content begins with them, the summary is not shown as a deck. */
 const ALIKE = 50;
 
-/** The deck (subtitle) below a title: the summary, unless the content begins with the same words. */
+/** Returns the deck (subtitle) of a post: the summary, unless the content begins with the summary's words. */
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);
@@ -128,18 +128,18 @@ function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   return title !== '' && said !== '' && !beginning.includes(said) && !bare(title).startsWith(said) && summary;
 }
 
-/** Approximate number of characters of text in markup: a reference such as `&amp;` counts as five. */
+/** Approximate number of text characters in markup; a character reference such as `&amp;` counts as five characters. */
 function textLength(markup: string): number {
   return markup.replace(/<[^<>]*>/g, '').length;
 }
 
-/** Files without images that the content already shows: publishers often list an image twice. */
+/** Returns a post's files without images that the content shows: publishers often list an image twice. */
 function picturesBeside({ contentHtml }: WholePost, files: Attachment[]): Attachment[] {
   const within = new Set(imageAddresses(contentHtml));
   return files.filter(({ remoteUrl }) => remoteUrl === null || !within.has(remoteUrl));
 }
 
-/** Markup of an attached image; undefined for other files and for images that the hub could not fetch lately. */
+/** The HTML of an attached image; undefined for other files and for images that the hub could not fetch lately. */
 function picture(hub: Hub, file: Attachment): Html | undefined {
   const path = attachmentPath(hub, file);
   if (path === null || !file.mediaType?.startsWith('image/')) return undefined;
@@ -164,7 +164,7 @@ function fileItem(hub: LinkHub, file: Attachment): Html {
   invitationTo(mediaType)}${title ?? filename}</a><span class="size">${facts.join(' · ')}</span></li>`;
 }
 
-/** A word before the name of a sound or film: the hub has no player, so the link opens the reader's own program. */
+/** The word before a sound's or film's name. The hub has no player, so the link opens the reader's own program. */
 function invitationTo(mediaType: string | null): string {
   return mediaType?.startsWith('audio/') ? 'Listen: ' : mediaType?.startsWith('video/') ? 'Watch: ' : '';
 }

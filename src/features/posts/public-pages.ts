@@ -9,7 +9,7 @@ import type { Post } from './post-store.ts';
 import { ALTERNATES, languageOf, titleOf } from './post-views.ts';
 import { queryPosts } from './query-posts.ts';
 
-/** Number of posts beside the large first post; further posts follow below in columns. */
+/** Number of posts beside the large first post on the page of public posts; further posts follow below in columns. */
 const BESIDE = 3;
 
 /** Maximum characters of a summary, except the first post's summary. */
@@ -25,7 +25,7 @@ export function showPublic(hub: Hub, req: HubRequest): Reply {
   return page(publicPage({ items, next, isFirstPage, typed, found, pictures }, timesOf(hub, req.viewer)));
 }
 
-/** `typed`: the typed search words; null without a search. */
+/** `typed`: the words that the visitor typed as a search; null without a search. */
 type Shown = {
   items: Post[];
   next: string | null;

@@ -10,13 +10,13 @@ import { maySeeSource } from '../sources/source-store.ts';
 import { findPosts } from './find-posts-store.ts';
 import { posts, type Position, type Post, type WholePost } from './post-store.ts';
 
-/** Maximum bytes of contents and files in one API answer. A page of very long posts ends early. */
+/** Maximum bytes of contents and files in one API answer. An answer with very long posts has fewer posts. */
 const ANSWER_BYTES = 512 * 1024;
 
 /** Estimated bytes that each file of a post adds to an API answer. */
 export const FILE_BYTES = 512;
 
-/** Number of first posts whose contents and files fit into one API answer; at least one post. */
+/** Returns how many of the first posts fit into one API answer with contents and files; at least 1. */
 export function fittingContents(hub: StoreHub, posts: Post[]): number {
   const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
@@ -27,10 +27,10 @@ export function fittingContents(hub: StoreHub, posts: Post[]): number {
 
 type PostPage = { items: Post[]; next: string | null };
 
-/** `withContents`: the page ends early if the posts' contents do not fit into one API answer. */
+/** `withContents`: the answer includes contents, and has fewer posts if not all contents fit into one API answer. */
 type PostFilter = { sourceId?: number | undefined; withContents?: boolean };
 
-/** A page of all posts or of one source's posts, by `?q=&cursor=&limit=`. Status 404 if the source is hidden. */
+/** Returns a page of all posts or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */
 export function queryPosts(
   hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: PostFilter = {},
 ): PostPage {
@@ -48,7 +48,7 @@ export function queryPosts(
   return paged(findPosts(hub, { ...wanted, typed, after }), (last) => cursorOf(last.searchKey));
 }
 
-/** The cursor of the page after a post, for lists in the order of publishing. */
+/** Returns the paging cursor after a post, for lists in the order of publishing. */
 export function positionCursor({ publishedAt, id }: Position): string {
   return cursorOf(publishedAt, id);
 }

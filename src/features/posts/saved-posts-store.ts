@@ -1,8 +1,8 @@
 import type { Db } from '../../platform/db/open-database.ts';
 
-// Statements for the databases of backups, which no running hub has open.
+// SQL statements for the databases of backups, which no running hub has open.
 
-/** A row as stored, whatever the version of the schema. */
+/** A row of a table in a backup, with the columns of the backup's schema version. */
 type SavedRow = Record<string, string | number | null>;
 
 /** All columns of a post in a backup's database. */
@@ -12,7 +12,7 @@ export function findSavedPost(db: Db, id: number): SavedRow | undefined {
 
 type FoundPost = { id: number; publishedAt: number; title: string };
 
-/** Posts of a backup whose title contains the text, ignoring case, newest first. */
+/** Returns the posts of a backup whose title contains the text, ignoring case, newest first. */
 export function searchSavedPosts(db: Db, text: string, limit: number): FoundPost[] {
   return db.prepare<[string, number], FoundPost>('search saved posts', `
     SELECT id, published_at AS publishedAt, title FROM posts WHERE instr(lower(title), lower(?)) > 0
@@ -23,7 +23,7 @@ export function countPosts({ db }: { db: Db }): number {
   return db.prepare<[], { n: number }>('count posts', 'SELECT COUNT(*) AS n FROM posts').get()?.n ?? 0;
 }
 
-/** How many posts search cannot find, and how many rows of the search index belong to no post. */
+/** Counts the posts that are missing from the search index, and the rows of the search index that belong to no post. */
 export function searchDrift({ db }: { db: Db }): { unindexed: number; stray: number } {
   return db.prepare<[], { unindexed: number; stray: number }>('search drift', `
     SELECT (SELECT COUNT(*) FROM posts

@@ -2,7 +2,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { ownersTerms } from './search-words.ts';
 
-/** A stored post for the index; `searchKey` is null until the post has been indexed once. */
+/** A stored post to be indexed for search; `searchKey` is null until the post has been indexed once. */
 export type Indexable = {
   id: number;
   sourceId: number;
@@ -15,23 +15,23 @@ export type Indexable = {
   searchText: string;
 };
 
-/** Number of index pages that one merge step writes, in about 10 ms. */
+/** Number of search index pages that one merge step writes, in about 10 ms. */
 const MERGED_PAGES = 100;
 
 /**
  * Page numbers of FTS5 (fts5_index.c, "%_data table"): each segment has its own range, which begins with the leaves.
- * The pages after all segments list deleted rows.
+ * The index pages after all segments list deleted rows.
  */
 const SEGMENT = 2 ** 37;
 const LEAVES = 2 ** 31;
 const OTHERS = 2 ** 53;
 const PAGE = 4096; // bytes
 
-/** The full-text index of posts. Row ids grow with the publishing time, so newest first is descending order. */
+/** The full-text index of posts. Row ids grow with publishing times: descending row ids list the newest posts first. */
 export const searchIndex = store(({ db }) => {
   const selectKey = db.prepare<[number], { id: number }>('search key', 'SELECT id FROM posts WHERE search_key = ?');
   const setKey = db.prepare<[number, number]>('set search key', 'UPDATE posts SET search_key = ? WHERE id = ?');
-  const remove = db.prepare<[number]>('take post out of the index', 'DELETE FROM posts_search WHERE rowid = ?');
+  const remove = db.prepare<[number]>('remove post from the search index', 'DELETE FROM posts_search WHERE rowid = ?');
   const insert = db.prepare<[number, string, string, string]>('index post',
     'INSERT INTO posts_search (rowid, title, body, source) VALUES (?, ?, ?, ?)');
 
@@ -39,9 +39,9 @@ export const searchIndex = store(({ db }) => {
     `INSERT INTO posts_search (posts_search, rank) VALUES ('merge', ?)`);
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
 
-  const selectFrom = db.prepare<[number], { id: number }>('first index page from number',
+  const selectFrom = db.prepare<[number], { id: number }>('find the first search index page from a number',
     'SELECT id FROM posts_search_data WHERE id >= ? ORDER BY id LIMIT 1');
-  const selectBelow = db.prepare<[number], { id: number }>('last index page below number',
+  const selectBelow = db.prepare<[number], { id: number }>('find the last search index page below a number',
     'SELECT id FROM posts_search_data WHERE id < ? ORDER BY id DESC LIMIT 1');
 
   function freeKey(wanted: number, id: number): number {
@@ -51,7 +51,7 @@ export const searchIndex = store(({ db }) => {
   }
 
   return {
-    /** Size of the index in bytes, estimated from the first and last page number of each of its (about 12) segments. */
+    /** Size of the search index in bytes, estimated from the first and last page number of its (about 12) segments. */
     bytes(): number {
       let pages = 0;
       for (let from = SEGMENT; from < OTHERS;) {
@@ -64,7 +64,7 @@ export const searchIndex = store(({ db }) => {
       return pages * PAGE;
     },
 
-    /** Adds a post to the index, or replaces the post there. Runs in the transaction that stores the post. */
+    /** Adds a post to the search index, or replaces the post there, in the transaction that stores the post. */
     put({ id, sourceId, publishedAt, searchKey: known, searchTitle, searchText, ...post }: Indexable): void {
       if (known !== null) remove.run(known);
       const key = freeKey(searchKey(publishedAt, id), id);
@@ -75,8 +75,8 @@ export const searchIndex = store(({ db }) => {
     },
 
     /**
-     * Does one step of a merge, which drops the words of removed posts; `isFirst` starts a new merge. Returns whether
-     * more steps are needed (FTS5 manual, "The merge command").
+     * Does one step of a merge of the search index, which drops the words of removed posts; `isFirst` starts a new
+     * merge. Returns whether the merge needs more steps (FTS5 manual, "The merge command").
      */
     forgetRemoved(isFirst: boolean): boolean {
       const before = selectChanges.get()?.n ?? 0;
@@ -87,8 +87,8 @@ export const searchIndex = store(({ db }) => {
 });
 
 /**
- * A post's row id in the index: ordered by the second of publishing, then by the post's id. From 1901 to 2106 the row
- * id stays below 2^53, the largest exact integer; older dates count as 1901.
+ * Returns a post's row id in the search index: ordered by the second of publishing, then by the post's id. For
+ * publishing times from 1901 to 2106 the row id is below 2^53, the largest exact integer; older times count as 1901.
  */
 export function searchKey(publishedAt: number, id: number): number {
   const second = Math.max(Math.floor(publishedAt / SECOND), -(2 ** 31));

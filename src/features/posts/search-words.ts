@@ -1,7 +1,7 @@
 import { refuseInTransaction } from '../../platform/db/open-database.ts';
 import type { Reading } from '../../platform/markup/in-steps.ts';
 
-/** Precedes an emoji's code point in the index, because SQLite's tokenizer drops emoji and lacks newer emoji. */
+/** The prefix of an emoji's code point, which is indexed as a word, because SQLite's tokenizer drops emoji. */
 const EMOJI_MARK = '\ue001';
 export const EMOJI = /\p{RI}{1,2}|\p{Extended_Pictographic}/gu;
 
@@ -11,24 +11,24 @@ const OPTIONAL_MARKS =
 
 export const IS_ASCII = /^[\0-\x7f]*$/;
 
-/** Scripts written without spaces between words; the long vowel mark ー belongs to no script. */
+/** Scripts that are written without spaces between words, and the long vowel mark ー, which belongs to no script. */
 export const SPACELESS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
   .map((script) => `\\p{Script=${script}}`).join('') + 'ー';
 const SPACELESS_RUNS = new RegExp(`[${SPACELESS}]+`, 'gu');
 const SPACELESS_SIGN = new RegExp(`[${SPACELESS}]`, 'u');
 const SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{RI}]/u;
 
-/** A prefix search needs three Latin letters: with two, it takes 40 ms among 100,000 short posts. */
+/** Minimum of three Latin letters for a prefix search: two letters take 40 ms among 100,000 short posts. */
 const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 
-/** Maximum indexed characters of one post. Indexing takes about 20 ms, while all other writes wait. */
+/** Maximum indexed characters of one post: indexing them takes about 20 ms, while all other writes wait. */
 const MAX_TERMS = 200_000;
 
-/** Long texts are split only at these characters. A run of LONGEST_RUN characters without them is no real text. */
+/** Characters at which long texts may be split. Real text has fewer than LONGEST_RUN other characters in a row. */
 const BETWEEN_WORDS = /[\s\p{P}]/u;
 const LONGEST_RUN = 1_000;
 
-/** Makes the search terms of a long text in steps, up to MAX_TERMS characters: a character may become eighteen. */
+/** Makes a long text's search terms in steps, up to MAX_TERMS characters (one character may become eighteen). */
 export function readingTerms(text: string): Reading<string> {
   let at = 0;
   let terms = '';
@@ -47,8 +47,8 @@ export function readingTerms(text: string): Reading<string> {
 
 /**
  * Makes the search terms of a text. Compatible forms of a letter become one form, and Greek loses its accents (SQLite
- * removes only Latin accents). An emoji becomes a word. Scripts without spaces are split into overlapping pairs
- * (bigrams) plus the last character, so that any part of a run can be found.
+ * removes only Latin accents). An emoji becomes a word of the search terms. Scripts without spaces are split into
+ * overlapping pairs (bigrams) plus the last character, so that any part of a run can be found.
  */
 export function searchTerms(text: string): string {
   refuseInTransaction('making search terms');
@@ -56,8 +56,8 @@ export function searchTerms(text: string): string {
 }
 
 /**
- * The typed words as an FTS5 expression for public posts or, with `ownerId`, for the private posts of this owner.
- * Undefined if the search has no word. Typed FTS5 operators have no effect.
+ * Returns the typed words as an FTS5 expression for public posts or, with `ownerId`, for the private posts of this
+ * owner. Returns undefined if the search has no words. FTS5 operators that a person types have no effect.
  */
 export function searchWords(typed: string, ownerId?: number): string | undefined {
   const phrases = readPhrases(typed);
@@ -68,12 +68,12 @@ export function searchWords(typed: string, ownerId?: number): string | undefined
   return excluded === '' ? wanted : `(${wanted}) NOT (${excluded})`;
 }
 
-/** A phrase: words that must stand together. `mayGoOn`: the last word may be the beginning of a longer word. */
+/** A searched phrase: words that must stand together. `mayGoOn`: the last word may begin a longer word. */
 type Phrase = { text: string; isExcluded: boolean; mayGoOn: boolean };
 
 /**
  * Parses a typed search: every word must occur, "quoted words" must stand together, and -words must not occur. A word
- * with a star is a prefix; the last word is always a prefix.
+ * with a star is searched as a prefix; the last word of a search is always searched as a prefix.
  */
 export function readPhrases(typed: string): Phrase[] {
   const all = folded(typed.slice(0, 500).replace(/[“”„‟«»]/g, '"'));
@@ -89,14 +89,14 @@ export function readPhrases(typed: string): Phrase[] {
 
 function expression({ text, mayGoOn }: Phrase, ownerId?: number): string {
   const { before, run } = partsOf(text);
-  // The index has a single character only at the end of a run, and the typed run may be part of a longer run.
+  // The search index has single characters only at the end of a run, and a typed run may be part of a longer run.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
   const isBeginning = run.length === 0 ? mayGoOn : run.length === 1;
   return `"${ownerId === undefined ? terms : ownersTerms(terms, ownerId)}"${isBeginning ? '*' : ''}`;
 }
 
-/** Splits a phrase before its final run of characters without spaces. */
+/** Splits a phrase before its final run of characters of scripts without spaces. */
 function partsOf(phrase: string): { before: string; run: string[] } {
   const signs = [...phrase.trim()];
   const last = signs.findLastIndex((sign) => !SPACELESS_SIGN.test(sign));
@@ -112,12 +112,12 @@ function numberOf(sign: string): string {
   return sign.codePointAt(0)?.toString(36) ?? '';
 }
 
-/** Overlapping pairs (bigrams) of characters; the last character stands alone. */
+/** Splits a run of characters into overlapping pairs (bigrams), and the last character alone. */
 function pairsOf(signs: string[]): string[] {
   return signs.map((sign, index) => sign + (signs[index + 1] ?? ''));
 }
 
-/** Normalises a text to one form of each letter. Differences that SQLite ignores, such as é and E, stay. */
+/** Normalises each letter of a text to one form. Keeps differences that SQLite ignores, such as between é and E. */
 export function folded(text: string): string {
   if (IS_ASCII.test(text)) return text.replaceAll('\0', ' ');
   return text.replace(/[\0\ue000\ue001]/g, ' ').normalize('NFKC')
@@ -126,11 +126,11 @@ export function folded(text: string): string {
     .replace(OPTIONAL_MARKS, '');
 }
 
-/** Encloses the owner's id in each term of a private post; `folded` removes this mark from any text. */
+/** The mark around the owner's id in each search term of a private post; `folded` removes this mark from any text. */
 const OWNER_MARK = '\ue000';
 const WORDS = /[\p{L}\p{N}\p{Co}\p{Mn}\p{Mc}]+/gu;
 
-/** The search terms of a private post, each with its owner's id, so that nobody else's search matches the terms. */
+/** Returns a private post's search terms, each with its owner's id, so that only the owner's search matches. */
 export function ownersTerms(terms: string, ownerId: number): string {
   return terms.replace(WORDS, `${OWNER_MARK}${ownerId.toString(36)}${OWNER_MARK}$&`);
 }

@@ -7,18 +7,18 @@ import { fittingContents } from './query-posts.ts';
 import { postReaders, type PostToMove } from './post-readers-store.ts';
 import { FROM_THE_TOP, posts, type SearchTerms } from './post-store.ts';
 
-/** Maximum number of posts updated in one transaction; an ordinary source has fewer posts. */
+/** Maximum number of posts whose copies are updated in one transaction; an ordinary source has fewer posts. */
 const STEP = 50;
 
-/** `terms` is null if the post's words in the search index stay the same. */
+/** `terms`: new search terms of a post; null if the post's words in the search index stay the same. */
 type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 
-/** `accountId`: the account takes turns with other accounts when the hub reads long posts. */
+/** `accountId`: the account for which long posts are read; accounts take turns when the hub reads long posts. */
 type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
- * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule holds at once. Lists and
- * search use a copy of the rule in each post: until a job has updated the copies, both miss some posts.
+ * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule holds at once, but lists
+ * and search use a copy of the rule in each post, and miss some posts until a job has updated the copies.
  */
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,
@@ -34,11 +34,11 @@ export async function changingReaders<Result>(
   });
 }
 
-/** Job: copies a source's visibility and owner into its posts. A repeated job continues with the outdated posts. */
+/** Job: copies a source's visibility and owner into its posts. A repeated job continues with outdated copies. */
 export const updateReaders: JobKind<{ sourceId: number }> = {
   name: 'update-readers',
   key: ({ sourceId }) => String(sourceId),
-  attempts: 1_000, // a very large source takes longer than one lease
+  attempts: 1_000, // updating a very large source takes longer than one lease of the job
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -49,10 +49,10 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       const asOf = sources(hub).find(sourceId);
       const step = await prepareStep(hub, postReaders(hub).outdated(sourceId, after, STEP));
       if (step.length === 0 && after === FROM_THE_TOP) return () => requireUnchanged(hub, sourceId, asOf?.updatedAt);
-      await throttled(hub)('update readers, a step', (limit) => {
+      await throttled(hub)('update the readers of posts, one step', (limit) => {
         storeStep(hub, step);
         jobs(hub).noteProgress(job.id, done += step.length, null);
-        return Math.min(step.length, limit - 1); // counts rows, so that `throttled` pauses for other writers
+        return Math.min(step.length, limit - 1); // `throttled` counts the rows, and pauses for other writers
       }, () => signal.aborted);
       signal.throwIfAborted();
       after = step.at(-1)?.post ?? FROM_THE_TOP;
@@ -60,12 +60,12 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
   },
 };
 
-/** Throws if the source was changed after the last query for outdated posts, so that the job runs again. */
+/** Throws an error if the source was changed after the last query for outdated posts, so that the job runs again. */
 function requireUnchanged(hub: Hub, sourceId: number, updatedAt: number | undefined): void {
   if (sources(hub).find(sourceId)?.updatedAt !== updatedAt) throw new Error('the source changed during the update');
 }
 
-/** Makes the posts' search terms before the transaction, with pauses for other work. */
+/** Makes the posts' search terms before the transaction that updates the posts, with pauses for other work. */
 async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
   const step: Batch = [];
   let sincePause = 0;
@@ -73,7 +73,7 @@ async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
     const isFoundAsBefore = post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId;
     step.push({ post, terms: isFoundAsBefore ? null : await searchableText(post, posts(hub).contentOf(post.id)) });
     sincePause += isFoundAsBefore ? 0 : post.contentBytes;
-    if (sincePause > PAUSE_AFTER) await nextRound(); // other texts wait for the slot
+    if (sincePause > PAUSE_AFTER) await nextRound(); // frees the slot, for which other long texts wait
     if (sincePause > PAUSE_AFTER) sincePause = 0;
   }
   return step;

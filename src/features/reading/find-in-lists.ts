@@ -6,10 +6,7 @@ import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts
 import { searchKey } from '../posts/search-index-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 
-/**
- * A reading list: posts of all sources that the viewer follows, or of the sources in a folder. `since` (unix ms): an
- * unread list also holds posts read after this time.
- */
+/** Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time. */
 type ReadingList = {
   viewer: Viewer;
   folder?: string | undefined;
@@ -17,20 +14,20 @@ type ReadingList = {
   since?: number | undefined;
 };
 
-/** Keyset paging: `limit` posts after the position `from` or, with `isBack`, before it, the nearest first. */
+/** Keyset paging selects the nearest `limit` posts after the position `from` or, with `isBack`, before it. */
 export type Paging = { from: Position; isBack: boolean; limit: number };
 
 type MarkedUpTo = Pick<FollowedSource, 'sourceId' | 'readUpTo'>;
 
-/** Number of posts that one scan examines, in about 2 ms. */
+/** Number of posts that one scan of all sources examines, in about 2 ms. */
 const SCAN_MAX = 2_500;
 
-/** Up to this number of sources, one query per source is faster than a scan. */
+/** Up to this number of followed sources, one query per source is faster than a scan of all sources. */
 const FEW_SOURCES = 60;
 
 /**
- * Posts of followed sources. With many sources, a scan of the newest posts of all sources mostly finds enough posts. If
- * the scan does not, or with few sources, each source is queried.
+ * Returns posts of followed sources. With many sources, a scan of the newest posts of all sources mostly finds enough
+ * posts. If the scan finds too few posts, or the viewer follows few sources, each source is queried.
  */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
@@ -41,7 +38,7 @@ export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Posi
   return [...found, ...list.isUnread ? withExceptions(hub, nearest, list, rest) : nearest];
 }
 
-/** The posts that a scan finds, and the paging after the scan's end; null if nothing is left to find. */
+/** Returns the posts that a scan finds, and the paging after the scan (null if the scan has examined all posts). */
 function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging | null] {
   const { scanAll, scanUnread, scanEnd } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const params = { ...paramsOf(list, paging), scanned: SCAN_MAX };
@@ -50,7 +47,7 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
   return [found, end ? { ...paging, from: end, limit: paging.limit - found.length } : null];
 }
 
-/** Queries one source after another, each only for posts nearer than the farthest of the `limit` posts found so far. */
+/** Queries source after source, only for posts nearer than the farthest of the `limit` posts found so far. */
 function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
@@ -63,7 +60,7 @@ function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging
   }, []);
 }
 
-/** Adds exceptions, because sources without posts above their high-water marks have not been queried. */
+/** Adds the posts with exceptions, because sources without posts above their high-water marks have not been queried. */
 function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging: Paging): Position[] {
   const { exceptions } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const known = new Set(nearest.map(({ id }) => id));
@@ -71,39 +68,37 @@ function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging
   return merged(nearest, found.filter(({ id }) => !known.has(id)), paging);
 }
 
-/** The nearest `limit` posts of two lists, in list order or, with `isBack`, in reverse order. */
+/** Returns the nearest `limit` posts of two lists, in list order or, with `isBack`, in reverse order. */
 function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
   if (more.length === 0) return nearest;
   const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
   return [...nearest, ...more].sort(compare).slice(0, limit);
 }
 
-/** The position beyond which no post can be among the nearest `limit` any more. */
+/** Returns the position beyond which no further post can be among the nearest `limit` posts. */
 function boundOf(nearest: Position[], { isBack, limit }: Paging): { boundAt: number; boundId: number } {
   const last = nearest[limit - 1];
   const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
   return { boundAt: last?.publishedAt ?? end, boundId: last?.id ?? end };
 }
 
-/** Posts of one source, for a viewer with the high-water mark `readUpTo`. */
+/** Returns posts of one source, for a viewer with the high-water mark `readUpTo`. */
 export function postsOfSource(hub: Hub, list: ReadingList & MarkedUpTo, paging: Paging): Position[] {
   return mergeSources(hub, [list], list, paging);
 }
 
-/**
- * Starred posts of a source, or of all sources (`sourceId` 0); with a folder, of the followed sources in the folder.
- */
+/** Returns starred posts of a source, or of all sources (`sourceId` 0), or of the folder's followed sources. */
 export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number }, paging: Paging): Position[] {
   const { starred } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
-/** `key`: the search key from which the search goes on. `sourceId` 0: all sources. */
+/** `key`: the search key after which the search continues. `sourceId`: 0 searches all sources. */
 type Searched = ReadingList & { expression: string; key: number; sourceId: number; isStarred: boolean };
 
 /**
- * One step of a search within a list: the posts of the list among the next SCAN_MAX matches of the full-text index.
- * `reached`: the last of these matches, if more matches may follow.
+ * Does one step of a search within a list: returns the list's posts among the next SCAN_MAX matches of the full-text
+ * index. `reached`: the last examined match, if more matches may follow.
  */
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
@@ -123,10 +118,7 @@ export function searchList(
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
 }
 
-/**
- * A filter for the search expression of a list with few sources: the index then skips all other sources, however
- * frequent the words are. Empty for lists with many sources.
- */
+/** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */
 function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   const isMany = list.isStarred && lists(hub).countStars(params, SCAN_MAX) === SCAN_MAX;
   const sources = list.sourceId === 0 && !isMany ? sourcesOf(hub, list, params) : [];
@@ -134,13 +126,13 @@ function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
 }
 
-/** The search key just before the first post of a list: no newer match can be in the list. */
+/** Returns the search key just before the first post of a list, because no newer match can be in the list. */
 function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
   const [first] = followedPosts(hub, list, { ...paging, limit: 1 });
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
 }
 
-/** The ids of all posts of a list; null for a long list, in which a search soon finds matches. */
+/** Returns the ids of all posts of a list; null for a long list, in which a search soon finds matches. */
 function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | null {
   const { all, unread } = lists(hub).members;
   const wanted = { ...params, ...FROM_THE_TOP, sourceId: 0, limit: COUNT_MAX };
@@ -148,14 +140,14 @@ function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | 
   return ids.length < COUNT_MAX ? ids.map(({ id }) => id) : null;
 }
 
-/** Ids of the sources whose posts may be in the list. */
+/** Returns the ids of the sources whose posts may be in the list. */
 function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
   if (list.isStarred) return lists(hub).starredSources.all(list.viewer.id).map(({ id }) => id);
   const sources = list.isUnread ? sourcesWithUnread(hub, params) : lists(hub).sources.all(params);
   return sources.map(({ sourceId }) => sourceId);
 }
 
-/** The viewer's followed sources that may have unread posts. `hasExceptions`: some posts are marked as unread. */
+/** Followed sources that may have unread posts. `hasExceptions`: the viewer has marked posts as unread. */
 export function unreadSources(
   hub: Hub, viewer: Viewer, folder?: string,
 ): (FollowedSource & { hasExceptions: boolean })[] {

@@ -5,15 +5,15 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { maySeeSource, sources } from '../sources/source-store.ts';
 
-/** The account that follows. Its id and role decide which sources the account may see. */
+/** The account that follows a source. The id and role of the account decide which sources it may see. */
 export type Follower = Pick<Viewer, 'id' | 'role'>;
 
-/** A new follower of a source finds this many of the source's newest posts unread. */
+/** Number of a source's newest posts that are unread for a new follower of the source. */
 const UNREAD_AT_FIRST = 30;
 
 /**
  * Follows a source, or changes the follow's folder or notifications; undefined members of `change` change nothing.
- * Status 404 for a hidden source, unless the viewer follows it already; 422 if the reading list is full.
+ * Throws status 404 for a hidden source that the viewer does not follow yet, 422 if the reading list is full.
  */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
   hub.db.write('follow source', () => {
@@ -21,7 +21,7 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
     if (!follows(hub).isFollowed(viewer.id, sourceId)) {
       if (isFull(hub, viewer, sourceId)) {
         throw metLimit(hub, 'follows-max', 0,
-          `You can follow at most ${hub.config.sourcesMax} sources of others. Unfollow some sources first.`);
+          `You can follow at most ${hub.config.sourcesMax} sources of other accounts. Unfollow some first.`);
       }
       follows(hub).follow(viewer.id, sourceId, posts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
     }
@@ -29,12 +29,12 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
   });
 }
 
-/** Whether the account has its maximum of followed sources of other owners. Own sources have a separate limit. */
+/** Whether the account follows the maximum of sources of other owners; its own sources have a separate limit. */
 export function isFull(hub: Hub, { id }: Follower, sourceId: number): boolean {
   return follows(hub).countForeign(id) >= hub.config.sourcesMax && sources(hub).find(sourceId)?.ownerId !== id;
 }
 
-/** Unfollows a source, idempotent. Status 404 for a hidden source that the viewer does not follow. */
+/** Unfollows a source (idempotent). Throws status 404 for a hidden source that the viewer does not follow. */
 export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): void {
   requireKnown(hub, viewer, sourceId);
   follows(hub).unfollow(viewer.id, sourceId);

@@ -8,7 +8,7 @@ import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { readingHistory, type ReadPost } from './reading-history-store.ts';
 
-/** Maximum number of history entries removed in one transaction. */
+/** Maximum number of entries of the reading history that one transaction removes. */
 const BATCH = 500;
 
 export function listHistory(hub: Hub, req: MemberRequest): Reply {
@@ -16,13 +16,13 @@ export function listHistory(hub: Hub, req: MemberRequest): Reply {
   return json({ items: items.map(historyJson), next }, 200, nextLink(req.path, req.query, next));
 }
 
-/** Clears the viewer's history in small transactions, so that other writers do not wait long. */
+/** Clears the viewer's reading history in small transactions, so that other writers do not wait long. */
 export async function clearHistory(hub: Hub, { viewer }: MemberRequest): Promise<Reply> {
   while (readingHistory(hub).removeOf(viewer.id, BATCH) === BATCH) await nextTurn();
   return noContent();
 }
 
-/** A page of the viewer's history, by `?cursor=&limit=`. */
+/** Returns a page of the viewer's reading history, by `?cursor=&limit=`. */
 function readHistoryPage(hub: Hub, { query, viewer }: MemberRequest) {
   return readPage<ReadPost, 'readAt' | 'postId'>(query, ['readAt', 'postId'], (after, limit) =>
     readingHistory(hub).list(viewer, after, limit));
@@ -38,7 +38,7 @@ export function showHistory(hub: Hub, req: MemberRequest): Reply {
   return page(historyPage(shown, timesOf(hub, req.viewer)));
 }
 
-/** Removes a post from the history, even a post that the viewer may no longer see. */
+/** Removes a post from the viewer's reading history, even a post that the viewer may no longer see. */
 export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply {
   readingHistory(hub).forget(viewer.id, pathId(params));
   return seeOther('/history');
@@ -47,17 +47,17 @@ export function submitForget(hub: Hub, { params, viewer }: MemberRequest): Reply
 function historyPage(
   { items, next, isFirstPage }: { items: ReadPost[]; next: string | null; isFirstPage: boolean }, times: Times,
 ): Page {
-  const nothing = isFirstPage ? 'You have not read anything yet.' : 'There are no earlier posts.';
+  const nothing = isFirstPage ? 'You have not read anything yet.' : 'Your history has no earlier posts.';
   const bar = html`<h1>Reading history</h1>`;
   const main = html`
-<p class="lead">Posts that you have opened. Only you see this list.</p>
+<p class="lead">This list has the posts that you have opened. Only you see this list.</p>
 ${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
     : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
   <button class="secondary">Clear history</button>
-  <span class="hint">Posts stay marked as read.</span>
+  <span class="hint">Removed posts stay marked as read.</span>
 </form>`}`;
   return { title: 'Reading history', bar, main, section: 'history' };
 }

@@ -2,10 +2,10 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { View } from './reading-list.ts';
 
-/** A list of posts as its address names it. Addresses of later pages have `cursor` and `newest`. */
+/** A list of posts as in the list's address. Addresses of later pages have `cursor` and `newest`. */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
-/** Reads the list from the path and query of a request. */
+/** Reads from the path and query of a request which list of posts it names. */
 export function readListAddress({ path, params, query }: Pick<HubRequest, 'path' | 'params' | 'query'>): ListAddress {
   const since = parseId(query.get('since') ?? '');
   const q = query.get('q')?.trim().slice(0, 200);
@@ -31,7 +31,7 @@ function viewAt(path: string, params: Record<string, string>, show: string | nul
 /** Query parameters that keep a list as it was when the reader opened it. */
 export type Opened = { since?: number; cursor?: string | null; newest?: number };
 
-/** The address of a list. */
+/** Returns the address of a list of posts. */
 export function listPath(view: View, page: Opened = {}): string {
   return withQuery(pathOf(view) || '/', { ...queryOf(view), ...page });
 }
@@ -42,12 +42,12 @@ export function postPaths(view: View, { since, cursor }: Opened): (postId: numbe
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** The list within which a search looks. */
+/** Returns the list in which a search looks for posts. */
 export function withoutSearch({ q, ...view }: View): View {
   return view;
 }
 
-/** A list's key in the navigation (`section`) and at its unread count (`data-count`). */
+/** Returns the key by which the navigation (`section`) and the unread count (`data-count`) name a list. */
 export function sectionOf({ kind, folder, sourceId }: View): string {
   if (folder !== undefined) return `folder:${folder}`;
   return sourceId === undefined ? kind : `source:${sourceId}`;
@@ -59,7 +59,7 @@ function pathOf({ kind, folder, sourceId }: View): string {
   return kind === 'unread' ? '' : `/${kind}`;
 }
 
-/** The query parameters of a list. `show` is left out for the default: unread posts of a folder, all of a source. */
+/** Query parameters of a list. `show` is left out for its default: unread posts of a folder, all posts of a source. */
 function queryOf({ kind, folder, sourceId, q }: View): Record<string, string | undefined> {
   const usual = sourceId === undefined ? 'unread' : 'all';
   const show = (folder !== undefined || sourceId !== undefined) && kind !== usual ? kind : undefined;

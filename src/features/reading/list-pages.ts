@@ -19,10 +19,10 @@ import { countsForPage, countText } from './reading-counts.ts';
 import { wholePage, type View } from './reading-list.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** Posts on a page of a list: more than two screens, and 12 kB compressed. */
+/** Number of posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
 
-/** Page of the list that the address names; `above` is shown before the posts. */
+/** The page of the list that the request's address names; `above` is shown before the posts. */
 export async function showList(hub: Hub, req: MemberRequest, above: Html | false = false): Promise<Reply> {
   const list = await readList(hub, req);
   const [title, section] = [listTitle(list), sectionOf(list.view)];
@@ -39,7 +39,7 @@ function markedByApp(hub: Hub, { viewer, path }: MemberRequest): Html | false {
 <input type="hidden" name="from" value="${path}"><button class="link">Undo</button></form></div>`;
 }
 
-/** A source's posts for the source's page; members get a reading list with its own bar and title. */
+/** The HTML of a source's posts for the source's page; members get a reading list with its own bar and title. */
 export async function postsOnSourcePage(
   hub: Hub, req: HubRequest, sourceId: number, empty: string,
 ): Promise<{ title?: string; bar?: Html; posts: Html }> {
@@ -76,7 +76,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   };
 }
 
-/** The name of a list. Status 404 for an unknown folder or a hidden source. */
+/** Returns the name of a list. Throws status 404 for an unknown folder or a hidden source. */
 export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   if (folder !== undefined) {
     if (!follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
@@ -86,7 +86,7 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
   return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
 }
 
-/** Number of unread posts of a list, or of starred posts in the starred list, as text; empty for none. */
+/** A list's number of unread posts, or the starred list's number of posts, as text; empty for 0 posts. */
 export function countOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: View): string {
   const { unread, starred, folders } = countsForPage(hub, viewer);
   if (folder !== undefined) return textOf(folders.find(({ name }) => name === folder)?.unread);

@@ -6,10 +6,10 @@ import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** Unread counts stop at this number; pages then show "999+". */
+/** Number at which counting unread posts stops; pages then show "999+". */
 export const COUNT_MAX = 1_000;
 
-/** At first, at most this many posts above a high-water mark are counted: hardly any reader has more. */
+/** Maximum posts above a high-water mark that the first count examines; readers rarely have more unread posts. */
 export const LATER_MAX = 4_000;
 
 /** A followed source, its high-water mark and the id of its newest post (null if the source has no posts). */
@@ -17,17 +17,17 @@ export type FollowedSource = { sourceId: number; readUpTo: number; lastId: numbe
 
 /**
  * A followed source with the parts of its unread count. `later`: posts above the high-water mark. `readAfter`: posts
- * above the mark and marked as read. `unreadBefore`: posts below the mark and marked as unread.
+ * above the mark that are marked as read. `unreadBefore`: posts below the mark that are marked as unread.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
 };
 
-/** `since` (unix ms): an unread list also holds posts read after this time. `folder` null: all followed sources. */
+/** `since` (unix ms): unread lists keep posts read after this time. `folder`: null selects all followed sources. */
 type ListParams = Asking & { folder: string | null; since: number };
-/** Keyset paging: the `limit` posts next to a position. */
+/** Keyset paging selects the `limit` posts next to a position of a list. */
 export type PageParams = ListParams & Position & { limit: number };
-/** The query leaves out posts beyond this position. */
+/** A query leaves out posts beyond this position of the list. */
 type Bound = { boundAt: number; boundId: number };
 type SourceParams = Omit<PageParams, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
 /** `scanned`: the number of posts that a scan examines. */
@@ -38,27 +38,27 @@ type SearchParams = ScanParams & {
 type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
 type MemberParams = ListParams & { limit: number };
 
-/** SQL: whether the post `p` with its exception `m` is unread for a list. No other place defines "unread". */
+/** SQL: whether the post `p` with its exception `m` is unread. Only this function defines "unread" in lists. */
 function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
-/** SQL: the viewer's exceptions whose posts belong in an unread list: marked as unread, or read since `@since`. */
+/** SQL: the viewer's exceptions for an unread list: posts marked as unread, or read since `@since`. */
 const EXCEPTIONS = `
   SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
    WHERE account_id = @viewerId AND marked_at >= @since`;
 
 /**
- * Queries of reading lists. In their SQL, `p` is a post, `s` its source, `f` the viewer's follow of the source, `m` the
- * viewer's exception for the post (read_marks), and `t` the viewer's star.
+ * Queries of reading lists. In the SQL of reading lists, `p` is a post, `s` its source, `f` the viewer's follow of the
+ * source, `m` the viewer's exception for the post (read_marks), and `t` the viewer's star.
  */
 export const lists = store(({ db }) => {
   const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
-    'count later posts of source', `
+    'count the later posts of a source', `
     SELECT COUNT(*) AS n
       FROM (SELECT 1 FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @postId LIMIT @limit)`);
-  const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count posts that arrived', `
+  const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count the posts that arrived later', `
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       CROSS ${joinSource('p.source_id')}
@@ -71,7 +71,7 @@ export const lists = store(({ db }) => {
     newer: { ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', 'ASC') },
     members: prepareMembers(db),
 
-    sources: db.prepare<[ListParams], FollowedSource>('sources of a reading list', `
+    sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
       SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
              (SELECT MAX(id) FROM ${POSTS} WHERE source_id = f.source_id) AS lastId
       ${READING_LIST}`),
@@ -79,7 +79,7 @@ export const lists = store(({ db }) => {
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
       UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
        WHERE m.account_id = @viewerId AND m.marked_at >= @since`),
-    starredSources: db.prepare<[number], { id: number }>('sources of starred posts',
+    starredSources: db.prepare<[number], { id: number }>('read the sources of starred posts',
       'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
     counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
       SELECT ${FOLLOW}, s.title, s.state,
@@ -96,7 +96,7 @@ export const lists = store(({ db }) => {
     /** Number of posts of a source that arrived after the post `postId`; counting stops at `limit`. */
     countAfter: (sourceId: number, postId: number, limit: number): number =>
       selectAfter.get({ sourceId, postId, limit })?.n ?? 0,
-    /** Number of posts in the viewer's list among the next `scanned` arrivals after the post `newest`. */
+    /** Number of posts in the viewer's list among the `scanned` posts that arrived next after the post `newest`. */
     countArrived: (list: ArrivedParams): number => selectArrived.get(list)?.n ?? 0,
     /** Number of posts that the viewer has starred; counting stops at `limit`. */
     countStars: (viewer: Asking, limit: number): number => selectStars.get({ ...viewer, limit })?.n ?? 0,
@@ -106,7 +106,7 @@ export const lists = store(({ db }) => {
 /** Queries that scan the next posts of all sources, in list order, for posts of the viewer's list. */
 function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    scanAll: db.prepare<[ScanParams], Position>('posts of a reading list', `
+    scanAll: db.prepare<[ScanParams], Position>('read the posts of a reading list', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
                WHERE (published_at, id) ${onwards} (@publishedAt, @id)
@@ -123,31 +123,31 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
-    /** The position of the last post that a scan examined. */
-    scanEnd: db.prepare<[Position & { last: number }], Position>('end of scan of posts', `
+    /** Returns the position of the last post that a scan examined. */
+    scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
        WHERE (published_at, id) ${onwards} (@publishedAt, @id)
        ORDER BY published_at ${order}, id ${order} LIMIT 1 OFFSET @last`),
   };
 }
 
-/** Queries that read the posts of one source, of the exceptions, or of the stars. */
+/** Queries that read the posts of one source, the posts with exceptions, or the starred posts. */
 function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    ofSource: db.prepare<[SourceParams], Position>('posts of one source', `
+    ofSource: db.prepare<[SourceParams], Position>('read the posts of one source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p WHERE p.source_id = @sourceId
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    unreadOfSource: db.prepare<[SourceParams], Position>('unread posts of source', `
+    unreadOfSource: db.prepare<[SourceParams], Position>('read the unread posts of a source', `
       SELECT p.id, p.published_at AS publishedAt FROM ${POSTS} p
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE p.source_id = @sourceId AND ${isUnread('@readUpTo')}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    /** Unread posts of a source with few posts above the high-water mark, from these and the exceptions below. */
-    unreadOfFew: db.prepare<[SourceParams], Position>('unread posts of source with few later posts', `
+    /** Reads a source's unread posts: its few posts above the high-water mark, and exceptions below the mark. */
+    unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few later posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
           LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -158,7 +158,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
        WHERE (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    exceptions: db.prepare<[PageParams & Bound], Position>('posts marked as unread or read since', `
+    exceptions: db.prepare<[PageParams & Bound], Position>('read the posts marked as unread, or as read since a time', `
       SELECT p.id, p.published_at AS publishedAt FROM (${EXCEPTIONS}) m
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
         CROSS ${joinSource('m.source_id')}
@@ -179,7 +179,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
 /** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
 function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   return {
-    /** The posts of the list among the next `scanned` matches. */
+    /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
     found: db.prepare<[SearchParams], Position>('found posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
@@ -193,15 +193,15 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
          AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
          AND (@sourceId = 0 OR @sourceId = p.source_id)
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')}) LIMIT @limit`),
-    /** The position of the last match that a search examined. */
-    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('end of search step', `
+    /** Returns the position of the last match that a search examined. */
+    foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
                  AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
-    /** The matches of a search among the posts whose ids are given as JSON. */
+    /** Reads the matches of a search among the posts whose ids are given as JSON. */
     foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
-      'matches among few posts', `
+      'find the matches of a search among few posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
        WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
@@ -214,7 +214,7 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
 /** Queries for the ids of all posts of a list, unordered, at most `@limit`. */
 function prepareMembers(db: Db) {
   return {
-    all: db.prepare<[MemberParams], { id: number }>('all posts of followed sources', `
+    all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `
       SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `

@@ -7,36 +7,36 @@ import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
 
-/** The data of a page of a list. */
+/** The data that a page of a list of posts shows. */
 export type ShownList = {
   view: View;
-  /** The list's name: "Unread", a folder or a source. */
+  /** The name of the list: "Unread", the name of a folder or the title of a source. */
   name: string;
   items: ListedPost[];
   /** Icons of the posts' sources, by source id. */
   icons: Map<number, Html>;
-  /** Addresses of thumbnails, by post id. */
+  /** Addresses of the posts' thumbnails, by post id. */
   pictures: Map<number, string>;
   cursor: string | null;
   next: string | null;
-  /** Number of unread (or starred) posts, as text; empty for none. */
+  /** Number of unread (or starred) posts of the list, as text; empty without such posts. */
   count: string;
   times: Times & { now: number };
-  /** A millisecond after the viewer's last mark: posts read later stay in the list. */
+  /** Time one millisecond after the viewer last marked a post: posts read after this time stay in the list. */
   since: number;
   /** Id of the newest post when the first page of the list was made. */
   newest: number;
-  /** Whether the viewer can mark the whole list as read: not for a source that the viewer does not follow. */
+  /** Whether the viewer can mark the whole list as read; false for a source that the viewer does not follow. */
   isMarkable: boolean;
-  /** The search words, and for each post the part of its text with a match. */
+  /** The words of a search, and for each post the part of its text that has a match. */
   found: { found: Found; texts: Map<number, string> };
   /** Whether the viewer follows any source. */
   isFollowing: boolean;
-  /** Text for a list without posts, in place of the usual text. */
+  /** Text that a list without posts shows in place of the usual text. */
   empty?: string | undefined;
 };
 
-/** Maximum characters of a summary in a list: one line shows at most about 100. */
+/** Maximum characters of a post's summary in a list: one line shows at most about 100 characters. */
 const SUMMARY_LENGTH = 140;
 
 /** The bar above a list: its name, its count, a search form and a menu to mark posts as read. */
@@ -58,7 +58,7 @@ export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-/** Markup of the list's count. The page's script keeps this count up to date, in the window's title too. */
+/** The HTML of the list's count. The page's script keeps this count up to date, also in the window's title. */
 function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
@@ -85,7 +85,7 @@ function canMark({ view, items }: ShownList): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
-/** The form that marks several posts as read. Buttons in the menus of rows submit this form too (`form="mark"`). */
+/** The form that marks several posts as read. Buttons in the rows' menus submit this form too (`form="mark"`). */
 function markMenu(list: ShownList): Html {
   const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
@@ -106,14 +106,14 @@ function marksWhole({ view, isMarkable }: ShownList): boolean {
   return isMarkable && view.q === undefined && view.kind !== 'starred';
 }
 
-/** Hidden field of a form that names the list to mark as read. */
+/** The hidden field of a form that names the list to mark as read. */
 export function scopeField({ folder, sourceId }: View): Html {
   if (folder !== undefined) return html`<input type="hidden" name="folder" value="${folder}">`;
   if (sourceId !== undefined) return html`<input type="hidden" name="source" value="${sourceId}">`;
   return html`<input type="hidden" name="all" value="1">`;
 }
 
-/** Markup of the list's posts, grouped by the day of publishing, with a link to older posts. */
+/** The HTML of the list's posts, grouped by the day of publishing, with a link to older posts. */
 export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
@@ -151,15 +151,12 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-/**
- * The form of a page's read and star buttons. Without scripts, a click leads to `from`; `#post-` gets the post's id
- * added.
- */
+/** Form of read and star buttons. Without scripts, a click leads to `from`, where `#post-` gets the post's id. */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/** Returns a function that makes buttons for a post's read state or star. With scripts, a click reloads no page. */
+/** Returns a function that makes read or star buttons of posts. With scripts, a click does not reload the page. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {
@@ -192,7 +189,7 @@ ${showTime(times, post.publishedAt, 'row')}${
 `;
 }
 
-/** A post's title and summary; in a search, with the matches marked and the text around the first match. */
+/** The HTML of a post's title and summary; in a search, with the matches marked and the text around the first match. */
 function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: ListedPost) {
   const { title, rest } = titleOf(post, SUMMARY_LENGTH);
   if (q === undefined) return { title, rest };
@@ -212,16 +209,16 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   const { kind, folder, sourceId, q } = view;
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
-    return html`<p class="empty">There are no older posts. <a href="${listPath(view)}">To the newest</a></p>`;
+    return html`<p class="empty">This list has no older posts. <a href="${listPath(view)}">To the newest</a></p>`;
   }
-  if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. A star keeps a post for good.</p>`;
+  if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
   if (kind === 'unread' && isFollowing) {
     const all = listPath({ ...view, kind: 'all' });
     return html`<p class="empty">You have read everything${(folder ?? sourceId) !== undefined && ' here'}.
 <a href="${all}">All posts</a></p>`;
   }
   if (empty) return html`<p class="empty">${empty}</p>`;
-  return html`<p class="empty">There is nothing here yet. <a href="/sources">Follow a source</a> to see its posts in
+  return html`<p class="empty">This list has no posts yet. <a href="/sources">Follow a source</a> to see its posts in
 this list.</p>`;
 }
 
@@ -236,11 +233,11 @@ beginning of a longer word, if it has three letters or more.</li>
 </details>`;
 }
 
-/** Says that a search found nothing, and offers wider lists to search. */
+/** The HTML that says that a search found no posts, and offers searches in larger lists. */
 function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (readFound(q).wanted.length === 0) {
-    return html`<p class="empty">There is no word to search for. Type a word without a minus sign.</p>`;
+    return html`<p class="empty">Your search has no word to look for. Type a word without a minus sign.</p>`;
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
   const isPart = folder !== undefined || sourceId !== undefined;

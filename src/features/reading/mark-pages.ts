@@ -21,7 +21,7 @@ export async function submitStar(hub: Hub, req: MemberRequest): Promise<Reply> {
   return done(req, atPost(values['from'], req), isStarred ? 'post-starred' : 'post-unstarred');
 }
 
-/** The page to return to after a form. A list has one form for all its rows: `#post-` gets the post's id added. */
+/** Returns the page that follows a form. A list has one form for all rows, so `#post-` gets the post's id. */
 function atPost(from: string | undefined, { params }: MemberRequest): string | undefined {
   return from?.endsWith('#post-') ? from + pathId(params) : from;
 }
@@ -29,7 +29,7 @@ function atPost(from: string | undefined, { params }: MemberRequest): string | u
 /** POST /reading/mark-read: marks the posts that the button names or, if it names no posts, the form's list. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
-  // Invalid values are passed on for readMarking to refuse.
+  // Invalid values of the form are passed to readMarking, which refuses such values.
   const target = ids !== undefined ? { posts: ids.split(/[ ,]+/).map((id) => parseId(id) ?? id) }
     : { ...(all && { all: all === '1' || all }), ...(folder && { folder }), ...(source && { source }) };
   const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));

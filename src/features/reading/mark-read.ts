@@ -11,15 +11,15 @@ import {
   OLDEST, readMarks, readUndo, stars, type ArrivalRange, type ReadChanges, type Selection,
 } from './reading-store.ts';
 
-// Read state is a high-water mark per follow (follows.read_up_to) plus exceptions (read_marks). Post ids grow in the
-// order of arrival: posts up to the mark are read, later posts unread, unless an exception says otherwise.
+// Read state is a high-water mark per follow (follows.read_up_to) plus exceptions (read_marks). Post ids grow by
+// arrival: without an exception, posts up to the high-water mark are read, and later posts are unread.
 
 /** The posts to mark as read: all posts of followed sources, of a folder or of a source, or single posts. */
 export type MarkTarget = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
 
 /**
- * Limits for marking sources: only posts published before a time (unix ms), arrived no later than the post `upTo`, or
- * listed below or above another post. Single posts are marked whatever the limits.
+ * Limits for marking sources as read: only posts published before a time (unix ms), posts that arrived no later than
+ * the post `upTo`, or posts listed below or above another post. Posts marked by their ids have no limits.
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
@@ -27,26 +27,26 @@ export type MarkLimits = {
   isByApp?: boolean;
 };
 
-/** Maximum number of exceptions that one call writes, in about 10 ms. For more posts, readers call again. */
+/** Maximum exceptions written by one call of `markRead` (about 10 ms); readers repeat the action for more posts. */
 const EXCEPTIONS_MAX = 1_000;
 
-/** Maximum number of sources marked in one transaction, in about 10 ms. */
+/** Maximum number of sources that one transaction marks as read, in about 10 ms. */
 const SOURCES_AT_ONCE = 50;
 
-/** A call of `markRead` under way: its changes so far, and the maximum number of exceptions that it may write. */
+/** A running call of `markRead`: its changes so far, and the maximum number of exceptions that the call may write. */
 type Marking = { accountId: number; now: number; changes: ReadChanges; maxExceptions: number };
 
-/** `hasExceptions`: some posts may be marked as unread. */
+/** `hasExceptions`: whether some posts of the source may be marked as unread. */
 type UnreadSource = Pick<Follow, 'sourceId'> & { hasExceptions: boolean };
 
-/** `MarkLimits` as a selection of posts. `isPartial`: some posts below `upTo` may stay unread. */
+/** The posts that `MarkLimits` select. `isPartial`: whether some posts that arrived before `upTo` may stay unread. */
 type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial: boolean };
 
 /**
- * Marks posts as read. Many sources take several transactions, between which other requests run. Returns how many posts
- * were unread, and an id for `undoMark`. A source that is read completely only gets a new high-water mark; a partly
- * read source gets exceptions, at most EXCEPTIONS_MAX a call. Status 404 for an unknown folder or a source that is not
- * followed, 422 at the account's limit of exceptions.
+ * Marks posts as read. Marks many sources in several transactions, between which other requests run. Returns how many
+ * of the posts were unread, and an id for `undoMark`. A source that is read completely only gets a new high-water mark;
+ * a partly read source gets exceptions, at most EXCEPTIONS_MAX in a call. Throws status 404 for an unknown folder or a
+ * source that the viewer does not follow, 422 at the account's limit of exceptions.
  */
 export async function markRead(
   hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {},
@@ -81,13 +81,13 @@ function sourcesOf(hub: Hub, viewer: Viewer, target: Exclude<MarkTarget, { posts
     return unreadSources(hub, viewer, target.folder);
   }
   const { sourceId } = target;
-  // The answer tells how many posts were unread, so the viewer must still be allowed to see the source.
+  // The viewer must still be allowed to see the source, because the answer tells how many of its posts were unread.
   const isListed = follows(hub).isFollowed(viewer.id, sourceId) && maySeeSource(hub, sourceId, viewer);
   if (!isListed) throw new HttpError(404, 'You do not follow this source.');
   return [{ sourceId, hasExceptions: true }];
 }
 
-/** The selection for `limits`. Posts that arrive later stay unread: `upTo` is at most the newest post. */
+/** Returns the posts selected by `limits`. `upTo` is at most the newest post: later arrivals stay unread. */
 function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimits): Limits {
   const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((end) => !!end);
   const end = ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP;
@@ -117,7 +117,7 @@ export function addException(
   readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now });
 }
 
-/** Functions that each mark SOURCES_AT_ONCE of the sources, in a transaction. */
+/** Returns functions that each mark SOURCES_AT_ONCE of the sources as read, in one transaction. */
 function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marking: Marking) => number)[] {
   const starts = Array.from({ length: Math.max(1, Math.ceil(sources.length / SOURCES_AT_ONCE)) }, (_, n) => n);
   return starts.map((n) => (marking) => {
@@ -128,13 +128,13 @@ function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marki
 }
 
 /**
- * Raises read_up_to to just below the first post that stays unread, and adds exceptions for selected posts above
- * read_up_to. Returns how many posts were unread.
+ * Raises a follow's read_up_to to just below the first post that stays unread, and adds exceptions for selected posts
+ * above read_up_to. Returns how many of the selected posts were unread.
  */
 function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
   const { accountId, changes, maxExceptions } = marking;
   const follow = follows(hub).find(accountId, sourceId);
-  if (!follow) return 0; // the source was unfollowed since the last transaction
+  if (!follow) return 0; // the viewer has unfollowed the source since the last transaction
   const { readUpTo } = follow;
   const selection = { accountId, sourceId, after: readUpTo, ...limits };
   const firstUnread = limits.isPartial ? readMarks(hub).firstNotSelected(selection) : Infinity;
@@ -154,15 +154,15 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
 }
 
 /**
- * Undoes a call of `markRead` within a minute, in several transactions; posts changed again since stay as they are.
- * Status 410 if it is too late, or the call is undone already.
+ * Undoes a call of `markRead` within a minute, in several transactions; posts that were marked again after this call
+ * stay as they are. Throws status 410 if the minute is over, or if the call was undone before.
  */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
-  if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this.');
+  if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this marking.');
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/** Undoes a part of a call and stores the remaining changes. Returns whether changes remain. */
+/** Undoes a part of a `markRead` call and stores the remaining changes. Returns whether changes remain. */
 function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;
@@ -184,9 +184,9 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Lowers read_up_to to its value before the call. If read_up_to was raised again since, posts of the later raise stay
- * read: either the later posts get exceptions as read, or the undone posts get exceptions as unread. Chooses the first
- * way that needs at most `room` exceptions, or does nothing. Returns the number of exceptions written.
+ * Lowers read_up_to to its value before the undone call. If read_up_to has risen since, either the later posts get
+ * exceptions as read, or the undone posts as unread, whichever first needs at most `room` exceptions. If both need more
+ * exceptions, read_up_to stays. Returns the number of written exceptions.
  */
 function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
   const { accountId, sourceId, after, upTo } = raised;
@@ -204,13 +204,13 @@ type UndoneException = { accountId: number; sourceId: number; postId: number; be
 
 function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
   const now = readMarks(hub).find(accountId, sourceId, postId);
-  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the post was marked again since
+  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the post was marked again after the undone call
   const isLater = postId > (follows(hub).find(accountId, sourceId)?.readUpTo ?? 0);
   if (before === null && isLater) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
 }
 
-/** Marks one post as read or unread, if it is not so already. Status 404 for a hidden post, 422 at the limit. */
+/** Marks a post as read or unread. Throws status 404 for a hidden post, 422 at the account's limit of exceptions. */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
   const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
@@ -227,12 +227,12 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
   });
 }
 
-/** Marks a post as read that the viewer has opened or written. Does nothing at the limit of exceptions. */
+/** Marks a post as read that the viewer has opened or written. Does nothing at the account's limit of exceptions. */
 export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
   if (readMarks(hub).left(viewer.id) > 0) setRead(hub, viewer, postId, true);
 }
 
-/** Stars a post, which keeps old posts from removal, or removes the star. Status 404 for a hidden post. */
+/** Stars a post, so that it is never removed as old, or removes the star. Throws status 404 for a hidden post. */
 export function setStar(hub: Hub, viewer: Viewer, postId: number, starred: boolean): void {
   requireVisible(hub, postId, viewer);
   if (starred) stars(hub).add(viewer.id, postId);

@@ -5,15 +5,15 @@ import { posts, POSTS } from '../posts/post-store.ts';
 
 type OldPost = { id: number; sourceId: number; guid: string; createdAt: number; bytes: number; isKept: number };
 
-/** Maximum number of posts removed in one transaction. Removing a post takes about half a millisecond. */
+/** Maximum number of old posts that one transaction removes. Removing a post takes about half a millisecond. */
 const REMOVED_AT_ONCE = 10;
 
-/** A step ends after removing this many bytes of contents, because deleted pages go through the write-ahead log. */
+/** Bytes of removed contents after which a step ends: deleted pages go through the write-ahead log. */
 const REMOVED_BYTES = 512 * 1024;
 
 const FIRST = { createdAt: -1, id: 0 };
 
-/** SQL: whether anybody has starred the post `p` or has it unread. */
+/** SQL that tells whether any member has starred the post `p` or has not read it. */
 const IS_KEPT = `(
   EXISTS (SELECT 1 FROM stars t WHERE t.post_id = p.id)
   OR EXISTS (SELECT 1 FROM read_marks m WHERE m.post_id = p.id AND m.is_read = 0)
@@ -37,8 +37,8 @@ export const oldPosts = store((hub) => {
 
   return {
     /**
-     * Examines the next `limit` posts that arrived before a time (unix ms). Removes posts that nobody has starred or
-     * unread, and leaves tombstones. `looked` is `limit` if more posts remain; the next call continues.
+     * Examines the next `limit` posts that arrived before a time (unix ms). Removes posts that all followers have read
+     * and nobody has starred, and leaves tombstones. `looked` is `limit` if posts remain to be examined.
      */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);

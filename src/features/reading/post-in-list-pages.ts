@@ -21,9 +21,9 @@ import { neighbours, withReadState, type ListedPost, type Neighbours, type View 
 type PostInList = {
   post: WholePost & Pick<ListedPost, 'read' | 'starred'>;
   view: View;
-  /** The name of the list. */
+  /** The name of the list that contains the post. */
   name: string;
-  /** Number of posts left in the list, as text; empty for none. */
+  /** Number of unread (or starred) posts of the list, as text; empty without such posts. */
   count: string;
   cursor: string | null;
   /** Id of the newest post when the page was made. */
@@ -33,7 +33,7 @@ type PostInList = {
   may: { delete: boolean; change: boolean };
 };
 
-/** Page of a post at its own address. Members see the post within the list of its source. */
+/** The page of a post at the post's own address. Members see the post within the list of its source. */
 export async function showPost(hub: Hub, req: HubRequest): Promise<Reply> {
   const { params, viewer } = req;
   const post = visiblePost(hub, pathId(params), viewer);
@@ -48,7 +48,7 @@ function barForVisitors({ url }: WholePost): Html {
   class="only-wide">Original</span></a>`}</div>`;
 }
 
-/** Page of a post within the list that the address names. */
+/** The page of a post within the list that the request's address names. */
 export function showPostInList(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { view, cursor } = readListAddress(req);
   return shownInList(hub, req, visiblePost(hub, pathId(req.params), req.viewer), view, cursor);
@@ -58,11 +58,11 @@ async function shownInList(
   hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null,
 ): Promise<Reply> {
   const { viewer } = req;
-  const name = nameOf(hub, viewer, view); // first: throws 404 for an unknown list, before anything is recorded
+  const name = nameOf(hub, viewer, view); // called before the hub records the reading: throws 404 for an unknown list
   if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id);
   const may = mayManagePost(post, viewer);
   const [state] = withReadState(hub, viewer, [post]);
-  if (!state) throw new Error('a visible post has no read state');
+  if (!state) throw new Error('a post that the viewer may see has no read state');
   const shown: PostInList = {
     post: state, view, cursor, newest: posts(hub).lastId(),
     name, count: countOf(hub, viewer, view),
@@ -76,7 +76,7 @@ async function shownInList(
   });
 }
 
-/** Whether the viewer opens the post, not if a browser prefetches it or shows it again after an action (`said`). */
+/** Whether the viewer opens the post, unlike a browser's prefetch or the page shown after an action (`said`). */
 function isOpening({ method, headers, query }: HubRequest): boolean {
   return method === 'GET' && !String(headers['sec-purpose'] ?? '').includes('prefetch') && !query.has('said');
 }

@@ -37,7 +37,7 @@ function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
   return viewer ? withReadState(hub, viewer, shown) : shown;
 }
 
-/** A page of a reading list, by `?cursor=&limit=`. The page ends early if its posts' contents are too large. */
+/** Returns a page of a reading list, by `?cursor=&limit=`; fewer posts than `limit` if their contents are large. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
@@ -47,7 +47,7 @@ async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearc
   return { items: items.slice(0, fitting), next: end && positionCursor(end) };
 }
 
-/** The list that `?view=&folder=&source=&q=` names; null without `view`. */
+/** Returns the list that `?view=&folder=&source=&q=` names; null without `view`. */
 function readView(query: URLSearchParams): View | 'public' | null {
   const name = query.get('view');
   const isList = name !== null && name !== '' && name !== 'public';

@@ -4,21 +4,18 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** If a source has this many read exceptions per unread post, raising its mark and excepting the unread is cheaper. */
+/** From this many read exceptions per unread post, raising the mark and storing unread exceptions needs fewer rows. */
 const READ_PER_UNREAD = 16;
 
 /** The last follow that this process handled in its round over all follows. */
 const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
-/**
- * Raises the high-water mark (read_up_to) of each follow past posts that are read without a gap, and removes exceptions
- * that become needless. Exceptions of the last day stay, because open lists still use them.
- */
+/** Raises follows' high-water marks past posts read without a gap; removes needless exceptions older than a day. */
 export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void> {
   await throttled(hub)('raise marks of follows', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/** Handles some follows. Returns the number of handled follows and exceptions; fewer than `limit` ends the round. */
+/** Handles some follows. Returns the count of handled follows and exceptions; a count below `limit` ends the round. */
 function raiseSome(hub: Hub, limit: number): number {
   const at = place(hub);
   for (let done = 0; done < limit; ) {
@@ -34,7 +31,7 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/** Handles one follow, unless its account can undo a marking as read. Returns the number of removed exceptions. */
+/** Raises a follow's high-water mark, unless a marking can still be undone. Returns the count of removed exceptions. */
 function raise(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
 ): number {

@@ -6,7 +6,7 @@ import { COUNT_MAX, LATER_MAX, lists } from './list-store.ts';
 export type CountedSource = Pick<ListedFollow, 'title' | 'state' | 'folder'> & {
   id: number; unread: number; notify: boolean;
 };
-/** A folder with its unread count; `name` null: the sources without a folder. */
+/** A folder with its unread count; `name` is null for the sources without a folder. */
 export type CountedFolder = { name: string | null; unread: number; sources: CountedSource[] };
 export type ReadingCounts = { unread: number; starred: number; folders: CountedFolder[] };
 
@@ -26,8 +26,8 @@ export function countedSources(hub: Hub, viewer: Viewer): CountedSource[] {
 }
 
 /**
- * Unread and starred counts, each at most COUNT_MAX. Folders are in alphabetical order, and so are the sources in each
- * folder. Sources without a folder come last.
+ * Returns the viewer's unread and starred counts, each at most COUNT_MAX. Folders are in alphabetical order, and so are
+ * the sources in each folder. Sources without a folder come last.
  */
 export function readingCounts(hub: Hub, viewer: Viewer): ReadingCounts {
   const byFolder = Map.groupBy(countedSources(hub, viewer), ({ folder }) => folder);
@@ -42,19 +42,19 @@ function sum(counted: { unread: number }[]): number {
 
 const counted = new WeakMap<Viewer, ReadingCounts>();
 
-/** Calls `readingCounts` once per page: each request has a `viewer` object of its own. */
+/** Returns the result of `readingCounts`, computed once per page: each request has its own `viewer` object. */
 export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
   const counts = counted.get(viewer) ?? readingCounts(hub, viewer);
   counted.set(viewer, counts);
   return counts;
 }
 
-/** A count as pages show it: "148", or "999+". */
+/** Returns a count as pages show it: "148", or "999+". */
 export function countText(count: number): string {
   return count < COUNT_MAX ? String(count) : `${COUNT_MAX - 1}+`;
 }
 
-/** How many posts of a source, a folder or all followed sources arrived after the post `newest`; at most COUNT_MAX. */
+/** Counts posts of a source, folder or all followed sources that arrived after the post `newest`, up to COUNT_MAX. */
 export function countArrived(
   hub: Hub, viewer: Viewer, newest: number,
   { sourceId, folder }: { sourceId: number | undefined; folder: string | null },

@@ -7,24 +7,24 @@ import { joinSource } from '../sources/source-store.ts';
 /** A post that a reader has opened and may still see. */
 export type ReadPost = { postId: number; title: string; sourceId: number; sourceTitle: string; readAt: number };
 
-/** A paging position in a reading history, last read first: the page begins after this entry. */
+/** A paging position in a reading history, last read first: a page begins after the entry at this position. */
 type HistoryPosition = { readAt: number; postId: number };
 
 const FROM_LAST_READ: HistoryPosition = { readAt: Number.MAX_SAFE_INTEGER, postId: Number.MAX_SAFE_INTEGER };
 
-/** Maximum number of old entries of one reader that are removed before the next reader's turn. */
+/** Maximum number of a reader's old history entries that are removed before the next reader's entries. */
 const SHARE = 50;
 
-/** SQL: the readers after a given reader, with one index lookup each: readers are few, history entries many. */
+/** SQL that finds the readers with one index lookup each, because readers are few and history entries many. */
 const READERS = `
   WITH RECURSIVE readers (id) AS (
     SELECT MIN(account_id) FROM reading_history WHERE account_id > ?
     UNION ALL SELECT (SELECT MIN(account_id) FROM reading_history WHERE account_id > readers.id) FROM readers
      WHERE id IS NOT NULL)`;
 
-/** Records which posts each person has opened, and when first. */
+/** Stores which posts each person has opened, and when the person first opened each post. */
 export const readingHistory = store(({ db, clock }) => {
-  const select = db.prepare<[number, number], { at: number }>('whether post was opened',
+  const select = db.prepare<[number, number], { at: number }>('whether a post was opened before',
     'SELECT read_at AS at FROM reading_history WHERE account_id = ? AND post_id = ?');
   const insert = db.prepare<[number, number, number]>('note opened post',
     'INSERT INTO reading_history (account_id, post_id, read_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
@@ -35,11 +35,11 @@ export const readingHistory = store(({ db, clock }) => {
       FROM reading_history h JOIN ${POSTS} p ON p.id = h.post_id ${joinSource('p.source_id')}
      WHERE h.account_id = @viewerId AND (h.read_at, h.post_id) < (@readAt, @postId) AND ${MAY_SEE}
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT @limit`);
-  const removeOf = db.prepare<[number, number]>('remove reading history of account', `
+  const removeOf = db.prepare<[number, number]>('remove the reading history of an account', `
     DELETE FROM reading_history WHERE (account_id, post_id) IN
       (SELECT account_id, post_id FROM reading_history WHERE account_id = ? LIMIT ?)`);
 
-  const selectReader = db.prepare<[number, number], { id: number }>('account with old reading history', `
+  const selectReader = db.prepare<[number, number], { id: number }>('find an account with old reading history', `
     ${READERS} SELECT id FROM readers
      WHERE EXISTS (SELECT 1 FROM reading_history WHERE account_id = readers.id AND read_at < ?) LIMIT 1`);
   const removeOld = db.prepare<[Record<'id' | 'before' | 'limit', number>]>('remove old reading history', `
@@ -63,15 +63,15 @@ export const readingHistory = store(({ db, clock }) => {
       if (select.get(accountId, postId) !== undefined) remove.run(accountId, postId);
     },
 
-    /** The posts that the reader has opened and may still see, last read first. */
+    /** Returns the posts that the reader has opened and may still see, last read first. */
     list: (reader: Pick<Viewer, 'id' | 'role'>, from: HistoryPosition = FROM_LAST_READ, limit: number): ReadPost[] =>
       selectPage.all({ ...asking(reader), readAt: from.readAt, postId: from.postId, limit }),
-    /** Removes up to `limit` history entries of an account; returns how many. */
+    /** Removes up to `limit` history entries of an account; returns the number of removed entries. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
 
     /**
-     * Removes up to `limit` history entries older than `before` (unix ms); returns how many. Works reader by reader,
-     * because one reader's entries are neighbours in an index, so that few index pages change.
+     * Removes up to `limit` history entries older than `before` (unix ms), reader by reader, because one reader's
+     * entries are neighbours in an index: few pages change. Returns the number of removed entries.
      */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {

@@ -11,8 +11,8 @@ import { followedPosts, postsOfSource, searchList, starredPosts, type Paging } f
 import { readMarks } from './reading-store.ts';
 
 /**
- * A list of posts of all followed sources, a folder or a source; `q` is a search in the list. `since` (unix ms): an
- * unread list also holds posts read after this time.
+ * A list of posts of all followed sources, a folder or a source; `q` is a search in the list. `since` (unix ms): a list
+ * of unread posts also contains posts that were read after this time.
  */
 export type View = {
   kind: 'unread' | 'all' | 'starred'; folder?: string; sourceId?: number; q?: string; since?: number;
@@ -20,7 +20,7 @@ export type View = {
 
 export type ListedPost = Post & { read: boolean; starred: boolean };
 
-/** The posts around a post in a list. `nextUnread`: the next unread post below, or else the first of the list. */
+/** A post's neighbours in a list. `nextUnread`: the next unread post below, or else the list's first unread post. */
 export type Neighbours = {
   previous: Post | null; next: Post | null; nextUnread: Post | null; following: Post[];
 };
@@ -28,13 +28,13 @@ export type Neighbours = {
 /** Number of next posts that a post's page lists. */
 const FOLLOWING = 5;
 
-/** Maximum number of steps of one search, each through 2,500 matches. The last step ends the page, full or not. */
+/** Maximum steps of one search, each of 2,500 examined matches; after the last step the page of results ends. */
 const SEARCH_STEPS = 40;
 
-/** `next`: the position after which the next page begins. */
+/** `next`: the position after which the next page of the list begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
-/** A page of a list, newest first; for a search, the result of one step. Status 404: unknown folder, hidden source. */
+/** A page of a list, newest posts first, or of one search step. Throws 404 for an unknown folder or hidden source. */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
 ): ListPage {
@@ -43,7 +43,7 @@ export function listView(
   return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
 }
 
-/** Like `listView`, with as many search steps as a full page needs; other requests run between the steps. */
+/** Returns a page like `listView`, but a search takes all steps of a full page; other requests run between steps. */
 export async function wholePage(
   hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
 ): Promise<ListPage> {
@@ -58,7 +58,7 @@ export async function wholePage(
   }
 }
 
-/** The posts around a post in a list. */
+/** Returns the neighbours of a post in a list. */
 export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position): Neighbours {
   const from = { publishedAt: post.publishedAt, id: post.id };
   const { found: [previous] } = find(hub, viewer, view, { from, isBack: true, limit: 1 });
@@ -74,7 +74,7 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
-/** Positions of a list's posts. `reached`: where a search stopped before it found enough posts. */
+/** The positions of a list's posts. `reached`: the position at which a search stopped before it found enough posts. */
 function find(
   hub: Hub, viewer: Viewer, view: View, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
@@ -92,7 +92,7 @@ function find(
   }
   if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
-  // Posts of a source that the viewer does not follow are unread, unless an exception says otherwise.
+  // If the viewer does not follow a source, its posts are unread unless an exception says otherwise.
   const readUpTo = follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
   return { found: postsOfSource(hub, { ...list, sourceId, readUpTo }, paging) };
 }

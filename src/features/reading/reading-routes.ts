@@ -31,7 +31,7 @@ export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
   return noContent();
 }
 
-/** Reads changes of a follow from a JSON object or a form. A 422 error lists all mistakes. */
+/** Reads changes of a follow from a JSON object or a form. Throws a 422 error that lists all mistakes. */
 export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
   const folder = values['folder'] === null ? null : input.optionalText('folder', { max: FOLDER_MAX });
@@ -62,7 +62,7 @@ export async function undoJson(hub: Hub, req: MemberRequest): Promise<Reply> {
   return noContent();
 }
 
-/** Reads from a JSON object or a form which posts to mark as read. A 422 error lists all mistakes. */
+/** Reads which posts to mark as read, from a JSON object or a form. Throws a 422 error that lists all mistakes. */
 export function readMarking(hub: Hub, viewer: Viewer, values: Record<string, unknown>): [MarkTarget, MarkLimits] {
   const input = createInput(values);
   const named = ['all', 'folder', 'source', 'posts'].filter((name) => input.has(name));
@@ -88,7 +88,7 @@ function isListOfIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MARKED_MAX && value.every(isId);
 }
 
-/** The position of a post in lists; status 404 for a hidden post. */
+/** Returns the position of a post in lists; throws status 404 for a hidden post. */
 function positionOf(hub: Hub, viewer: Viewer, id: number): Position {
   requireVisible(hub, id, viewer);
   const [post] = posts(hub).listed([id]);
@@ -104,7 +104,7 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   return json({ read, starred, counts: namedCounts(readingCounts(hub, viewer)) });
 }
 
-/** Unread counts as text, by their `data-count` names on pages. Zeros are left out. */
+/** Returns unread counts as text, by the `data-count` names of the lists on pages. Leaves out counts of zero. */
 function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
   const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {

@@ -6,19 +6,16 @@ import { TABLES } from '../hub/tables.ts';
 import { POSTS, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
-/** Marking posts as read can be undone for this long. */
+/** Time for which a person can undo marking posts as read. */
 const UNDONE_WITHIN = MINUTE;
 
-/** Exceptions stay this long: an open list still shows posts read since it was opened. No list stays open longer. */
+/** Time for which needless exceptions stay, as a list in an open page still shows posts read after its opening. */
 const KEPT = DAY;
 
-/**
- * Maximum number of exceptions of one account: each page of the account counts all of them. `raiseMarks` removes
- * needless exceptions after a day.
- */
+/** Maximum read-state exceptions of one account, because each page of the account counts all its exceptions. */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/** An exception to the high-water mark of a follow. `isRead`: 1 for a post above the mark, 0 for a post below it. */
+/** An exception to a high-water mark. `isRead`: 1 for a read post above the mark, 0 for an unread post below it. */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -26,8 +23,8 @@ export type Star = { postId: number; starredAt: number };
 export type PostState = { id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number };
 
 /**
- * The changes made by marking posts as read. `moved`: high-water marks that were raised. `marked`: exceptions that were
- * written; `before` is the earlier exception of the post: 0 for unread, null for no exception.
+ * Changes made by marking posts as read: raised high-water marks (`moved`) and written exceptions (`marked`). `before`
+ * is a post's exception before the change: 0 for unread, null without an exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
@@ -38,16 +35,16 @@ export type ReadChanges = {
 
 type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
-/** The posts of a source with `after` < id <= `upTo`, for one reader. */
+/** The posts of a source whose ids are above `after` and at most `upTo`, for one reader. */
 export type ArrivalRange = FollowKey & { after: number; upTo: number };
-/** The posts of an ArrivalRange that lists show below one position and above another (both exclusive). */
+/** The posts of an ArrivalRange that lists show below one position and above another position (both exclusive). */
 export type Selection = ArrivalRange & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
 type Limit = { limit: number };
 
 /** A list position older than any post. */
 export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
 
-/** SQL: whether the post `p`, above the high-water mark, is unread. */
+/** SQL that tells whether the post `p`, which is above the high-water mark, is unread. */
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
 
@@ -56,7 +53,7 @@ export const readMarks = store(({ db, clock }) => {
   const select = db.prepare<[number, number, number], Mark>('mark of post', `
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
-  const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read state of posts', `
+  const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read the read states of posts', `
     SELECT p.id, p.source_id AS sourceId, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
            t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
@@ -64,21 +61,21 @@ export const readMarks = store(({ db, clock }) => {
       LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
       LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
      WHERE ${MAY_SEE}`);
-  const selectLast = db.prepare<[number], { at: number | null }>('last mark of account',
+  const selectLast = db.prepare<[number], { at: number | null }>('read the last mark of an account',
     'SELECT MAX(marked_at) AS at FROM read_marks WHERE account_id = ?');
   const upsert = db.prepare<[NewMark]>('mark post', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p WHERE p.id = @postId
     ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
-  const remove = db.prepare<[number, number, number]>('remove mark of post',
+  const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  // Few posts are newer than a selection: search by published_at. Many posts are older: search by arrival.
-  const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that stays unread', `
+  // Posts newer than the selection are few: search by published_at. Older posts are many: search by arrival.
+  const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that is unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
        AND (p.published_at, p.id) >= (@belowAt, @belowId) AND ${IS_UNREAD}`);
-  const selectUnselectedOlder = db.prepare<[Selection], { id: number }>('first older post that stays unread', `
+  const selectUnselectedOlder = db.prepare<[Selection], { id: number }>('first older post that is unread', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) <= (@aboveAt, @aboveId) AND ${IS_UNREAD}
      ORDER BY p.id LIMIT 1`);
@@ -88,25 +85,25 @@ export const readMarks = store(({ db, clock }) => {
   const selectUnreadExcept = db.prepare<[ArrivalRange & { ids: string }], { id: number }>('first other unread post', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo AND ${IS_UNREAD}
        AND p.id NOT IN (SELECT value FROM json_each(@ids)) ORDER BY p.id LIMIT 1`);
-  const selectSelected = db.prepare<[Selection & Limit], { id: number }>('unread posts to mark', `
+  const selectSelected = db.prepare<[Selection & Limit], { id: number }>('find the unread posts to mark as read', `
     SELECT p.id FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
        AND ${IS_UNREAD} ORDER BY p.id LIMIT @limit`);
-  const selectMarkedUnread = db.prepare<[Selection & Limit], { id: number }>('posts marked as unread', `
+  const selectMarkedUnread = db.prepare<[Selection & Limit], { id: number }>('find the posts marked as unread', `
     SELECT m.post_id AS id FROM read_marks m JOIN ${POSTS} p ON p.id = m.post_id
      WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.is_read = 0 AND m.post_id <= @upTo
        AND (p.published_at, p.id) < (@belowAt, @belowId) AND (p.published_at, p.id) > (@aboveAt, @aboveId)
      LIMIT @limit`);
-  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count unread posts in range', `
+  const countUnread = db.prepare<[ArrivalRange], { n: number }>('count the unread posts of a range', `
     SELECT (SELECT COUNT(*) FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo)
          - (SELECT COUNT(*) FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                AND m.post_id > @after AND m.post_id <= @upTo AND m.is_read = 1) AS n`);
-  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count posts in range', `
+  const countSome = db.prepare<[ArrivalRange & Limit], { n: number }>('count the posts of a range', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo LIMIT @limit)`);
-  const countMarks = db.prepare<[number, number], { n: number }>('count marks of account',
+  const countMarks = db.prepare<[number, number], { n: number }>('count the read marks of an account',
     'SELECT COUNT(*) AS n FROM (SELECT 1 FROM read_marks WHERE account_id = ? LIMIT ?)');
-  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark posts in range', `
+  const insertRange = db.prepare<[ArrivalRange & { now: number; isRead: 0 | 1 }]>('mark the posts of a range as read', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @accountId, @sourceId, p.id, @isRead, @now FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND p.id > @after AND p.id <= @upTo ON CONFLICT DO NOTHING`);
@@ -127,40 +124,40 @@ export const readMarks = store(({ db, clock }) => {
   const selectOf = db.prepare<[number, number, number, number], Mark>('marks of account', `
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND (source_id, post_id) > (?, ?) ORDER BY source_id, post_id LIMIT ?`);
-  const removeOf = db.prepare<[number, number]>('remove marks of account', `
+  const removeOf = db.prepare<[number, number]>('remove the read marks of an account', `
     DELETE FROM read_marks WHERE (account_id, source_id, post_id) IN
       (SELECT account_id, source_id, post_id FROM read_marks WHERE account_id = ? LIMIT ?)`);
 
   return {
     find: (accountId: number, sourceId: number, postId: number): Mark | undefined =>
       select.get(accountId, sourceId, postId),
-    /** The read states of the given posts that exist and that the viewer may see. */
+    /** Returns the read states of those given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
-    /** The time of the account's last exception (unix ms); 0 if the account has no exception. */
+    /** Returns the time of the account's last read-state exception (unix ms); 0 if the account has no exception. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
-    /** The first unread post of the range, by arrival, that is not among the given posts. */
+    /** The id of the range's first unread post, by arrival, that is not among `ids`; undefined without such a post. */
     firstUnreadExcept: (range: ArrivalRange, ids: number[]): number | undefined =>
       selectUnreadExcept.get({ ...range, ids: JSON.stringify(ids) })?.id,
-    /** The first unread post of the range, by arrival, outside the selection; Infinity if all are selected. */
+    /** The id of the range's first unread post, by arrival, outside the selection; Infinity without such a post. */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);
     },
 
-    /** The unread posts of the selection. */
+    /** Returns the unread posts of the selection. */
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
-    /** The selection's posts that are marked as unread, also posts before `after`. */
+    /** Returns the selected posts that are marked as unread, also posts with ids up to `after`. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
-    /** Number of posts in the range, read or not; counting stops at `limit`. */
+    /** Number of read and unread posts in the range; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
-    /** How many more read-state exceptions an account may have. */
+    /** Number of further read-state exceptions that an account may have. */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
     /** Writes an exception for each post of the range without an exception; returns the number of new exceptions. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
@@ -169,14 +166,14 @@ export const readMarks = store(({ db, clock }) => {
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /** Removes up to `limit` exceptions that only repeat the high-water mark and are older than `age` (ms). */
+    /** Removes up to `limit` exceptions older than `age` (ms) that repeat the high-water mark; returns the count. */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - age, limit }).changes,
 
-    /** The account's next exceptions after `after`, ordered by source and post. */
+    /** Returns the account's exceptions that follow the exception `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
-    /** Removes up to `limit` marks of an account; returns how many. */
+    /** Removes up to `limit` read-state exceptions of an account; returns the number of removed exceptions. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
@@ -190,16 +187,16 @@ export const stars = store(({ db, clock }) => {
   const selectOf = db.prepare<[number, number, number], Star>('stars of account', `
     SELECT post_id AS postId, starred_at AS starredAt FROM stars
      WHERE account_id = ? AND post_id > ? ORDER BY post_id LIMIT ?`);
-  const removeOf = db.prepare<[number, number]>('remove stars of account', `
+  const removeOf = db.prepare<[number, number]>('remove the stars of an account', `
     DELETE FROM stars WHERE (account_id, post_id) IN
       (SELECT account_id, post_id FROM stars WHERE account_id = ? LIMIT ?)`);
 
   return {
     add: (accountId: number, postId: number): void => void insert.run(accountId, clock(), postId),
     remove: (accountId: number, postId: number): void => void remove.run(accountId, postId),
-    /** The account's stars on posts after the post id `after`, ordered by post id. */
+    /** Returns the account's stars on posts with ids above `after`, ordered by post id. */
     listOf: (accountId: number, after: number, limit: number): Star[] => selectOf.all(accountId, after, limit),
-    /** Removes up to `limit` stars of an account; returns how many. */
+    /** Removes up to `limit` stars of an account; returns the number of removed stars. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });
@@ -220,7 +217,7 @@ export const readUndo = store(({ db, clock }) => {
   const removeEarlier = db.prepare<[{ accountId: number; kept: number }]>('remove earlier undo records', `
     DELETE FROM read_undo WHERE account_id = @accountId AND id NOT IN
       (SELECT id FROM read_undo WHERE account_id = @accountId ORDER BY id DESC LIMIT @kept)`);
-  const selectLive = db.prepare<[number, number, number], { id: number }>('whether anything can be undone',
+  const selectLive = db.prepare<[number, number, number], { id: number }>('whether an account can undo a marking',
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
   const selectByApp = db.prepare<[number, number, number], { id: number; posts: number }>('marking of an app', `
     SELECT id, json_extract(changes, '$.byApp') AS posts FROM read_undo
@@ -229,11 +226,11 @@ export const readUndo = store(({ db, clock }) => {
   // A `made_at` in the future was written while the clock was ahead.
   const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
     DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
-  const removeOf = db.prepare<[number, number]>('remove undo records of account',
+  const removeOf = db.prepare<[number, number]>('remove the undo records of an account',
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores the changes of a mark-as-read action; returns its id. Id 0: a new action, which replaces the oldest. */
+    /** Stores changes of a mark-as-read action; returns its id. The id 0 makes a new action replace the oldest. */
     keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);
@@ -244,7 +241,7 @@ export const readUndo = store(({ db, clock }) => {
       return added;
     },
 
-    /** A mark-as-read action; `isLive`: less than a minute old. */
+    /** A mark-as-read action; `isLive`: whether the action is less than a minute old and can be undone. */
     find(accountId: number, id: number): { madeAt: number; changes: ReadChanges; isLive: boolean } | undefined {
       const row = select.get(id, accountId);
       const isLive = row !== undefined && row.madeAt <= clock() && row.madeAt > clock() - UNDONE_WITHIN;
@@ -257,9 +254,9 @@ export const readUndo = store(({ db, clock }) => {
       selectByApp.get(accountId, clock() - UNDONE_WITHIN + 1, clock()),
     hasLive: (accountId: number): boolean =>
       selectLive.get(accountId, clock() - UNDONE_WITHIN, clock()) !== undefined,
-    /** Removes up to `limit` mark-as-read actions that are too old to undo; returns how many. */
+    /** Removes up to `limit` mark-as-read actions that are too old to undo; returns the number of removed actions. */
     removeOld: (limit: number): number => removeOld.run(clock() - UNDONE_WITHIN, clock(), limit).changes,
-    /** Removes up to `limit` mark-as-read actions of an account; returns how many. */
+    /** Removes up to `limit` mark-as-read actions of an account; returns the number of removed actions. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

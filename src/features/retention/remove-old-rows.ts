@@ -9,23 +9,23 @@ import { oldPosts } from '../reading/old-posts-store.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { retentionRuns } from './retention-store.ts';
 
-/** Old rows of a table; `before` in unix ms. */
+/** A kind of old rows that the hub removes; `before` is a time in unix ms. */
 type OldRows = {
-  /** Removes up to `limit` older rows; returns the number, and `looked` if more rows were examined than removed. */
+  /** Removes up to `limit` rows older than `before`; returns the count, and `looked` if more rows were examined. */
   removeBefore(before: number, limit: number): number | { removed: number; looked: number };
   countBefore(before: number): number;
 };
 
-/** A kind of row and the days that the hub keeps such rows; 0 means for ever. */
+/** A kind of row and the number of days for which the hub keeps such rows; 0 means for ever. */
 type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: Hub): OldRows };
 
-/** Rows that a run would remove now; `before` is null if the hub keeps such rows for ever. */
+/** Count of one kind's rows that a removal would remove now; `before` is null for rows kept for ever. */
 export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
 
-/** Days after which an error that has not occurred again is removed. */
+/** Number of days after which an error event is removed if the error has not occurred again. */
 const ERROR_DAYS = 90;
 
-/** The kinds of rows that the daily run removes. Rows with a stored expiry, such as sessions, have separate tasks. */
+/** Kinds of rows that the daily removal removes. Separate tasks remove rows with a stored expiry (sessions). */
 const RULES: RetentionRule[] = [
   { kind: 'notifications', days: (config) => config.notificationRetentionDays, rowsOf: notifications },
   { kind: 'readingHistory', days: (config) => config.readingHistoryRetentionDays, rowsOf: readingHistory },
@@ -34,21 +34,21 @@ const RULES: RetentionRule[] = [
   { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
 ];
 
-/** Maximum time of one call, so that a stopping worker does not have to wait. The next call continues the run. */
+/** Maximum time of one removal call, so that a stopping worker does not wait. The next call continues the removal. */
 const SLICE_MS = 4 * SECOND;
 
-/** Scheduled task that removes old rows: continues an unfinished run, or begins a run if the last is a day old. */
+/** Scheduled task: continues an unfinished removal of old rows, or begins a removal if the last one is a day old. */
 export async function removeOldRows(hub: Hub): Promise<void> {
   const isDue = hasPassed(retentionRuns(hub).find()?.startedAt ?? -Infinity, DAY, hub.clock());
   if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);
 }
 
-/** Removes all old rows now, or finishes a run that has begun. The audit event counts the rows of the whole run. */
+/** Removes all old rows now, or finishes a begun removal. The audit event counts all rows of the removal. */
 export function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
   return work(hub, actor, Infinity);
 }
 
-/** Counts the rows that a run would remove now. */
+/** Counts the rows that a removal would remove now. */
 export function previewRetention(hub: Hub): ExpiredRows[] {
   return RULES.map(({ kind, days, rowsOf }) => {
     const keptMs = days(hub.config) * DAY;
@@ -70,7 +70,7 @@ async function work(hub: Hub, actor: Actor, sliceMs: number): Promise<void> {
   hub.db.write('finish retention', () => finish(hub, actor));
 }
 
-/** Applies a rule. Returns false if the time was up before all old rows were removed. */
+/** Applies a rule. Returns false if the time of the call was over before all old rows were removed. */
 function apply(hub: Hub, { kind, days, rowsOf }: RetentionRule, until: number): Promise<boolean> {
   return throttled(hub)('remove old rows', (limit) => {
     const step = rowsOf(hub).removeBefore(hub.clock() - days(hub.config) * DAY, limit);
@@ -80,7 +80,7 @@ function apply(hub: Hub, { kind, days, rowsOf }: RetentionRule, until: number): 
   }, () => performance.now() >= until);
 }
 
-/** Finishes a run, in the caller's transaction; does nothing if another process has finished the run. */
+/** Finishes a removal of old rows, in the caller's transaction, unless another process has finished it. */
 function finish(hub: Hub, actor: Actor): void {
   if (!retentionRuns(hub).finish(hub.clock())) return;
   const removed = retentionRuns(hub).find()?.removed ?? {};

@@ -2,7 +2,7 @@ import { store } from '../hub/hub.ts';
 
 type RunRow = { startedAt: number; finishedAt: number | null; removed: string };
 
-/** The current or last run of removing old rows, stored for restarts and other processes. Times in unix ms. */
+/** The current or last run of removing old rows, stored for restarts and other processes. All times are in unix ms. */
 export const retentionRuns = store(({ db }) => {
   const select = db.prepare<[], RunRow>('retention run',
     'SELECT started_at AS startedAt, finished_at AS finishedAt, removed FROM retention_runs WHERE id = 1');
@@ -22,13 +22,13 @@ export const retentionRuns = store(({ db }) => {
     find,
     begin: (at: number): void => void upsert.run(at),
 
-    /** Adds removed rows to the run's counts, in the transaction that removes the rows. */
+    /** Adds the number of removed rows to the counts of a removal, in the transaction that removes the rows. */
     note(kind: string, rows: number): void {
       const removed = find()?.removed ?? {};
       update.run(JSON.stringify({ ...removed, [kind]: (removed[kind] ?? 0) + rows }));
     },
 
-    /** Finishes the run; false if another process has already finished it. */
+    /** Marks a removal of old rows as finished; returns false if another process has already finished the removal. */
     finish: (at: number): boolean => finish.run(at).changes === 1,
   };
 });

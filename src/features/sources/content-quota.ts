@@ -5,21 +5,21 @@ import { metLimit, type Hub } from '../hub/hub.ts';
 import { notifications } from '../notifications/notification-store.ts';
 import { contentUsage, type ContentUsage } from './content-usage-store.ts';
 
-/** Tells a feed's managers that the quota stopped the feed, which continues by itself when there is room. */
+/** The note on a feed that the content quota stopped; the feed continues by itself when there is room. */
 export const NO_ROOM_FOR_CONTENT = 'The sources of this feed’s owner have reached the limit of space for contents. ' +
   'Delete posts or sources: the feed then continues by itself.';
 
-/** Stopped feeds continue once contents take less than this share of the quota: they shall not stop again at once. */
+/** Share of the content quota below which stopped feeds continue, low enough that feeds do not stop again at once. */
 const GOES_ON_BELOW = 0.99;
 
-/** Whether the contents of the account's sources have reached CONTENT_QUOTA_BYTES. Administrators have no limit. */
+/** Whether an account's contents have reached CONTENT_QUOTA_BYTES; administrators have no content quota. */
 export function isContentFull(hub: Hub, usage: ContentUsage | undefined, part = 1): boolean {
   const quota = hub.config.contentQuotaBytes;
   if (!usage || quota === 0 || usage.bytes < quota * part) return false;
   return accounts(hub).find(usage.accountId)?.role === 'member';
 }
 
-/** Bytes of the contents of an account's sources, and the allowed bytes; `quota` is null if there is no limit. */
+/** The bytes of the contents of an account's sources, and the allowed bytes; `quota` is null without a quota. */
 export type ContentRoom = { bytes: number; quota: number | null; isFull: boolean };
 
 export function contentRoom(hub: Hub, accountId: number): ContentRoom {
@@ -34,18 +34,18 @@ export function isSourceFull(hub: Hub, sourceId: number): boolean {
   return isContentFull(hub, contentUsage(hub).ofOwner(sourceId));
 }
 
-/** Whether the account's quota has room for the contents of this source as well. */
+/** Whether the account's content quota has room for the contents of a further source. */
 export function fitsContentQuota(hub: Hub, sourceId: number, accountId: number): boolean {
   const usage = contentUsage(hub).of(accountId);
   return !usage || !isContentFull(hub, { ...usage, bytes: usage.bytes + contentUsage(hub).ofSource(sourceId) });
 }
 
-/** Throws 507 if the source may store no more content. */
+/** Throws status 507 if the source may store no more content. */
 export function requireContentRoom(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw contentFull(hub);
 }
 
-/** Runs `change` in the caller's transaction. Throws 507 if the source's contents grow beyond the owner's quota. */
+/** Runs `change` in the caller's transaction; throws status 507 if the contents grow beyond the owner's quota. */
 export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: () => Result): Result {
   const [isFull, before] = [isSourceFull(hub, sourceId), contentUsage(hub).ofSource(sourceId)];
   const result = change();
@@ -57,10 +57,10 @@ export function withinContentQuota<Result>(hub: Hub, sourceId: number, change: (
 export function contentFull(hub: Hub): HttpError {
   const taken = byteSize(hub.config.contentQuotaBytes);
   return metLimit(hub, 'content-quota', 0, `This account’s sources have reached the limit of ${taken} for contents. ` +
-    'Nothing was stored. Delete posts or sources first.');
+    'The hub stored nothing. Delete posts or sources first.');
 }
 
-/** Scheduled task: notifies each owner once when their quota is used up, and restarts feeds when there is room. */
+/** Scheduled task: tells owners once that their content quota is used up; restarts stopped feeds when there is room. */
 export function watchContentQuotas(hub: Hub): void {
   for (const usage of contentUsage(hub).large(hub.config.contentQuotaBytes || Number.MAX_SAFE_INTEGER)) {
     if (usage.fullSince === null && isContentFull(hub, usage)) stop(hub, usage);
@@ -73,8 +73,8 @@ function stop(hub: Hub, { accountId }: ContentUsage): void {
   notifications(hub).add({
     accountId,
     kind: 'content-quota',
-    title: `Your sources have reached the limit of ${byteSize(hub.config.contentQuotaBytes)}: they store nothing ` +
-      'more until you delete posts or sources',
+    title: `The contents of your sources have reached the limit of ${byteSize(hub.config.contentQuotaBytes)}. ` +
+      'Your sources store no new posts until you delete posts or sources',
     path: '/sources?show=mine',
   });
 }

@@ -3,19 +3,19 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import type { StoreHub } from '../hub/hub.ts';
 import { RUNS, sourceRuns, type SourceRun, type RunDay } from './run-store.ts';
 
-/** Maximum characters of the note about a run. */
+/** Maximum characters of the note about a source's synchronisation or event. */
 const NOTE_MAX = 300;
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
-/** Runs of a source that are not stored yet: their sums for the day, and the last runs one by one. */
+/** A source's synchronisations or events that are not stored yet: the day's totals, and the last runs one by one. */
 export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
 export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
-/** Adds a run that has just ended; merges it with the previous run if both runs are alike. */
+/** Adds a run that has just ended, or merges the run with the previous run if both have the same result. */
 export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;

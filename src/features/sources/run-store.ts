@@ -3,37 +3,37 @@ import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 import { fromSource } from './source-store.ts';
 
-/** How many days and runs are kept for each source. */
+/** Number of days with totals, and of single runs, that the hub keeps for each source. */
 export const DAYS = TABLES.source_days.most;
 export const RUNS = TABLES.source_runs.most;
 
-/** The result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns. */
+/** A run: the result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns of a run. */
 export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
 };
 
-/** Sums of a source's runs on one day. `day`: days since 1970-01-01 (UTC). */
+/** The totals of a source's runs on one day. `day`: number of days since 1970-01-01 (UTC). */
 export type RunDay = { day: number; runs: number; failed: number; added: number };
 type DayOf = RunDay & { id: number };
 
-/** Results of the last runs of each source, and sums for its last days. */
+/** Stores the results of the last runs of each source, and the totals of its last days. */
 export const sourceRuns = store(({ db, clock }) => {
-  const noteDay = db.prepare<[DayOf], { runs: number }>('note day of source', `
+  const noteDay = db.prepare<[DayOf], { runs: number }>('note the totals of a day of a source', `
     INSERT INTO source_days (source_id, day, runs, failed, added)
     SELECT s.id, @day, @runs, @failed, @added ${fromSource('@id')}
         ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, failed = failed + excluded.failed,
            added = added + excluded.added RETURNING runs`);
-  const dropDays = db.prepare<[{ id: number; until: number }]>('drop days of source', `
+  const dropDays = db.prepare<[{ id: number; until: number }]>('remove the old days of a source', `
     DELETE FROM source_days WHERE source_id = @id AND day IN
       (SELECT day FROM source_days WHERE source_id = @id AND day <= @until ORDER BY day LIMIT 2)`);
-  const insert = db.prepare<[SourceRun & { id: number }], { run: number }>('note run of source', `
+  const insert = db.prepare<[SourceRun & { id: number }], { run: number }>('note a run of a source', `
     INSERT INTO source_runs (source_id, run, ended_at, times, failed, added, changed, took_ms, bytes, event, note)
     SELECT @id, COALESCE(MAX(run), 0) + 1, @endedAt, @times, @failed, @added, @changed, @tookMs, @bytes, @event, @note
       FROM source_runs WHERE source_id = @id RETURNING run`);
-  const dropRuns = db.prepare<[number, number]>('drop runs of source',
+  const dropRuns = db.prepare<[number, number]>('remove the old runs of a source',
     'DELETE FROM source_runs WHERE source_id = ? AND run <= ?');
-  const addFailures = db.prepare<[number, number, number, string, number]>('note failures of source', `
+  const addFailures = db.prepare<[number, number, number, string, number]>('note the failures of a source', `
     UPDATE source_runs SET times = times + ?, ended_at = ?
      WHERE source_id = ? AND failed = 1 AND note = ? AND ended_at > ?`);
   const selectRuns = db.prepare<[number], SourceRun>('runs of source', `
@@ -45,22 +45,22 @@ export const sourceRuns = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds runs to the sums of a day. False if the source no longer exists. A new day drops at most two old days rather
-     * than all old days, because the clock may be wrong.
+     * Adds runs to the totals of a day. Returns false if the source no longer exists. The first run of a new day
+     * removes the totals of at most two old days rather than of all old days, because the clock may be wrong.
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
-      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // the first runs of this day
+      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // stores the first runs of a day
       return runs !== undefined;
     },
     note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
-    /** Adds failures to a run of the last day that has the same note; false if there is no such run. */
+    /** Adds failures to a run of the last day that has the same note; returns false if there is no such run. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
-    /** The last runs of a source, newest first. */
+    /** Returns the last runs of a source, newest first. */
     last: (id: number): SourceRun[] => selectRuns.all(id),
-    /** The last days of these sources, by source id. Days without runs are left out. */
+    /** Returns the totals of the last days of the given sources, by source id; omits days without runs. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),
   };

@@ -32,8 +32,8 @@ export type Source = {
   feedUrl: string | null;
   siteUrl: string | null;
   description: string | null;
-  hasPassword: number; // 1: the feed needs a password
-  hadPassword: number; // 1: the feed needs or once needed a password, so the source stays private
+  hasPassword: number; // 1 if the feed needs a password
+  hadPassword: number; // 1 if the feed needs or once needed a password, so that the source stays private
   /** Random seed from which the ids of the source and its posts in published feeds are derived. */
   idSeed: string;
 };
@@ -54,7 +54,7 @@ export function joinSource(id: string): string {
   return `JOIN sources s ON s.id = ${id} AND s.removed_at IS NULL`;
 }
 
-/** SQL FROM clause of an INSERT … SELECT: the source as `s`; no row while the source is being removed. */
+/** SQL FROM clause of an INSERT … SELECT that reads the source as `s`; no row while the source is being removed. */
 export function fromSource(id: string): string {
   return `FROM sources s WHERE s.id = ${id} AND s.removed_at IS NULL`;
 }
@@ -68,26 +68,26 @@ const SELECT_SOURCES = `
     FROM sources s LEFT JOIN feeds f ON f.source_id = s.id
    WHERE s.removed_at IS NULL`;
 
-/** SQL: whether a source with this id exists and is not being removed. */
+/** SQL that tells whether a source with this id exists and is not being removed. */
 export const sourceIsPresent = (id: string): string =>
   `EXISTS (SELECT 1 FROM sources WHERE id = ${id} AND removed_at IS NULL)`;
 
-/** Sources as people see and change them. `sync-state-store.ts` has the columns that a synchronisation uses. */
+/** Stores the columns of sources that people see; `sync-state-store.ts` stores the columns of synchronisations. */
 export const sources = store(({ db, clock }) => {
   const select = db.prepare<[number], Source>('source', `${SELECT_SOURCES} AND s.id = ?`);
   const selectVisible = db.prepare<[number, number, number], Source>('visible sources', `${SELECT_SOURCES}
      AND s.id > ? AND (s.visibility = 'public' OR s.owner_id = ?) ORDER BY s.id LIMIT ?`);
   const selectOwned = db.prepare<[number, number, number], Source>('owned sources',
     `${SELECT_SOURCES} AND s.owner_id = ? AND s.id > ? ORDER BY s.id LIMIT ?`);
-  const selectAnyOwned = db.prepare<[number], { id: number }>('any source of account',
+  const selectAnyOwned = db.prepare<[number], { id: number }>('whether an account has any source',
     'SELECT id FROM sources WHERE owner_id = ? LIMIT 1');
-  const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count sources of accounts', `
+  const countOwned = db.prepare<[string], { ownerId: number; n: number }>('count the sources of accounts', `
     SELECT owner_id AS ownerId, COUNT(*) AS n FROM sources
      WHERE owner_id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL GROUP BY owner_id`);
-  const selectDuplicate = db.prepare<[string, number], { id: number }>('same feed of one owner', `
+  const selectDuplicate = db.prepare<[string, number], { id: number }>('find the source of a feed by its owner', `
     SELECT s.id FROM feeds f JOIN sources s ON s.id = f.source_id WHERE f.url = ? AND s.owner_id = ?
        AND s.removed_at IS NULL`);
-  const selectPublicFeed = db.prepare<[string], Source>('public source of feed',
+  const selectPublicFeed = db.prepare<[string], Source>('find the public source of a feed',
     `${SELECT_SOURCES} AND f.url = ? AND s.visibility = 'public' AND f.credentials IS NULL ORDER BY s.id LIMIT 1`);
   const insert = db.prepare<[InsertSource], { id: number }>('create source', `
     INSERT INTO sources (owner_id, kind, title, title_is_own, visibility, next_sync_at, created_at, updated_at)
@@ -99,7 +99,7 @@ export const sources = store(({ db, clock }) => {
     'UPDATE sources SET title = ?, title_is_own = 1, updated_at = ? WHERE id = ?');
   const updateVisibility = db.prepare<[Visibility, number, number]>('set source visibility',
     'UPDATE sources SET visibility = ?, updated_at = ? WHERE id = ?');
-  const updateOwner = db.prepare<[number, number, number]>('set owner of source',
+  const updateOwner = db.prepare<[number, number, number]>('set the owner of a source',
     'UPDATE sources SET owner_id = ?, updated_at = ? WHERE id = ?');
   const pause = db.prepare<[{ reason: string | null; now: number; id: number }]>('pause source', `
     UPDATE sources SET state = 'paused', state_since = @now, state_reason = @reason, next_sync_at = NULL,
@@ -109,28 +109,28 @@ export const sources = store(({ db, clock }) => {
            next_sync_at = CASE kind WHEN 'feed' THEN @now END WHERE id = @id AND state = 'paused'`);
   const hide = db.prepare<[number, number]>('hide source',
     'UPDATE sources SET removed_at = ?, next_sync_at = NULL WHERE id = ?');
-  const selectGiven = db.prepare<[number], { seq: number }>('whether an id of sources was given',
+  const selectGiven = db.prepare<[number], { seq: number }>('whether an id was ever given to a source',
     `SELECT seq FROM sqlite_sequence WHERE name = 'sources' AND seq >= ?`);
   const remove = db.prepare<[number]>('delete source', 'DELETE FROM sources WHERE id = ? AND removed_at IS NOT NULL');
 
   return {
     find: (id: number): Source | undefined => select.get(id),
-    /** Whether a source with this id existed and is gone, also if a restore lost the source and skips its id. */
+    /** Whether a source with this id existed and is gone, because the source was removed or lost by a restore. */
     wasDeleted: (id: number): boolean => select.get(id) === undefined && selectGiven.get(id) !== undefined,
-    /** Public sources and the viewer's own sources, by id. */
+    /** Returns public sources and the viewer's own sources, in the order of their ids. */
     list: (viewer: Viewer | null, after: number, limit: number): Source[] =>
       selectVisible.all(after, viewer?.id ?? 0, limit),
-    /** Sources that an account owns, by id. */
+    /** Returns the sources that an account owns, in the order of their ids. */
     listOwned: (ownerId: number, after: number, limit: number): Source[] => selectOwned.all(ownerId, after, limit),
-    /** Whether the account owns any source; sources that are being removed count. */
+    /** Whether the account owns any source; sources that are being removed count too. */
     ownsAny: (ownerId: number): boolean => selectAnyOwned.get(ownerId) !== undefined,
-    /** Number of sources by account; accounts without sources are left out. */
+    /** Returns the number of sources of each account; leaves out accounts without sources. */
     countOwned: (ownerIds: number[]): Map<number, number> =>
       new Map(countOwned.all(JSON.stringify(ownerIds)).map(({ ownerId, n }) => [ownerId, n])),
-    /** The id of the owner's source with this feed address. */
+    /** Returns the id of the owner's source with this feed address. */
     idOfFeed: (url: string, ownerId: number): number | undefined => selectDuplicate.get(url, ownerId)?.id,
 
-    /** The oldest public source with this feed address and without a password. */
+    /** Returns the oldest public source with this feed address and without a password. */
     publicFeed: (url: string): Source | undefined => selectPublicFeed.get(url),
 
     create({ titleIsOwn, ...source }: NewSource, feed: NewFeed | null): number {
@@ -150,55 +150,55 @@ export const sources = store(({ db, clock }) => {
     resume: (id: number): void => void resume.run({ now: clock(), id }),
     /** Hides the source and its posts from everybody, before a job removes them. */
     hide: (id: number): void => void hide.run(clock(), id),
-    /** Deletes the row of a hidden source; foreign keys delete the rows that belong to it. */
+    /** Deletes the row of a hidden source; foreign keys delete the rows that belong to the source. */
     delete: (id: number): void => void remove.run(id),
   };
 });
 
 /** Reads several sources at once. The caller checks whether the viewer may see the sources. */
 export const manySources = store(({ db }) => {
-  const selectAmong = db.prepare<[string], Source>('sources by their ids',
+  const selectAmong = db.prepare<[string], Source>('read sources by their ids',
     `${SELECT_SOURCES} AND s.id IN (SELECT value FROM json_each(?))`);
-  const selectNative = db.prepare<[number], Source>('sources of own posts', `${SELECT_SOURCES}
+  const selectNative = db.prepare<[number], Source>('read the native sources of an account', `${SELECT_SOURCES}
      AND s.owner_id = ? AND s.kind = 'native' ORDER BY s.title COLLATE NOCASE, s.id LIMIT 100`);
-  const countUntried = db.prepare<[string], { n: number }>('count sources without a first try', `
+  const countUntried = db.prepare<[string], { n: number }>('count the sources that wait for their first fetch', `
     SELECT COUNT(*) AS n FROM sources WHERE id IN (SELECT value FROM json_each(?))
        AND last_sync_at IS NULL AND state <> 'paused' AND removed_at IS NULL`);
 
-  const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of account being removed',
+  const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of an account to be removed',
     'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20');
 
   return {
-    /** Sources that the account has deleted and a job is still removing. */
+    /** Returns the sources that the account has deleted and a job is still removing. */
     beingRemoved: (ownerId: number): { id: number; title: string }[] => selectHidden.all(ownerId),
-    /** The sources with these ids that exist, unordered. */
+    /** Returns the existing sources with these ids, in any order. */
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
-    /** The native sources of an account, by title. The account can write posts for native sources. */
+    /** Returns the native sources of an account, for which the account can write posts, ordered by title. */
     nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
-    /** How many of these sources are still waiting for their first fetch. */
+    /** Returns how many of the given sources still wait for their first fetch. */
     countUntried: (ids: number[]): number => countUntried.get(JSON.stringify(ids))?.n ?? 0,
   };
 });
 
-/** A failing source and the reason; times in unix ms. */
+/** A failing source and the reason of the failure; all times are in unix ms. */
 export type FailingSource = {
   id: number;
   title: string;
   since: number;
   reason: string | null;
-  failures: number; // jobs that used up their attempts since the last success
+  failures: number; // number of jobs that have used up their attempts since the last success
   nextSyncAt: number | null;
 };
 
 type FailingHost = { host: string; count: number; since: number };
 
-/** Failing sources, the longest failing first. */
+/** Returns the failing sources; the source that has failed longest comes first. */
 export const failingSources = store(({ db }) => {
   const select = db.prepare<[number], FailingSource>('failing sources', `
     SELECT id, title, state_since AS since, state_reason AS reason, failures, next_sync_at AS nextSyncAt
       FROM sources INDEXED BY sources_failing
      WHERE state = 'failing' AND state_since > 0 AND removed_at IS NULL ORDER BY state_since LIMIT ?`);
-  const selectHost = db.prepare<[number], FailingHost>('host whose feeds all fail', `
+  const selectHost = db.prepare<[number], FailingHost>('find a host whose feeds all fail', `
     SELECT f.host, COUNT(*) AS count, MIN(s.state_since) AS since
       FROM sources s INDEXED BY sources_failing JOIN feeds f ON f.source_id = s.id
      WHERE s.state = 'failing' AND s.state_since > 0 AND s.removed_at IS NULL
@@ -209,7 +209,7 @@ export const failingSources = store(({ db }) => {
 
   return {
     list: (limit: number): FailingSource[] => select.all(limit),
-    /** A host with at least `count` feeds, none of which is well. */
+    /** Returns a host with at least `count` feeds that are all failing. */
     wholeHost: (count: number): FailingHost | null => selectHost.get(count) ?? null,
   };
 });
@@ -220,15 +220,15 @@ type StoredCredentials = { sourceId: number; credentials: string };
 export const feedCredentials = store(({ db }) => {
   const select = db.prepare<[number], { credentials: string | null }>('credentials of feed',
     'SELECT credentials FROM feeds WHERE source_id = ?');
-  const selectBeginning = db.prepare<[string, number], StoredCredentials>('unsealed credentials of feeds',
+  const selectBeginning = db.prepare<[string, number], StoredCredentials>('read the unsealed credentials of feeds',
     'SELECT source_id AS sourceId, credentials FROM feeds WHERE credentials LIKE ? LIMIT ?');
-  const update = db.prepare<[{ id: number; credentials: string | null }]>('keep credentials of feed', `
+  const update = db.prepare<[{ id: number; credentials: string | null }]>('store the credentials of a feed', `
     UPDATE feeds SET credentials = @credentials, had_password = iif(@credentials IS NULL, had_password, 1)
      WHERE source_id = @id`);
 
   return {
     find: (sourceId: number): string | null => select.get(sourceId)?.credentials ?? null,
-    /** Up to `limit` credentials that begin with `prefix`, such as the prefix of unsealed credentials. */
+    /** Returns up to `limit` stored credentials that begin with `prefix`, such as all unsealed credentials. */
     beginningWith: (prefix: string, limit: number): StoredCredentials[] => selectBeginning.all(`${prefix}%`, limit),
     /** Stores the sealed credentials of a feed; null removes the credentials. */
     keep: (id: number, credentials: string | null): void => void update.run({ id, credentials }),
@@ -259,16 +259,16 @@ export function maySeeSource(hub: StoreHub, id: number, viewer: Person | null): 
   return source !== undefined && maySee(source, viewer);
 }
 
-/** Returns the source; throws 404 if the source does not exist or the viewer may not see it. */
+/** Returns the source; throws status 404 if the source does not exist or the viewer may not see it. */
 export function visibleSource(hub: StoreHub, id: number, viewer: Viewer | null): Source {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) throw notFound('source');
   return source;
 }
 
-/** Returns a source that the viewer may manage; throws 403 if the viewer may only see the source, else 404. */
+/** Returns a source that the viewer may manage. Throws status 403 if the viewer may only see the source, else 404. */
 export function manageableSource(hub: StoreHub, id: number, viewer: Viewer): Source {
   const source = visibleSource(hub, id, viewer);
-  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only its owner can manage this source.');
+  if (!mayManage(source, viewer)) throw new HttpError(403, 'Only the owner of this source can manage it.');
   return source;
 }

@@ -10,7 +10,7 @@ export const SYNC_SOURCE = 'sync-source';
 /** HTTP validators and the hash of the last body, to detect whether a feed has changed. */
 export type Validators = { etag: string | null; lastModified: string | null; bodyHash: string | null };
 
-/** The stored state that a synchronisation starts from. */
+/** The stored state from which a synchronisation of a source starts. */
 export type SyncState = Validators & {
   sourceId: number;
   state: SourceState;
@@ -18,17 +18,17 @@ export type SyncState = Validators & {
   lastSuccessAt: number | null;
   url: string;
   ttl: number | null; // ms between two fetches that the feed document last asked for
-  timedOut: number; // 1: the last synchronisation timed out
+  timedOut: number; // 1 if the last synchronisation timed out
 };
 
-/** The facts that a feed's document states about the feed. */
+/** The properties that a feed's document states about the feed. */
 export type FeedFacts = {
   title: string;
   description: string | null;
   siteUrl: string | null;
   /** The address of the feed's own icon. */
   iconUrl: string | null;
-  /** The pause between fetches that the publisher asks for, in ms. */
+  /** The pause between two fetches that the feed's publisher asks for, in ms. */
   ttl: number | null;
 };
 
@@ -37,9 +37,7 @@ type FailedTry = { isFinal: boolean; timedOut: boolean };
 /** `isWell`: 1 if the last synchronisation succeeded. */
 type DueSource = { sourceId: number; ownerId: number; host: string; isWell: number };
 
-/**
- * Time after which a source is due again if its job never ends. A job that succeeds or fails sets the real next time.
- */
+/** Time after which a source is due again if its job never ends; a job that ends sets the next time itself. */
 const SAFETY_NET = DAY;
 
 /** The latest `next_sync_at` that a correct clock can produce. */
@@ -47,7 +45,7 @@ const SYNC_TIMES: StoredTime[] = [{ table: 'sources', column: 'next_sync_at', fu
 
 const DESCRIPTION_MAX = 1_000;
 
-/** Last synchronisation of each feed, its result, and when the feed is next due. */
+/** Stores the last synchronisation of each feed, the result, and when the feed is next due. */
 export const syncState = store(({ db, clock }) => {
   const select = db.prepare<[number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
@@ -70,7 +68,7 @@ export const syncState = store(({ db, clock }) => {
     UPDATE sources SET state_since = iif(state = 'failing', state_since, @now), state = 'failing',
            state_reason = @reason, last_sync_at = @now, failures = failures + @failures
      WHERE id = @sourceId AND state <> 'paused'`);
-  const setTimedOut = db.prepare<[number, number, number]>('note whether time ran out',
+  const setTimedOut = db.prepare<[number, number, number]>('note whether a synchronisation timed out',
     'UPDATE feeds SET timed_out = ? WHERE source_id = ? AND timed_out <> ?');
   const plan = db.prepare<[number, number]>('plan next sync',
     `UPDATE sources SET next_sync_at = ? WHERE id = ? AND state <> 'paused'`);
@@ -78,16 +76,16 @@ export const syncState = store(({ db, clock }) => {
     'UPDATE feeds SET etag = ?, last_modified = ?, body_hash = ? WHERE source_id = ?');
   const setFacts = db.prepare<[string | null, string | null, number | null, number]>('keep feed facts',
     'UPDATE feeds SET site_url = ?, description = ?, ttl = ? WHERE source_id = ?');
-  const setTitle = db.prepare<[string, number, string]>('take over feed title',
+  const setTitle = db.prepare<[string, number, string]>('take over the title of a feed',
     'UPDATE sources SET title = ? WHERE id = ? AND title_is_own = 0 AND title <> ?');
-  const selectSame = db.prepare<[number, string], { id: number }>('same feed of the owner', `
+  const selectSame = db.prepare<[number, string], { id: number }>('find another source of the owner with this feed', `
     SELECT other.id FROM sources s JOIN sources other ON other.owner_id = s.owner_id AND other.id <> s.id
       JOIN feeds f ON f.source_id = other.id
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
-  // INDEXED BY: after ANALYZE, SQLite would sort the whole table because nearly every row is in the index.
-  const mostBehind = db.prepare<[], { at: number }>('source that is most behind', `
+  // INDEXED BY is needed because after ANALYZE SQLite would sort the whole table: nearly every row is in the index.
+  const mostBehind = db.prepare<[], { at: number }>('find the source without a success for longest', `
     SELECT COALESCE(last_success_at, created_at) AS at FROM sources INDEXED BY sources_behind
      WHERE kind = 'feed' AND state <> 'paused' ORDER BY COALESCE(last_success_at, created_at) LIMIT 1`);
 
@@ -95,7 +93,7 @@ export const syncState = store(({ db, clock }) => {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
-    /** Enqueues due sources, longest waiting first, and postpones them by SAFETY_NET, in one transaction. */
+    /** Enqueues jobs for due sources, longest waiting first, and postpones these sources by SAFETY_NET. */
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
       const due = selectDue.all(now, limit);
@@ -118,13 +116,13 @@ export const syncState = store(({ db, clock }) => {
       setTimedOut.run(timedOut ? 1 : 0, sourceId, timedOut ? 1 : 0);
     },
 
-    /** When the feed that is most behind last succeeded or, if never, was added (unix ms). Skips paused feeds. */
+    /** Returns when the unpaused feed that is most behind last succeeded or, if it never did, was added (unix ms). */
     mostBehindSince: (): number | undefined => mostBehind.get()?.at,
     planNext: (sourceId: number, at: number): void => void plan.run(at, sourceId),
     keepValidators: (sourceId: number, { etag, lastModified, bodyHash }: Validators): void =>
       void setValidators.run(etag, lastModified, bodyHash, sourceId),
 
-    /** Stores the facts from a feed's document; the title only if the owner gave the source no title. */
+    /** Stores the properties from a feed's document; stores the title only if the owner gave the source no title. */
     keepFacts(sourceId: number, { title, siteUrl, description, ttl }: FeedFacts): void {
       const wait = ttl === null ? null : Math.round(Math.min(ttl, DAY)); // some publishers ask for pauses of centuries
       setFacts.run(siteUrl, description && excerpt(description, DESCRIPTION_MAX), wait, sourceId);

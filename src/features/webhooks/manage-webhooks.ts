@@ -10,11 +10,11 @@ import { sources, type Source } from '../sources/source-store.ts';
 import { createSecret, signingKeys, type SigningKeys } from './verify-signature.ts';
 import { LONGEST_LEFT, ROTATION_GRACE, webhooks, type QuietWebhook } from './webhook-store.ts';
 
-/** A webhook's secrets are cached for a second: reading them takes longer than checking a signature. */
+/** Time for which a webhook's secrets are cached: reading the secrets takes longer than checking a signature. */
 const CACHED_FOR = SECOND;
 const MAX_CACHED = 1_000; // webhooks
 
-/** The address and the secret that a sender needs; the secret is shown only once. */
+/** The webhook's address and secret, which a sender of events needs; the hub shows the secret only once. */
 export type WebhookAccess = { url: string; secret: string };
 
 const signingSecrets = sealedSecrets('webhook');
@@ -32,7 +32,7 @@ export function createWebhook(hub: Hub, sourceId: number): WebhookAccess {
   return { url: webhookUrl(hub, sourceId), secret };
 }
 
-/** Creates a new secret; the current secret stays valid for a day, an older secret ends now. 409 if not a webhook. */
+/** Creates a new secret; the current secret stays valid for a day. Throws status 409 if the source is not a webhook. */
 export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAccess {
   const secret = createSecret();
   const sealed = signingSecrets.seal(hub.config, id, secret);
@@ -46,8 +46,8 @@ export function rotateSecret(hub: Hub, { id, title }: Source, by: By): WebhookAc
 }
 
 /**
- * A webhook's valid secrets, read at most a second ago. Undefined if the webhook does not exist or is paused. Throws
- * SealedSecretError if the secrets cannot be decrypted.
+ * Returns a webhook's valid secrets, read at most a second ago; undefined if the webhook does not exist or is paused.
+ * Throws SealedSecretError if the secrets cannot be decrypted.
  */
 export function liveSecrets(hub: Hub, sourceId: number): SigningKeys[] | undefined {
   const now = hub.clock();
@@ -70,7 +70,7 @@ function readSecrets(hub: Hub, sourceId: number, now: number): SigningKeys[] | u
   return sealed.map((one) => signingKeys(signingSecrets.open(hub.config, sourceId, one)));
 }
 
-/** Encrypts up to `limit` secrets that were stored without a key, in the caller's transaction; returns their number. */
+/** Encrypts up to `limit` secrets stored without a key, in the caller's transaction; returns the number of secrets. */
 export function sealSecrets(hub: Hub, limit: number): number {
   if (hub.config.hubSecretKey === null) return 0;
   const plain = webhooks(hub).secretsBeginningWith(PLAIN, limit);
@@ -83,7 +83,7 @@ export function sealSecrets(hub: Hub, limit: number): number {
   return plain.length;
 }
 
-/** Removes up to `limit` expired secrets, in the caller's transaction; returns their number. */
+/** Removes up to `limit` expired webhook secrets, in the caller's transaction; returns the number of secrets. */
 export function removeExpiredSecrets(hub: Hub, limit: number): number {
   return webhooks(hub).removePreviousSecrets(hub.clock(), limit);
 }
@@ -94,10 +94,7 @@ export const LONGEST_QUIET = 7 * DAY;
 /** Interval at which the hub repeats the alert about a silent webhook. */
 const ALERT_EVERY = DAY;
 
-/**
- * Finds up to `limit` silent webhooks and notifies their owners and the operator, in the caller's transaction; returns
- * the number of silent webhooks.
- */
+/** Reports up to `limit` silent webhooks, in the caller's transaction; returns the number of reported webhooks. */
 export function findSilentWebhooks(hub: Hub, limit: number): number {
   const now = hub.clock();
   const quiet = webhooks(hub).quiet(now - LONGEST_QUIET, now - ALERT_EVERY, limit);
@@ -112,7 +109,7 @@ function reportSilence(hub: Hub, { sourceId, state, quietSinceAt }: QuietWebhook
   const source = sources(hub).find(sourceId);
   if (!source) return;
   raiseAlert(hub, { event: 'webhook-silent', source, problem: `no events for ${duration(now - quietSinceAt)}` });
-  if (state === 'silent') return; // the owner was notified before
+  if (state === 'silent') return; // the webhook's owner was notified before
   notifications(hub).add({
     accountId: source.ownerId,
     kind: 'webhook.silent',

@@ -5,21 +5,21 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { addRun, noteFailures, nothingNoted, writeRuns, type Noted } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 
-/** Notes for the owner about refused events, by status. For other statuses the owner reads the sender's answer. */
+/** Notes for a webhook's owner about refused events, by status; for other statuses, the sender's log has the answer. */
 const REASONS: Record<number, string> = {
   401: 'The signature was not valid: another secret, a wrong clock, or a body that was changed on the way.',
   429: 'The webhook got more events than its rate limit allows.',
 };
 
-/** Statuses for a webhook that does not exist or is paused; these refusals are not noted. */
+/** Statuses of refusals because a webhook does not exist or is paused; the hub does not note these refusals. */
 const UNKNOWN = [404, 410];
 
 type Refusal = { sourceId: number; note: string; times: number };
 
-const MAX_KINDS = 1_000; // kinds of refusals in memory
+const MAX_KINDS = 1_000; // maximum number of kinds of refusals in memory
 const MAX_NOTE = 300; // characters
 
-/** Maximum webhooks whose runs one transaction writes. */
+/** Maximum number of webhooks whose counted events one transaction writes. */
 const AT_ONCE = 50;
 
 /** Refused events by source and reason, in memory: anybody can send such events, so they must not cause writes. */
@@ -44,10 +44,7 @@ export function countRefusal(hub: Hub, sourceId: number, { status, message }: Ht
   else if (refusals(hub).size < MAX_KINDS) refusals(hub).set(`${sourceId} ${note}`, { sourceId, note, times: 1 });
 }
 
-/**
- * Writes the events counted since the last call; keeps them in memory while the hub may record nothing. Refusals of one
- * day and reason become one row.
- */
+/** Writes the events counted since the last call; keeps the counts in memory while the disk has no room. */
 export async function noteDeliveries(hub: Hub): Promise<void> {
   if (!mayRecord(hub)) return;
   const sourceIds = [...deliveries(hub).keys()];

@@ -8,7 +8,7 @@ import { languageTag } from '../feeds/feed-values.ts';
 import { postOfItem } from '../feeds/parse-json-feed.ts';
 import type { IncomingFile, IncomingPost } from '../posts/post-store.ts';
 
-/** A parsed event. `at`: the event's own time, unix ms. Events of other types only show that the sender works. */
+/** A parsed event. `at`: the time in the event, in unix ms. Events of unknown types only show that the sender works. */
 export type WebhookEvent =
   | { kind: 'publish'; type: string; at: number; item: IncomingPost }
   | { kind: 'delete'; type: string; at: number; guid: string }
@@ -23,13 +23,13 @@ const TYPE_MAX = 128;
 const TYPE = /^[a-zA-Z0-9_.]{1,128}$/; // Standard Webhooks 1.0
 const MAX_ERRORS = 20;
 
-/** Maximum UTF-16 units of texts, or items of lists. Longer values are refused, not cut, so that the sender notices. */
+/** Maximum UTF-16 units of an event's texts, or items of its lists; the hub refuses longer values, never cuts them. */
 const LIMITS = { guid: 1_024, title: 500, content: 400_000, summary: 10_000, name: 200, authors: 20, attachments: 100 };
 
 /**
- * Parses `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, after its signature was checked. `baseUrl`: base of
- * relative links in an item without its own address. `headerType`: GitHub's name of the event in a header, for a body
- * without a type. Throws HttpError 400 with each mistake and its JSON pointer.
+ * Parses `{ "type", "timestamp", "data": <JSON Feed 1.1 item> }`, after its signature was checked. `baseUrl`: the base
+ * of relative links in an item without its own address. `headerType`: GitHub's header with the type of the event, for a
+ * body without a type. Throws HttpError 400 with each mistake in the event and its JSON pointer.
  */
 export function readEvent(body: Buffer, baseUrl: string, headerType: string | null = null): WebhookEvent {
   const event = parseObject(body);
@@ -65,7 +65,7 @@ function readType({ type }: JsonObject): string {
   throw invalid([{ pointer: '/type', detail }], 400);
 }
 
-/** Reads the JSON Feed 1.1 item in `data`. The result is valid only if `data` has no errors. */
+/** Reads the JSON Feed 1.1 item in `data`. The returned post is valid only if `data` has no errors. */
 function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   const members = {
     url: data.address('url') ?? data.address('external_url') ?? null,
@@ -86,7 +86,7 @@ function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   return { guid, ...post };
 }
 
-/** The item's id, trimmed; a number becomes text. */
+/** Returns the id of a JSON Feed item without spaces around it; a number becomes text. */
 function readGuid(data: Input): string | undefined {
   const value = data.required('id', data.value('id'));
   if (value === undefined) return undefined;
@@ -97,7 +97,7 @@ function readGuid(data: Input): string | undefined {
   return data.refuse('id', `must have 1 to ${LIMITS.guid} characters and no control characters.`);
 }
 
-/** The names in `authors` (1.1) or `author` (1.0), joined; an author's URL if there is no name. */
+/** Returns the joined names, or else URLs, of an item's `authors` (JSON Feed 1.1) or `author` (1.0). */
 function authorsOf(data: Input): string | null {
   const single = data.object('author');
   const listed = data.list('authors', LIMITS.authors);
@@ -116,7 +116,7 @@ function readFile(file: Input): IncomingFile {
   };
 }
 
-/** Text on one line without control characters; null if empty. */
+/** Returns a text on one line without control characters; null if the text is empty. */
 function lineIn(input: Input, name: string, max: number): string | null {
   return singleLine(input.prose(name, max) ?? '') || null;
 }

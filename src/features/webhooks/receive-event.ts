@@ -16,22 +16,19 @@ import { readEvent, type WebhookEvent } from './read-event.ts';
 import { verifySignature, type SignedRequest, type SigningKeys, type VerifiedEvent } from './verify-signature.ts';
 import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts';
 
-/**
- * How long the ids of accepted events are remembered. Senders of Standard Webhooks retry for up to three days; their
- * signatures are valid for five minutes.
- */
+/** Time for which the hub remembers accepted events' ids. Senders of Standard Webhooks retry for up to three days. */
 export const EVENTS_KEPT = 7 * DAY;
 
-/** Sanitising a post of this size takes no longer than asking the database whether the event is new. */
+/** Maximum size of a post that is sanitised before the check whether the event is new, which takes as long. */
 const QUICK_BYTES = 4096;
 
-/** A request to a webhook; `headerType` is GitHub's name for the event. */
+/** A request to a webhook; `headerType` is the type of the event in GitHub's header. */
 export type IncomingEvent = SignedRequest & { sourceId: number; headerType: string | null };
 
 /**
- * Receives a signed event: verifies the event before writing anything, commits it before acknowledging it. Resolves
- * for a duplicate event, too. Rejects with HttpError 401 for an invalid signature, 400 for a malformed event, 404 for
- * no webhook, 410 for a paused webhook, 429 beyond the rate limit, 507 if the owner's content quota is used up.
+ * Verifies a signed event before writing anything, commits the event before acknowledging it; resolves for a duplicate.
+ * Rejects with HttpError 401 for an invalid signature, 400 for a malformed event, 404 for an unknown webhook, 410 for a
+ * paused webhook, 429 beyond the rate limit, 507 beyond the owner's content quota.
  */
 export async function receiveEvent(hub: Hub, incoming: IncomingEvent): Promise<void> {
   const { sourceId } = incoming;
@@ -56,7 +53,7 @@ function verifyEvent(hub: Hub, { sourceId, rawHeaders, body }: IncomingEvent): V
   return verified;
 }
 
-/** The webhook's live secrets. Throws 404 for no webhook, 410 for a paused or deleted webhook. */
+/** Returns the webhook's valid secrets. Throws status 404 for an unknown webhook, 410 if it is paused or deleted. */
 export function secretsOf(hub: Hub, sourceId: number): SigningKeys[] {
   try {
     const secrets = liveSecrets(hub, sourceId);
@@ -78,14 +75,14 @@ function readVerified(
   return event;
 }
 
-/** Refuses an event that is older than the remembered ids: it may be a replay, since GitHub's form signs no time. */
+/** Refuses an event that is older than the remembered ids and may be a replay: GitHub does not sign a time. */
 function requireRecent(at: number, now: number): void {
   if (Math.abs(now - at) <= EVENTS_KEPT) return;
   const detail = 'The event’s timestamp must be within the last 7 days: an older event may be a replay.';
   throw invalid([{ pointer: '/timestamp', detail }], 400);
 }
 
-/** Makes the checks of `accept` before a long post is sanitised: duplicates and floods must not cost that time. */
+/** Makes the checks of `accept` before a long post is sanitised, so that a flood of events costs little time. */
 function refuseEarly(hub: Hub, sourceId: number, verified: VerifiedEvent): void {
   if (webhookEvents(hub).isKnown(sourceId, verified)) throw new KnownEvent();
   const waitMs = waitForWebhook(hub, sourceId);
@@ -110,13 +107,13 @@ async function prepareWrite(
   };
 }
 
-/** The post that an event is about, and the event's time. */
+/** Returns the id of the post that an event is about, and the event's time. */
 function subjectOf(event: WebhookEvent): { guid: string | null; happenedAt: number | null } {
   if (event.kind === 'other') return { guid: null, happenedAt: null };
   return { guid: event.kind === 'delete' ? event.guid : event.item.guid, happenedAt: event.at };
 }
 
-/** Removes up to `limit` old event ids; returns their number. */
+/** Removes up to `limit` old event ids; returns the number of removed ids. */
 export function removeOldEvents(hub: Hub, limit: number): number {
   return webhookEvents(hub).removeBefore(hub.clock() - EVENTS_KEPT, limit);
 }
@@ -125,8 +122,8 @@ export function removeOldEvents(hub: Hub, limit: number): number {
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
- * A verified event. `apply` writes the event in the transaction; null if there is nothing to write. The result of
- * `apply` is added to `delivered`. `makesRoom`: the event deletes a post, so it is accepted even beyond the quota.
+ * A verified event. `apply`: writes the event in the transaction and returns what to add to `delivered`; null if the
+ * event changes no post. `makesRoom`: whether the event deletes a post, and is accepted even beyond the quota.
  */
 type Acceptance = AcceptedEvent & {
   delivered: Partial<SourceRun>;
@@ -134,16 +131,13 @@ type Acceptance = AcceptedEvent & {
   apply: (() => Partial<SourceRun>) | null;
 };
 
-/** State of one webhook within a batch of events: read at its first event, written before the commit. */
+/** The state of one webhook within a batch of events: read at the webhook's first event, written before the commit. */
 type Activity = { arrivesAt: number; accepted: number; isFull: boolean };
 
 /** Thrown for an event that was accepted before, so that nothing changes. */
 class KnownEvent extends Error {}
 
-/**
- * Accepts an event; resolves once the event is committed. Events that arrive together share a transaction. If nothing
- * was written, rejects with KnownEvent, or HttpError 410, 429 or 507.
- */
+/** Commits an event, together with concurrent events. Rejects with KnownEvent, or HttpError 410, 429 or 507. */
 const batched = once((hub: Hub) => batchingWrites(hub.db, () => beginBatch(hub)));
 
 const acceptOrUndo = once((hub: Hub) =>
@@ -199,7 +193,7 @@ function noteActivities(hub: Hub, activities: Map<number, Activity>): void {
   if (accepted > 0) counts(hub).add('webhook_events_total', 'accepted', accepted);
 }
 
-/** The answer for a paused or deleted webhook: senders stop at a 410. */
+/** The answer for a paused or deleted webhook: senders stop sending after a 410. */
 function gone(): HttpError {
   return new HttpError(410, 'This webhook is not in use. Stop sending events to this address.');
 }

@@ -1,12 +1,12 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MINUTE, SECOND } from '../../platform/clock.ts';
 
-/** HMAC keys of one secret, a key per signature form. `standard`: null if the secret only works in GitHub's form. */
+/** The HMAC keys of one secret, by signature scheme. `standard`: null if the secret works only with GitHub's scheme. */
 export type SigningKeys = { standard: Buffer | null; github: Buffer };
 
 const PREFIX = 'whsec_';
 
-/** Bytes of a new secret: a multiple of three, because the `=` that ends other base64 can get lost when copied. */
+/** Bytes of a new secret: a multiple of three, because other base64 ends with `=`, which can get lost when copied. */
 const NEW_SECRET_BYTES = 33;
 
 const STANDARD_BYTES = { min: 24, max: 64 }; // Standard Webhooks 1.0
@@ -18,9 +18,9 @@ export function createSecret(): string {
 }
 
 /**
- * The keys that check signatures made with the secret. `whsec_…` works with both forms: Standard Webhooks decodes its
- * base64 (24 to 64 bytes), GitHub's form uses the whole text with the prefix. Secrets of other services have no prefix
- * (16 to 256 bytes of UTF-8) and work with GitHub's form only. Throws RangeError for a malformed secret.
+ * The keys that check signatures made with the secret. A secret `whsec_…` works with both signature schemes: Standard
+ * Webhooks decodes its base64 (24 to 64 bytes), GitHub's scheme uses the whole text. Secrets of other services (16 to
+ * 256 bytes of UTF-8) work only with GitHub's scheme. Throws RangeError for a malformed secret.
  */
 export function signingKeys(secret: string): SigningKeys {
   const github = Buffer.from(secret);
@@ -31,7 +31,7 @@ export function signingKeys(secret: string): SigningKeys {
   return { standard, github };
 }
 
-/** Decodes canonical base64; null for any other text, in which Node would skip invalid characters. */
+/** Decodes canonical base64; returns null for any other text, in which Node would skip invalid characters. */
 function decodeBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;
@@ -49,16 +49,16 @@ function isWithin(length: number, { min, max }: { min: number; max: number }): b
 export type SignedRequest = { rawHeaders: readonly string[]; body: Buffer };
 
 /**
- * `id`: the event's id, chosen by the sender. `bodyId`: hash of the body in GitHub's form, which does not sign the id:
- * without the hash, an event could be replayed under another id. `bodyId` is null if the id is signed.
+ * `id`: the event's id, chosen by the sender. `bodyId`: the hash of a GitHub event's body, because GitHub does not sign
+ * the id: without the hash, an event could be replayed under another id. `bodyId` is null if the id is signed.
  */
 export type VerifiedEvent = { id: string; bodyId: string | null };
 
-/** The content of the signature headers, not yet verified. */
+/** The content of a request's signature headers, not yet verified. */
 type SignatureClaim =
   /** Standard Webhooks 1.0 signs `signedPrefix` followed by the body; `sentAt` in unix ms. */
   | { form: 'standard'; id: string; sentAt: number; signedPrefix: string; signatures: Buffer[] }
-  /** GitHub signs only the body. */
+  /** GitHub signs only the body of an event. */
   | { form: 'github'; id: string; signatures: Buffer[] };
 
 type Equal = (a: Buffer, b: Buffer) => boolean;
@@ -71,7 +71,7 @@ const MAX_LIVE_SECRETS = 2;
 const STANDARD_NAMES = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
 const GITHUB_NAMES = ['x-github-delivery', 'x-hub-signature-256'];
 
-const ID = /^[!-\-/-~]{1,256}$/; // visible ASCII without the full stop, which separates the signed parts
+const ID = /^[!-\-/-~]{1,256}$/; // visible ASCII without the full stop, which separates the parts of a signed text
 const TIMESTAMP = /^[1-9]\d{0,11}$/; // unix seconds
 const ENTRY = /^[a-z][a-z0-9]{0,7},[A-Za-z0-9+/=]{1,256}$/;
 const HEX_SIGNATURE = /^sha256=([0-9a-f]{64})$/;
@@ -81,8 +81,8 @@ const MAX_ENTRIES = 16;
 const DIGEST_BYTES = 32;
 
 /**
- * Verifies an event signed with a live secret (two during a rotation) in the form of Standard Webhooks 1.0 or GitHub.
- * Undefined for every kind of refusal, so that a sender cannot learn the reason. `now` in unix ms.
+ * Verifies an event in the scheme of Standard Webhooks 1.0 or GitHub. Returns undefined for every kind of refusal, so
+ * that a sender cannot learn the reason. `now`: the time in unix ms.
  */
 export function verifySignature(
   { rawHeaders, body }: SignedRequest, secrets: readonly SigningKeys[], now: number,
@@ -95,7 +95,7 @@ export function verifySignature(
   return { id: claim.id, bodyId: claim.form === 'github' ? bodyIdOf(body) : null };
 }
 
-/** Whether the lists share a digest. Compares every pair, so that the time does not depend on the result. */
+/** Whether two lists have a digest in common. Compares every pair, so that the time does not depend on the result. */
 export function includesAny(
   expected: readonly Buffer[], received: readonly Buffer[], equal: Equal = timingSafeEqual,
 ): boolean {
@@ -110,7 +110,7 @@ function isTimely(claim: SignatureClaim, now: number): boolean {
   return claim.form === 'github' || Math.abs(now - claim.sentAt) <= TOLERANCE;
 }
 
-/** The HMAC of the signed content; null if the secret has no key for this signature form. */
+/** Returns the HMAC of the signed content; null if the secret has no key for this signature scheme. */
 function digestOf(claim: SignatureClaim, body: Buffer, key: Buffer | null): Buffer | null {
   if (key === null) return null;
   const hmac = createHmac('sha256', key);
@@ -123,8 +123,8 @@ function bodyIdOf(body: Buffer): string {
 }
 
 /**
- * Parses the signature headers. Undefined unless the request has all headers of exactly one signature scheme, each
- * once and well-formed. `rawHeaders` holds names and values in turn, with duplicates.
+ * Parses the signature headers of a request. Returns undefined unless the request has all headers of exactly one
+ * signature scheme, each once and well-formed. `rawHeaders` contains names and values in turn, with duplicates.
  */
 function readSignatureHeaders(rawHeaders: readonly string[]): SignatureClaim | undefined {
   const standard = valuesOf(rawHeaders, STANDARD_NAMES);
@@ -160,13 +160,13 @@ function readGithub(found: HeaderValues): SignatureClaim | undefined {
   return { form: 'github', id, signatures: [Buffer.from(hex, 'hex')] };
 }
 
-/** The header values in the order of `names`; no values if a header is missing or comes twice. */
+/** Returns the header values in the order of `names`; no values if a header is missing or comes twice. */
 function onceEach(found: HeaderValues, names: readonly string[]): (string | undefined)[] {
   const values = names.map((name) => found.find((one) => one.name === name)?.value);
   return found.length === names.length && !values.includes(undefined) ? values : [];
 }
 
-/** Parses `version,base64` entries separated by single spaces. Ignores versions other than v1, as the standard says. */
+/** Parses `version,base64` entries separated by single spaces; ignores signature versions other than v1. */
 function readSignatureList(list: string): Buffer[] | undefined {
   const entries = list.split(' ', MAX_ENTRIES + 1);
   if (entries.length > MAX_ENTRIES || !entries.every((entry) => ENTRY.test(entry))) return undefined;

@@ -8,7 +8,7 @@ import { webhooks, type Webhook } from './webhook-store.ts';
 /** A webhook with its source's title and owner. */
 type ListedWebhook = Webhook & { title: string; ownerId: number };
 
-/** All webhooks with their states, without secrets. */
+/** The list of all webhooks with their states, without secrets; only administrators see this list. */
 export const webhookList = adminList<ListedWebhook, 'sourceId'>({
   name: 'webhooks',
   title: 'Webhooks',

@@ -8,7 +8,7 @@ import { manageableSource, type Source } from '../sources/source-store.ts';
 import { rotateSecret, type WebhookAccess } from './manage-webhooks.ts';
 import type { Webhook } from './webhook-store.ts';
 
-/** Form: creates a new secret and shows it on a page. */
+/** Form: creates a new secret for a webhook and shows the secret on a page. */
 export function submitRotateSecret(hub: Hub, req: MemberRequest): Reply {
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   const note = 'The secret will not be shown again. The previous secret stays valid for 24 hours.';
@@ -22,7 +22,7 @@ const STATES: Record<Webhook['state'], string> = {
   disabled: 'paused: senders are told to stop (410)',
 };
 
-/** The part about the webhook on its source's page, for the owner: state, instructions and a new secret. */
+/** The HTML about a webhook for its owner: the webhook's state, instructions, and a button for a new secret. */
 export function webhookPanel(webhook: Webhook, url: string, times: Times): Html {
   const { sourceId, state, lastEventAt, previousUntilAt } = webhook;
   const until = previousUntilAt !== null && showTime(times, previousUntilAt, 'exact');
@@ -74,10 +74,7 @@ function secretPage(heading: string, { id, title }: Source, { url, secret }: Web
   return { title: heading, main, section: 'sources' };
 }
 
-/**
- * Shell commands that send an event and create a post: POSIX sh with curl, openssl and od. If `secret` is null, the
- * user fills in the secret.
- */
+/** POSIX shell commands that send an event and create a post; if `secret` is null, the user puts the secret in. */
 export function webhookExample(url: string, secret: string | null): string {
   return `secret='${secret ?? 'whsec_…'}'
 url='${url}'

@@ -7,7 +7,7 @@ export const WEBHOOK_STATES = ['active', 'silent', 'disabled'] as const;
 
 type WebhookState = (typeof WEBHOOK_STATES)[number];
 
-/** A webhook without its secrets; times in unix ms. */
+/** A webhook without its secrets; all times are in unix ms. */
 export type Webhook = {
   sourceId: number;
   state: WebhookState;
@@ -22,22 +22,19 @@ type WebhookSecrets = StoredSecrets & {
   previousUntilAt: number | null; // unix ms
 };
 
-/** Secrets as stored, sealed or plain. */
+/** The webhook's secrets as they are stored, sealed or plain. */
 type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
 
-/** A webhook that has had no events for too long, and since when (unix ms). */
+/** A webhook that has received no events for too long, and the time of its last event (unix ms). */
 export type QuietWebhook = Pick<Webhook, 'sourceId' | 'state'> & { quietSinceAt: number };
 
 const COLUMNS = `source_id AS sourceId, state, last_event_at AS lastEventAt, previous_until_at AS previousUntilAt,
   created_at AS createdAt`;
 
-/** How long the previous secret stays valid after a rotation. */
+/** Time for which a webhook's previous secret stays valid after a rotation. */
 export const ROTATION_GRACE = DAY;
 
-/**
- * If the clock is set back by more than this tolerance after a rotation, the previous secret ends at once, because it
- * would be valid for longer than a day. Clocks of senders have the same tolerance.
- */
+/** Tolerance for a clock that is set back after a rotation; beyond this tolerance, the previous secret ends at once. */
 const CLOCK_TOLERANCE = 5 * MINUTE;
 export const LONGEST_LEFT = ROTATION_GRACE + CLOCK_TOLERANCE;
 
@@ -47,7 +44,7 @@ const TIMES: StoredTime[] = [
   { table: 'webhooks', column: 'previous_until_at', furthest: LONGEST_LEFT },
 ];
 
-/** Webhooks: their secrets, state and last events. */
+/** Stores webhooks with their secrets, their states and the times of their last events. */
 export const webhooks = store(({ db, clock }) => {
   const insert = db.prepare<[{ sourceId: number; secret: string; now: number }]>('create webhook',
     'INSERT INTO webhooks (source_id, secret, quiet_since_at, created_at) VALUES (@sourceId, @secret, @now, @now)');
@@ -70,9 +67,9 @@ export const webhooks = store(({ db, clock }) => {
     UPDATE webhooks SET previous_secret = NULL, previous_until_at = NULL WHERE source_id IN
       (SELECT source_id FROM webhooks WHERE previous_until_at <= ? LIMIT ?)`);
 
-  const selectArrival = db.prepare<[number], { at: number }>('rate limit of webhook',
+  const selectArrival = db.prepare<[number], { at: number }>('read the rate limit of a webhook',
     `SELECT arrives_at AS at FROM webhooks WHERE source_id = ? AND state <> 'disabled'`);
-  const noteEvents = db.prepare<[{ sourceId: number; at: number; arrivesAt: number }]>('note events of webhook', `
+  const noteEvents = db.prepare<[{ sourceId: number; at: number; arrivesAt: number }]>('note the events of a webhook', `
     UPDATE webhooks
        SET last_event_at = @at, quiet_since_at = @at, state = 'active', silence_told_at = NULL, arrives_at = @arrivesAt
      WHERE source_id = @sourceId`);
@@ -87,24 +84,24 @@ export const webhooks = store(({ db, clock }) => {
   return {
     create: (sourceId: number, secret: string): void => void insert.run({ sourceId, secret, now: clock() }),
     find: (sourceId: number): Webhook | undefined => select.get(sourceId),
-    /** A page of webhooks, by source id, after the given id. */
+    /** Returns a page of webhooks, ordered by source id, after the given source id. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
     secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
     /** Sets a new secret; the current secret stays valid until `until` (unix ms). False if there is no webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
-    /** Up to `limit` webhooks with a secret that begins with `prefix`. */
+    /** Returns up to `limit` webhooks with a stored secret that begins with `prefix`. */
     secretsBeginningWith: (prefix: string, limit: number): StoredSecrets[] =>
       selectPlain.all(`${prefix}%`, `${prefix}%`, limit),
     replaceSecrets: (secrets: StoredSecrets): void => void replace.run(secrets),
-    /** Removes up to `limit` previous secrets that expired before `now` (unix ms); returns their number. */
+    /** Removes up to `limit` previous secrets that expired before `now` (unix ms); returns the number of secrets. */
     removePreviousSecrets: (now: number, limit: number): number => removePrevious.run(now, limit).changes,
-    /** The rate limit's theoretical arrival time (GCRA), unix ms; undefined without a webhook or if it is paused. */
+    /** Returns a webhook's theoretical arrival time (GCRA), in unix ms; undefined if the webhook is paused or gone. */
     arrivesAt: (sourceId: number): number | undefined => selectArrival.get(sourceId)?.at,
-    /** Notes that valid events have arrived, the last event at `at` (unix ms). */
+    /** Records that valid events have arrived at a webhook; the last event arrived at `at` (unix ms). */
     noteEvents: (sourceId: number, at: number, arrivesAt: number): void =>
       void noteEvents.run({ sourceId, at, arrivesAt }),
-    /** Up to `limit` webhooks whose last event was before `heardBefore`, without an alert since `toldBefore`. */
+    /** Returns up to `limit` webhooks with no event since `heardBefore` and no alert since `toldBefore`. */
     quiet: (heardBefore: number, toldBefore: number, limit: number): QuietWebhook[] =>
       selectQuiet.all(heardBefore, toldBefore, limit),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
@@ -112,7 +109,7 @@ export const webhooks = store(({ db, clock }) => {
   };
 });
 
-/** An accepted event. `guid`: id of its post. `happenedAt`: its own time, unix ms. Both are null without a post. */
+/** An accepted event. `guid`: the post's id. `happenedAt`: the event's time (unix ms). Both are null without a post. */
 export type AcceptedEvent = {
   sourceId: number;
   id: string;
@@ -121,9 +118,9 @@ export type AcceptedEvent = {
   happenedAt: number | null;
 };
 
-/** Accepted events, remembered so that a duplicate changes nothing. */
+/** Stores the ids of accepted events, so that a duplicate event changes nothing. */
 export const webhookEvents = store(({ db, clock }) => {
-  const selectLater = db.prepare<[number, string, number], { at: number }>('later event of a post', `
+  const selectLater = db.prepare<[number, string, number], { at: number }>('whether a post has a later event', `
     SELECT happened_at AS at FROM webhook_events WHERE source_id = ? AND guid = ? AND happened_at > ?`);
   const selectKnown = db.prepare<[number, string, string], { id: string }>('known event',
     'SELECT event_id AS id FROM webhook_events WHERE source_id = ? AND event_id IN (?, ?) LIMIT 1');
@@ -133,12 +130,12 @@ export const webhookEvents = store(({ db, clock }) => {
   const removeBefore = db.prepare<[number, number]>('forget old events', `
     DELETE FROM webhook_events WHERE (source_id, event_id) IN
       (SELECT source_id, event_id FROM webhook_events WHERE received_at < ? LIMIT ?)`);
-  const removeOfSource = db.prepare<[number, number]>('forget events of source', `
+  const removeOfSource = db.prepare<[number, number]>('remove the events of a source', `
     DELETE FROM webhook_events WHERE (source_id, event_id) IN
       (SELECT source_id, event_id FROM webhook_events WHERE source_id = ? LIMIT ?)`);
 
   return {
-    /** Whether a later event about the post was accepted before. */
+    /** Whether the hub has already accepted a later event about the post. */
     isOutdated: (sourceId: number, guid: string, happenedAt: number): boolean =>
       selectLater.get(sourceId, guid, happenedAt) !== undefined,
     /** Whether an event with this id or body was accepted before. */
@@ -146,8 +143,8 @@ export const webhookEvents = store(({ db, clock }) => {
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
 
     /**
-     * Adds the event; false if an event with its id or body was accepted before. For a known id with a new body, `add`
-     * has already stored the body, so the caller must roll back.
+     * Adds an accepted event; returns false if an event with its id or body was accepted before. If the id is known but
+     * the body is new, `add` has already stored the body, so the caller must roll back.
      */
     add({ sourceId, id, bodyId, guid, happenedAt }: AcceptedEvent): boolean {
       const receivedAt = clock();
@@ -156,7 +153,7 @@ export const webhookEvents = store(({ db, clock }) => {
       return isNewBody && insert.run(sourceId, id, receivedAt, guid, at).changes === 1;
     },
 
-    /** Removes up to `limit` events received before `before` (unix ms); returns their number. */
+    /** Removes up to `limit` events received before `before` (unix ms); returns the number of removed events. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     removeOfSource: (sourceId: number, limit: number): number => removeOfSource.run(sourceId, limit).changes,
   };

@@ -7,12 +7,12 @@ import { TABLES } from '../hub/tables.ts';
 /** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
-/** An unfinished post. `form`: the path of the page with its form. */
+/** An unfinished post. `form`: the path of the page whose form the draft fills. */
 export type Draft = { id: number; form: string; fields: DraftFields; savedAt: number };
 
-/** Maximum drafts of one account; the hub removes the oldest draft beyond this number. */
+/** Maximum number of drafts of one account; for a further draft, the hub removes the account's oldest draft. */
 const MAX_DRAFTS = TABLES.drafts.most;
-/** Maximum pending drafts of one account: forms sent after the session ended, kept a day until the owner signs in. */
+/** Maximum number of an account's pending drafts, made from forms sent after the session ended; kept for a day. */
 const MAX_PENDING = 3;
 export const PENDING_LIFETIME = DAY;
 /** Time after which a saved draft is removed. */
@@ -20,7 +20,7 @@ export const DRAFT_LIFETIME = 90 * DAY;
 
 const TIMES: StoredTime[] = [{ table: 'drafts', column: 'saved_at', furthest: 0 }];
 
-/** Unfinished posts. A pending draft also belongs to an account, but shows only after the account has adopted it. */
+/** Unfinished posts. Pages show a pending draft only after the account has adopted the draft. */
 export const drafts = store(({ db, clock }) => {
   type Row = Omit<Draft, 'fields'> & { fields: string };
   const columns = 'id, form, fields, saved_at AS savedAt';
@@ -42,7 +42,7 @@ export const drafts = store(({ db, clock }) => {
         ORDER BY saved_at DESC, id DESC LIMIT @kept)`);
   const remove = db.prepare<[number, string]>('remove draft',
     'DELETE FROM drafts WHERE account_id = ? AND form = ? AND pending_hash IS NULL');
-  const removeOf = db.prepare<[number, number]>('remove drafts of account',
+  const removeOf = db.prepare<[number, number]>('remove the drafts of an account',
     'DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? LIMIT ?)');
   const removeOld = db.prepare<[{ pending: number; kept: number; limit: number }]>('remove old drafts', `
     DELETE FROM drafts WHERE id IN (SELECT id FROM drafts
@@ -66,7 +66,7 @@ export const drafts = store(({ db, clock }) => {
     /** Saves a draft, which replaces an older draft of the same form. */
     save: (accountId: number, form: string, fields: DraftFields): void => save(accountId, form, JSON.stringify(fields)),
 
-    /** Saves a pending draft. Returns the secret for `adopt`; only a hash of the secret is stored. */
+    /** Saves a pending draft; returns the secret with which `adopt` finds the draft, and stores the secret's hash. */
     savePending(accountId: number, form: string, fields: DraftFields): string {
       const secret = newSecret();
       insertPending.run(accountId, form, JSON.stringify(fields), hashSecret(secret), clock());
@@ -74,14 +74,14 @@ export const drafts = store(({ db, clock }) => {
       return secret;
     },
 
-    /** Turns a pending draft into a draft, in the caller's transaction. Does nothing for a wrong secret. */
+    /** Turns a pending draft into a draft, in the caller's transaction. With a wrong secret, changes no draft. */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
       if (taken) save(accountId, form, taken.fields);
     },
 
     remove: (accountId: number, form: string): void => void remove.run(accountId, form),
-    /** Removes up to `limit` drafts of an account; returns their number. */
+    /** Removes up to `limit` drafts of an account; returns the number of removed drafts. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
     removeOld: (limit: number): number =>
       removeOld.run({ pending: clock() - PENDING_LIFETIME, kept: clock() - DRAFT_LIFETIME, limit }).changes,

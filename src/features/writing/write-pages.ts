@@ -34,15 +34,15 @@ import {
   changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
 } from './write-views.ts';
 
-/** Time for which a form can still be sent after its session has ended; longer than most sessions. */
+/** Time for which an open form of a post can still be sent after its session has ended; longer than most sessions. */
 const PROOF_LIFETIME = 60 * DAY;
-/** Maximum bytes of the text in the form plus its preview; navigation, places and files have 512 KiB of the page. */
+/** Maximum bytes of the form's text and the preview together; the rest of the page has 512 KiB. */
 const TEXT_BYTES = MAX_PAGE_BYTES - 512 * 1024;
 const LEAST_PREVIEW_BYTES = 16 * 1024;
-/** Rate limit of an account's late forms, which are forms sent after the session ended. */
+/** Rate limit of an account's late forms; a late form is a form that was sent after the session ended. */
 const LATE_FORMS: NamedLimit = { name: 'late-forms', burst: 10, everyMs: MINUTE };
 
-/** Page: the form for a new post. `?source=` chooses the source; by default the draft's source, or the only source. */
+/** Page: the form for a new post. Selects the source of `?source=`, or of the draft, or the account's only source. */
 export function showWrite(hub: Hub, req: MemberRequest): Reply {
   const wanted = req.query.get('source') ?? '';
   if (wanted) writableSource(hub, pathId({ id: wanted }), req.viewer);
@@ -110,9 +110,8 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Stores or previews the form's post, and redirects to it. After a refusal, keeps a draft and shows the form again.
- * If the session has ended, the draft is pending until the same account signs in. A form whose text did not arrive
- * completely is not kept: it would replace an older draft.
+ * Stores the form's post, or shows a preview. Keeps a refused post as a draft; without a session, as a pending draft
+ * for the same account. Drops a text that arrived incompletely, because it would replace an older draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
@@ -132,7 +131,7 @@ async function submitForm(
     const problem = toHttpError(error);
     if (problem.status === 500 || typed.size === 0) throw error;
     if (problem.status === 401) return keepUntilSignIn(hub, req, req.viewer.id, typedFields(typed));
-    if (problem !== error) { // an error of the hub, such as a full disk; the form is shown again
+    if (problem !== error) { // after an error of the hub, such as a full disk, the form is shown again
       hub.log.error('post not stored', errorFields(error));
       noteError(hub, error);
     }
@@ -147,7 +146,7 @@ function typedFields(fields: Map<string, string[]>): Typed {
   return fittingFields(withLineFeeds(firstValues(fields)));
 }
 
-/** The form with a preview of its post. Keeps a draft, as after a refusal. */
+/** Shows the form with a preview of its post. Also keeps a draft of the form's text. */
 async function previewReply(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
   { title, contentHtml }: { title: string; contentHtml: string },
@@ -159,7 +158,7 @@ async function previewReply(
   return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 
-/** Saves the draft. Only logs an error, because the form still shows the text. */
+/** Keeps the form's text as a draft. The hub only logs a failure, because the form still shows the text. */
 function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostForm, 'savedAt'> {
   try {
     drafts(hub).save(req.viewer.id, pageOf(req), fields);
@@ -170,7 +169,7 @@ function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostFo
   }
 }
 
-/** Receives a form sent without a session; reads the form only if its address proves for which account it was made. */
+/** Receives a form sent without a session, if the form's address proves for which account the form was made. */
 export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply> {
   const accountId = provenAccount(hub, req);
   if (accountId === undefined) throw new HttpError(401, 'Sign in first.');
@@ -179,30 +178,30 @@ export async function submitSignedOut(hub: Hub, req: HubRequest): Promise<Reply>
   return keepUntilSignIn(hub, req, accountId, typedFields(await readMultipart(req, formLimits(hub), skipFile)));
 }
 
-/** Keeps a pending draft, and answers with the sign-in form, which leads back to the draft. */
+/** Keeps a late form's text as a pending draft; answers with the sign-in form, which leads back to the draft. */
 function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields, cut }: Typed): Reply {
   const form = pageOf(req);
   const secret = hub.db.write('keep late form', () => accounts(hub).find(accountId)?.disabledAt === null
     ? drafts(hub).savePending(accountId, form, fields) : undefined);
   if (secret === undefined) throw new HttpError(401, 'Sign in first.');
-  const note = ['Your text is kept for a day. Sign in with the same account to get the text back.',
+  const note = ['Your text is kept for a day. Sign in with the account that you wrote with to get your text back.',
     ...cutSentences(cut, 'kept'), 'Please choose the files again.'];
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
 
-/** The form's draft, if any. With `?kept=`, a session (but not an API token) adopts a pending draft first. */
+/** Returns a form's draft, if any. With `?kept=`, a session (but not an API token) adopts a pending draft first. */
 function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
   const [form, kept] = [pageOf(req), req.viewer.via === 'session' && req.query.get('kept')];
   if (kept && mayRecord(hub)) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));
   return drafts(hub).find(req.viewer.id, form);
 }
 
-/** The path of the form's page, for requests of the page or of the form. */
+/** Returns the path of a form's page, for a request of the page or of the form. */
 function pageOf({ path, params }: HubRequest): string {
   return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }
 
-/** A signed account id for a form's address. The signature only allows keeping a pending draft for the account. */
+/** Returns a signed account id for the URL that a form posts to; the signature only allows to keep a pending draft. */
 function proofFor(hub: Hub, accountId: number, form: string, until: number): string {
   return `${accountId}.${until}.${signText(`draft ${accountId} ${form} ${until}`, hubSeed(hub))}`;
 }
@@ -214,7 +213,7 @@ function provenAccount(hub: Hub, req: HubRequest): number | undefined {
   return hashSecret(proof) === hashSecret(proofFor(hub, accountId, pageOf(req), until)) ? accountId : undefined;
 }
 
-/** The data of the form for a post. `opened`: the draft that the form shows. */
+/** Returns the data that the form for a post shows. `opened`: the draft with which the form is filled. */
 function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: Draft): PostForm {
   const { id, via } = req.viewer;
   const proof = via === 'session' ? proofFor(hub, id, pageOf(req), hub.clock() + PROOF_LIFETIME) : '';
@@ -225,7 +224,7 @@ function formOf(hub: Hub, req: MemberRequest, { fields, cut }: Typed, opened?: D
   };
 }
 
-/** The fields of a stored post, as plain text if the post was written as plain text, otherwise as HTML. */
+/** Returns the form fields of a stored post: plain text if the post was written as plain text, otherwise HTML. */
 async function valuesOf(hub: Hub, { title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
   const turn = { length: contentHtml.length, accountOf: () => viewer.id };
   const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));

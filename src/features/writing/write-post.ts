@@ -25,7 +25,7 @@ import { setSeen } from '../reading/mark-read.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
-/** Bytes: 400,000 characters of content, each escaped as \u…, and the other members. */
+/** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other members. */
 const JSON_LIMIT = 2.5 * 1024 * 1024;
 
 /** API: creates a post, from JSON or a form with files. */
@@ -45,7 +45,7 @@ export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
 /** API: adds files to a post. */
 export async function createAttachments(hub: Hub, req: MemberRequest): Promise<Reply> {
   const id = pathId(req.params);
-  changeablePost(hub, id, req.viewer); // checked before megabytes are read
+  changeablePost(hub, id, req.viewer); // the rights are checked before the hub reads megabytes
   const added = await receiveUpload(hub, req, ({ files }) => addFilesToPost(hub, id, files, req));
   return json({ items: added.map((attachment) => attachmentJson(hub, attachment)) }, 201);
 }
@@ -56,20 +56,21 @@ export function deleteAttachment(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-/** A checked post. `isSanitized`: the markup comes from a stored post. */
+/** A checked post. `isSanitized`: whether the markup comes from a stored post and is already sanitised. */
 type Written = { title: string; contentHtml: string; isSanitized: boolean; url: string | null; publishedAt: number };
 
 const EMPTY_POST: Omit<Written, 'publishedAt'> = { title: '', contentHtml: '', isSanitized: true, url: null };
 
-/** The members of a post as the client sent them. */
+/** The members of a post as the client sent the post. */
 type PostValues = Record<string, unknown>;
 
 /**
- * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws 404, 403 or 409
- * for the source, 422 for the post, 507 if the content quota is used up. Keeps the files only after these checks.
+ * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
+ * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
+ * Keeps the uploaded files only after these checks.
  */
 export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
-  await nextTurn(); // a long body was parsed in this turn
+  await nextTurn(); // gives other requests a turn, because a long body was parsed in this turn
   const { sourceId, written } = readNewPost(values, hub.clock());
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
@@ -107,7 +108,7 @@ export async function rewritePost(
   });
 }
 
-/** The post as its page would show it; stores nothing. Throws 422 for an invalid post. */
+/** Returns the post as its page would show it, without storing it. Throws status 422 for an invalid post. */
 export async function previewPost(
   hub: Hub, values: PostValues, { viewer }: By,
 ): Promise<{ title: string; contentHtml: string }> {
@@ -118,10 +119,10 @@ export async function previewPost(
   return { title, contentHtml: await inTurn(hub, turn, () => inSteps(sanitizing(contentHtml))) };
 }
 
-/** Adds files to a post of a native source; returns the new attachments. Throws 422 without files. */
+/** Adds files to a native source's post; returns the attachments. Throws status 422 if there are no files. */
 async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: By): Promise<Attachment[]> {
   if (files.length === 0) {
-    throw invalid([{ pointer: '/attachments', detail: 'There is no file in the field “attachments”.' }]);
+    throw invalid([{ pointer: '/attachments', detail: 'The field “attachments” has no file.' }]);
   }
   await keepFiles(hub, files);
   return hub.db.write('add attachments', () => {
@@ -132,7 +133,7 @@ async function addFilesToPost(hub: Hub, id: number, files: ReceivedFile[], by: B
   });
 }
 
-/** Removes an uploaded file from its post. 403 if the viewer may only see the file, 409 if it is a publisher's file. */
+/** Removes an uploaded file. Throws status 403 if the viewer may only see the file, 409 for a publisher's post. */
 export function removeFile(hub: Hub, id: number, by: By): Attachment {
   const { attachment, post } = visibleFile(hub, attachments(hub).find(id), by.viewer);
   const { filename, remoteUrl } = attachment;
@@ -151,11 +152,11 @@ function wholePost(hub: Hub, id: number): WholePost {
   return post;
 }
 
-/** Sanitises and prepares the post. The hash of the post contains the time, so that every change is stored. */
+/** Sanitises a post for storing. The hash of the post contains the time, so that every change is stored. */
 function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, { viewer }: By): Promise<PreparedPost> {
   const { length } = written.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
-    if (length > STEP) await nextRound(); // plain text was made into markup in this turn
+    if (length > STEP) await nextRound(); // gives other requests a turn, because plain text became markup in this turn
     const contentHtml = isSanitized ? written.contentHtml : await inSteps(sanitizing(written.contentHtml));
     const now = hub.clock();
     const hashed = JSON.stringify({ ...written, contentHtml, now });
@@ -182,7 +183,7 @@ function readChangedPost(values: PostValues, before: Written, now: number): Writ
   return written;
 }
 
-/** Plain text as unsanitised markup: blank lines separate paragraphs, line ends become <br>, URLs become links. */
+/** Turns plain text into unsanitised markup: blank lines make paragraphs, line ends <br>, URLs links. */
 function textToParagraphs(text: string): string {
   const blocks = text.replace(/\r\n?/g, '\n').split(/\n\s*\n/).map((block) => block.trim()).filter(Boolean);
   const paragraphs = blocks.map((block) => `<p>${withLinks(block).replaceAll('\n', '<br>')}</p>`);
@@ -208,13 +209,13 @@ function linkTo(typed: string): string {
   return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
 }
 
-/** The plain text from which `textToParagraphs` makes this markup; undefined without such a text. */
+/** Returns the plain text from which `textToParagraphs` makes this markup; undefined if there is no such text. */
 export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
   const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
-  await nextRound(); // other requests wait for the slot
+  await nextRound(); // frees the slot, for which other requests wait
   const again = charged(textToParagraphs)(text);
   await nextRound();
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;

@@ -15,9 +15,9 @@ import type { DraftFields } from './draft-store.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * The fields of a form for a post, and the error in them. `cut`: fields that were too long. `isWhole`: the whole text
- * has arrived. `proof`: lets the form be sent after the session has ended. `savedAt` (unix ms): when the draft was
- * kept. `isOpened`: the form shows a draft, and is not the reply to a sent form.
+ * The fields of a form for a post, and the error in these fields. `cut`: the fields that were too long. `isWhole`:
+ * whether the whole text has arrived. `proof`: the signed account id with which the form can be sent without a session.
+ * `savedAt` (unix ms): when the draft was kept. `isOpened`: whether the form shows an opened draft, not a sent form.
  */
 export type PostForm = {
   viewerId: number;
@@ -34,16 +34,16 @@ export type PostForm = {
   preview?: { title: string; content: Html };
 };
 
-/** Maximum characters of each field in a draft and in the form. */
+/** Maximum characters of each field of a post in a draft and in the form. */
 const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
 
-/** A field of `length` characters, cut to its first `kept` because it may have at most `max`. */
+/** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
 type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
 
 /** The fields of a sent form or a draft, and the fields that were cut. */
 export type Typed = { fields: DraftFields; cut: CutField[] };
 
-/** Cuts the fields of a form to the lengths that a post may have. Drafts of 1.0.0 may have two megabytes. */
+/** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */
 export function fittingFields({ sourceId, title = '', content = '', contentType = '', url = '' }: DraftFields): Typed {
   const typed = { ...(sourceId !== undefined && { sourceId }), title, content, contentType, url };
   const cut: CutField[] = [];
@@ -57,7 +57,7 @@ export function fittingFields({ sourceId, title = '', content = '', contentType 
   return { fields, cut };
 }
 
-/** The first UTF-16 units of a text, without half a character at the end. */
+/** Returns the first UTF-16 units of a text, without half a character at the end. */
 function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
 }
@@ -68,7 +68,7 @@ export function withLineFeeds(fields: DraftFields): DraftFields {
   return content === undefined ? fields : { ...fields, content: content.replaceAll('\r\n', '\n') };
 }
 
-/** The form for a new post in one of these sources. */
+/** The form for a new post in one of the given sources. */
 export function writePage(places: Source[], form: PostForm): Page {
   const action = `/write?draft=${form.proof}`;
   return { title: 'Write', section: 'write', bar: barOf('Write', 'Publish', form), main: html`
@@ -97,11 +97,11 @@ ${aboveForm(form, `/posts/${post.id}/edit`)}
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
-/** The form that creates a member's first native source. `written`: the post that is kept meanwhile. */
+/** The form that creates a member's first native source. `written`: the post, kept until the source exists. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
-  <p class="lead">Your posts need a place, which others can follow if you allow it. Give the place a name; you can
+  <p class="lead">Your posts need a place, which other people can follow if you allow it. Give the place a name; you can
     change the name later.${written.savedAt !== undefined && ' Your text is kept for the next step.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
@@ -112,7 +112,7 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
   return { title: 'Write', section: 'write', bar: html`<h1>Write</h1>`, main };
 }
 
-/** The Preview button comes first: Enter in the title presses the first button, and must not publish. */
+/** The form's buttons. Preview is first, because the Enter key presses the first button and must not publish a post. */
 function barOf(name: string, button: string, { savedAt, times }: PostForm): Html {
   return html`<h1>${name}</h1><span class="space"></span>${savedAt !== undefined && html`
 <span class="voice soft only-wide">Draft kept ${showTime(times, savedAt)}</span>`}
@@ -131,7 +131,7 @@ const LABELS: Record<CutField['name'], string> = {
   sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
 };
 
-/** Sentences about each cut field: how much too long the field was, and how much of its text is left. */
+/** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
 export function cutSentences(cut: CutField[], left: 'kept' | 'shown'): string[] {
   const count = (characters: number): string => characters.toLocaleString('en');
   return cut.map(({ name, length, max, kept }) =>
@@ -158,7 +158,7 @@ function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html |
 }
 
 function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
-  const kept = isWhole ? `${cut.length === 0 ? 'Nothing is lost: what you typed is still here. ' : ''}${FILES_AGAIN}`
+  const kept = isWhole ? `${cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : ''}${FILES_AGAIN}`
     : `The text did not arrive and is not kept, since the form was too long. ${PRESS_BACK}`;
   return problem !== undefined && html`${formProblem(problem)}
 <p class="hint">${kept}</p>`;
@@ -167,7 +167,7 @@ function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
 function previewOf({ preview }: PostForm): Html | false {
   return preview !== undefined && html`
 <section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>
-<p class="hint">Nothing is published yet. Your text is kept below. Choose files when you publish.</p>
+<p class="hint">Nothing is published yet. Your text is kept below. Choose the post’s files when you publish it.</p>
 <article><h3 dir="auto">${preview.title}</h3>
 <div class="prose" dir="auto">${preview.content}</div></article></section>`;
 }
@@ -181,7 +181,7 @@ function fields({ values, problem }: PostForm): Html {
   <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
     faulty(problem, 'content')}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
-  <span class="optional">A blank line begins a paragraph. Addresses become links by themselves.</span></label>
+  <span class="optional">A blank line begins a paragraph. Web addresses become links by themselves.</span></label>
 <details ${(isHtml || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
   <summary>Format and link</summary>
   <div class="stack">
@@ -200,7 +200,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
 function fileFields({ problem, fileBytes }: PostForm, files: Attachment[]): Html {
-  const whole = problem?.status === 413 || problem?.status === 415; // only files make a form so large
+  const whole = problem?.status === 413 || problem?.status === 415; // a form can be so large only because of its files
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
 ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
@@ -219,7 +219,7 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   aria-label="Remove ${filename}">Remove</button></li>`;
 }
 
-/** Radio buttons for the sources. A single source is selected. */
+/** The radio buttons of the form for choosing a source. If there is only one source, it is selected. */
 function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem }: PostForm): Html {
   const choice = ({ id, ownerId, title, visibility }: Source, index: number): Html => html`
 <label class="choice"><input type="radio" name="sourceId" value="${id}" required ${

@@ -14,8 +14,8 @@ const PIECE = 256 * 1_024; // bytes
 const LARGEST_MEMBER = 512 * 1_024; // bytes of content
 
 /**
- * Writes the chunks into an open, empty file as gzip members (RFC 1952), and hashes the written bytes. Does not
- * sync or close the file.
+ * Writes the chunks into an open, empty file as gzip members (RFC 1952), and hashes the written bytes. The caller syncs
+ * and closes the file.
  */
 export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signal?: AbortSignal): Promise<WrittenFile> {
   const hash = createHash('sha256');
@@ -37,8 +37,8 @@ export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signa
 const SAMPLE = 4_096; // bytes
 
 /**
- * The compression level: none if a sample from the middle shrinks by less than a tenth, as in images and PDF files.
- * Compressing such files would take ten times as long.
+ * Returns the compression level, which is none if a sample from the middle shrinks by less than a tenth, as in images
+ * and PDF files. Compressing such a file would take ten times as long as storing it uncompressed.
  */
 function levelFor(content: Buffer): number {
   const middle = Math.max(0, Math.floor((content.length - SAMPLE) / 2));
@@ -49,8 +49,8 @@ function levelFor(content: Buffer): number {
 
 /**
  * Unpacks a gzip file of one or more members; the archives of version 1.0.0 have many members. Throws ArchiveError for
- * a damaged file and for data after its last member. `onBytes` gets all packed bytes of the file, in order; its
- * argument is valid during the call only.
+ * a damaged file and for data after its last member. `onBytes` gets all packed bytes of the file, in order; the bytes
+ * are valid during this call only.
  */
 export async function* gunzipFile(
   file: FileHandle, onBytes: (bytes: Buffer) => void = () => {},
@@ -63,7 +63,7 @@ export async function* gunzipFile(
   } catch (error) {
     throw damaged(error);
   }
-  // zlib skips zeros at the end.
+  // zlib skips zero bytes at the end of a file.
   if (size === 0 || gunzip.bytesWritten !== size) {
     throw new ArchiveError('the archive is empty, or has data after its end');
   }

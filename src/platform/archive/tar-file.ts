@@ -6,10 +6,10 @@ import {
 /** A member of a tar archive, with content of exactly `size` bytes; folders have no content. */
 export type PackedMember = TarMember & { content?: Iterable<Buffer> };
 
-const PIECE = 256 * 1_024; // bytes; small members share a piece, as every piece costs a call of the compressor
+const PIECE = 256 * 1_024; // bytes; small members share a piece: each piece costs a call of the compressor
 const END = Buffer.alloc(2 * BLOCK);
 
-/** The bytes of a tar archive (ustar) of these members, in pieces of about 256 KiB. Equal members give equal bytes. */
+/** The bytes of a tar archive (ustar), in pieces of about 256 KiB. Equal members give archives of equal bytes. */
 export function* packTar(members: Iterable<PackedMember>): Generator<Buffer, void> {
   const waiting: Buffer[] = [];
   let length = 0;
@@ -39,23 +39,23 @@ function* parts(members: Iterable<PackedMember>): Generator<Buffer, void> {
 
 export type UnpackedMember = { kind: TarKind; name: string; size: number };
 
-/** Takes a member's content; `write` gets each piece (valid during the call only), `end` follows the last piece. */
+/** Takes a member's content: `write` gets each piece (valid during the call only), `end` is called after all pieces. */
 export type MemberSink = { write(chunk: Buffer): void; end(): void };
 
-/** Called for each member before its content is read: throws to refuse the member, or returns a sink for it. */
+/** Called for each member of an archive: throws to refuse the member, or returns a sink for its content. */
 type OnMember = (member: UnpackedMember) => MemberSink | undefined;
 
-const MAX_PAX = 64 * 1_024; // bytes of extended records for one member
-const MAX_FILLING = 1_024 * 1_024; // zero bytes after the end: tar fills up its last record
+const MAX_PAX = 64 * 1_024; // maximum bytes of extended records for one member of an archive
+const MAX_FILLING = 1_024 * 1_024; // maximum zero bytes after an archive's end, because tar fills up its last record
 const KINDS = new Map<string, TarKind>([['0', 'file'], ['\0', 'file'], ['5', 'folder']]);
 
-/** A parser that yields the number of bytes it accepts next, and then receives bytes; no bytes end the archive. */
+/** Yields the number of archive bytes that the parser accepts next, and receives these bytes, or none at the end. */
 type Parsing<Result> = Generator<number, Result, Buffer>;
 
 /**
  * Reads a tar archive strictly: plain files and folders with relative names, each once, then the end mark and zeros.
- * Throws ArchiveError for all else (links, devices, pipes, `..`, set-uid, a missing end mark, bytes after the end).
- * Holds at most one block of the archive in memory, whatever the archive claims.
+ * Throws ArchiveError for all other content (links, devices, pipes, `..`, set-uid, a missing end mark, bytes after the
+ * end). Holds at most one block of the archive in memory, whatever the archive claims.
  */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, onMember: OnMember): Promise<void> {
   const parsing = parseArchive(onMember);
@@ -84,7 +84,7 @@ function* parseArchive(onMember: OnMember): Parsing<void> {
   yield* parseEnd();
 }
 
-/** Reads the header in the block. If extended records follow, applies these records to the next header. */
+/** Reads the tar header in the block. Applies extended records, if any follow, to the header behind the records. */
 function* parseHeader(block: Buffer): Parsing<TarHeader> {
   const header = decodeHeader(block);
   if (header.type !== 'x') return header;

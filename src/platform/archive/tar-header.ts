@@ -4,13 +4,13 @@ export const BLOCK = 512;
 
 export type TarKind = 'file' | 'folder';
 
-/** A member of a tar archive. Names are relative, of plain segments joined by `/`; folders end without a `/`. */
+/** A file or folder in a tar archive: its name is a relative path of plain segments, without a `/` at the end. */
 export type TarMember = { kind: TarKind; name: string; size: number; modifiedAt: number }; // bytes, unix ms
 
-/** The fields of a header block; `type` is the type flag as a character. */
+/** The fields of a tar header block; `type` is the type flag as a character. */
 export type TarHeader = { name: string; type: string; size: number; mode: number };
 
-/** POSIX.1-2024, pax, "ustar Interchange Format": offset and length of each field. */
+/** Offset and length of each field of a tar header (POSIX.1-2024, pax, "ustar Interchange Format"). */
 const NAME = [0, 100] as const;
 const MODE = [100, 8] as const;
 const UID = [108, 8] as const;
@@ -26,12 +26,12 @@ const MAGICS = ['ustar\x0000', 'ustar  \0']; // POSIX, GNU
 const MODES: Record<TarKind, number> = { file: 0o600, folder: 0o700 };
 const LARGEST_OCTAL = 8 ** 11 - 1; // bytes: 8 GiB
 
-/** Extended records that do not affect a member's name, kind or content. */
+/** Keys of extended tar records that do not affect a member's name, kind or content. */
 const HARMLESS = new Set(['atime', 'comment', 'ctime', 'gid', 'gname', 'mtime', 'uid', 'uname']);
 
 type Field = readonly [offset: number, length: number];
 
-/** The header block of a member, owned by user 0. Throws a RangeError for a name of more than 100 bytes. */
+/** Makes the tar header block of a member, owned by user 0. Throws a RangeError for a name of more than 100 bytes. */
 export function encodeTarHeader({ kind, name, size, modifiedAt }: TarMember): Buffer {
   const block = Buffer.alloc(BLOCK);
   const bytes = Buffer.from(kind === 'folder' ? `${name}/` : name);
@@ -48,14 +48,14 @@ export function encodeTarHeader({ kind, name, size, modifiedAt }: TarMember): Bu
   return block;
 }
 
-/** Reads a header block. Throws ArchiveError if the block is neither POSIX nor GNU tar. */
+/** Reads a tar header block. Throws ArchiveError if the block is neither POSIX nor GNU tar. */
 export function decodeHeader(block: Buffer): TarHeader {
   if (readOctal(block, CHECKSUM, 'checksum') !== checksum(block)) {
     throw new ArchiveError('the archive holds a header with a wrong checksum');
   }
   const magic = slice(block, MAGIC).toString('latin1');
   if (!MAGICS.includes(magic)) throw new ArchiveError('the archive holds a member of an unknown format');
-  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU tar keeps times in this field
+  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU tar has times in this field
   const name = readText(block, NAME);
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,
@@ -92,7 +92,7 @@ function writeOctal(block: Buffer, [offset, length]: Field, value: number): void
   block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1');
 }
 
-/** Writes a size. Beyond 8 GiB, in binary with the highest bit set, as GNU tar does and other programs read. */
+/** Writes a size. A size beyond 8 GiB is written in binary with the highest bit set, as GNU tar writes such sizes. */
 function writeSize(block: Buffer, size: number): void {
   if (size <= LARGEST_OCTAL) return writeOctal(block, SIZE, size);
   block[SIZE[0]] = 0x80;

@@ -2,14 +2,14 @@ import { charged, othersWait } from '../turns.ts';
 import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 
 /**
- * A transaction starts no further portion of rows after this time, so that it holds the write lock for about 10 ms
- * including its commit. SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. The pause after a transaction is at
- * least as long as the transaction, so one of these retries falls into the pause.
+ * The time in ms after which a transaction starts no further portion of rows, so that it holds the write lock for about
+ * 10 ms including its commit. SQLite's busy handler retries after 1, 3, 8, 18, 33, 53 ms. The pause after a transaction
+ * is at least as long as the transaction, so one retry of the busy handler falls into the pause.
  */
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
 
-/** Rows per portion. Fewer rows would hardly shorten the lock: a commit of few rows takes the same time. */
+/** Rows per portion. Smaller portions would hardly shorten the write lock, because each commit takes as long. */
 const PORTION = 100;
 const MAX_STEP = 5_000;
 
@@ -27,14 +27,14 @@ type Portion = (limit: number) => number;
 type WriteStep = (most: number, portion: number) => { since: number; done: number; isAll: boolean };
 
 /**
- * Concurrent changes take turns and share their pauses. While `isTight` (a nearly full disk), each transaction changes
- * few rows, and the write-ahead log is emptied after each transaction.
+ * Concurrent changes take turns and share their pauses. While `isTight` returns true because the disk is nearly full,
+ * each transaction changes few rows, and the write-ahead log is emptied after each transaction.
  */
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
 
   const writing = (name: string, some: Portion): WriteStep => db.transaction(name, (most, size) => {
-    const since = performance.now(); // the transaction has the write lock now
+    const since = performance.now(); // from here on the transaction holds the write lock
     let done = 0;
     let isAll = false;
     while (!isAll && done < most && performance.now() - since < WORKING_MS) {
@@ -71,7 +71,7 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
   };
 }
 
-/** While others read, or on a full disk, the write-ahead log keeps its length and SQLite reuses the log. */
+/** While other connections read, or on a full disk, SQLite does not shorten the write-ahead log and reuses it. */
 function tryToEmptyLog(db: Db): void {
   try {
     emptyLog(db);
@@ -88,11 +88,11 @@ export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generat
 /** Writes an item in a transaction shared with other items; resolves after the commit. */
 type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
-/** The work of one transaction. */
+/** The functions that each transaction of a batch calls. */
 export type Batch<Item> = {
   /** Writes one item. A `write` that throws must leave no change: use one statement or a nested transaction. */
   write(item: Item): void;
-  /** The last step before the commit. If `end` throws, the whole batch is rolled back. */
+  /** The last step before the commit. If `end` throws, SQLite rolls back the whole batch. */
   end(): void;
 };
 
@@ -101,10 +101,10 @@ type Waiting<Item> = { write(batch: Batch<Item>): void; resolve(): void; reject(
 /** The result of one write; `error` is undefined on success. */
 type Ending = { error: unknown };
 
-/** The longest time for which a batch gathers writes. */
+/** The longest time in ms for which a batch of writes waits for further writes. */
 const GATHERING_MS = 5;
 
-/** After this time the batch commits and leaves its remaining items to a next batch, so that others can write. */
+/** A batch that has lasted this many ms commits, and leaves its remaining items to the next batch. */
 const LONG_BATCH_MS = 25;
 
 /**
@@ -139,7 +139,7 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
     }
   }
 
-  /** `known`: how many items waited one event-loop round ago. */
+  /** `known`: how many items were waiting in the previous round of the event loop. */
   function gather(since: number, known: number): void {
     const mayGrow = waiting.length > known || othersWait();
     if (mayGrow && performance.now() - since < GATHERING_MS) setImmediate(gather, since, waiting.length);

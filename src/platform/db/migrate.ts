@@ -16,7 +16,8 @@ const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process may be buildin
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
-  // With foreign keys on, rebuilding a table would delete rows of other tables. Each migration is checked at its end.
+  // With foreign keys on, rebuilding a table would delete rows of other tables.
+  // Each migration's foreign keys are checked at the end of the migration instead.
   db.pragma('foreign_keys = OFF');
   try {
     createHistory(db);
@@ -39,7 +40,7 @@ export function pendingMigrations(db: Db, migrations: Migration[]): Migration[] 
   return migrations.slice(applied.length);
 }
 
-/** The number of the newest applied migration, 0 for a fresh file. */
+/** Returns the number of the newest applied migration, or 0 for a new database file. */
 export function schemaVersion(db: Db): number {
   return history(db).at(-1)?.version ?? 0;
 }
@@ -152,12 +153,12 @@ function unsafeMessage({ version, name }: Migration): string {
   );
 }
 
-/** A table, index, trigger or view. `table`: the table that an index or a trigger belongs to. */
+/** A schema object: a table, index, trigger or view. `table`: the table that an index or a trigger belongs to. */
 type SchemaObject = { type: string; name: string; table: string; sql: string };
 
 /**
- * Names the schema objects that a database lacks or declares differently than its migrations, for the operator.
- * Indices and triggers of a missing table are left out. Objects that no migration made are allowed.
+ * Names the schema objects that a database lacks or declares differently than its migrations, for the operator. Skips
+ * indices and triggers of a missing table. Schema objects that no migration made are allowed.
  */
 export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   const found = new Map(schemaObjects(db).map((object) => [keyOf(object), object]));
@@ -195,7 +196,7 @@ function schemaObjects(db: Db): SchemaObject[] {
     .map((object) => ({ ...object, sql: normalized(object.sql) }));
 }
 
-/** Removes comments, line breaks and the quotes that SQLite puts around the name of a renamed table. */
+/** Removes comments, line breaks and the quotes around a renamed table's name from the SQL of a schema object. */
 function normalized(sql: string): string {
   return splitStatements(sql).join().replace(/"(\w+)"/g, '$1');
 }
@@ -204,7 +205,7 @@ function keyOf({ type, name }: SchemaObject): string {
   return `${type} ${name}`;
 }
 
-/** The highest id that each table with AUTOINCREMENT has ever assigned. */
+/** Reads the highest id that each table with AUTOINCREMENT has ever assigned. */
 export type GivenIds = ReadonlyMap<string, number>;
 
 /** Real ids have at most 15 digits: a higher id is a sign of a damaged database. */
@@ -217,7 +218,7 @@ export function numberedTables(db: Db): string[] {
     .map(({ name }) => name);
 }
 
-/** The highest ids of the given tables, with or without AUTOINCREMENT. Tables that do not exist are left out. */
+/** Reads the highest ids of the given tables, with or without AUTOINCREMENT. Skips tables that do not exist. */
 export function givenIds(db: Db, tables: string[]): GivenIds {
   const known = new Map(sequences(db).map(({ name, seq }) => [name, seq]));
   const isThere = db.prepare<[string], object>('find table',
@@ -227,7 +228,7 @@ export function givenIds(db: Db, tables: string[]): GivenIds {
   return new Map(given.filter(([, id]) => id < IMPOSSIBLE));
 }
 
-/** Makes the next id of each table higher than the table's floor; a sequence that is higher already stays. */
+/** Raises the next id of each table above its id in `floors`, unless the next id is higher already. */
 export function raiseIds(db: Db, floors: GivenIds): void {
   if (floors.size === 0) return; // a database without AUTOINCREMENT has no sqlite_sequence
   const raise = db.prepare<[number, string]>('raise ids',

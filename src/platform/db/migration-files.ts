@@ -13,7 +13,7 @@ export class DataInUseError extends SchemaError {}
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SAFETY = /^-- safe: (yes|no)\r?\n/;
 
-/** Reads migration files NNNN_name.sql, numbered from 1 without a gap. A file with "safe: yes" may only add. */
+/** Reads files NNNN_name.sql, numbered from 1 without a gap. A file marked "safe: yes" may only add to the schema. */
 export function readMigrations(folder: string): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort();
   return files.map((file, index) => toMigration(file, index + 1, readFileSync(join(folder, file), 'utf8')));
@@ -65,7 +65,7 @@ function isSafe(statement: string): boolean {
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);
 }
 
-/** Empties strings and unquotes names, so that nothing inside them looks like SQL. */
+/** Empties the strings of an SQL statement and unquotes its names, so that no text within them looks like SQL. */
 function withoutQuotes(token: string): string {
   if (token.startsWith(`'`)) return `''`;
   return /^["`[]/.test(token) ? token.slice(1, -1).replace(/\W/g, '_') : token;

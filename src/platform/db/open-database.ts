@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { codeOf } from '../error-code.ts';
 
-/** Errors of a write that took no effect, because the disk is full or failing or another process held the lock. */
+/** SQLite's errors for a write without effect: the disk is full or failing, or another process held the lock. */
 const STORAGE_TROUBLE = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|CORRUPT|NOTADB)/;
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -38,7 +38,7 @@ export type SlowQuery = (name: string, milliseconds: number) => void;
 
 export type OpenOptions = { onSlow?: SlowQuery; readonly?: boolean };
 
-/** Opens the database with the settings that all processes share. Throws if the file cannot be opened. */
+/** Opens the database with the settings that all processes share. Throws if the database file cannot be opened. */
 export function openDatabase(path: string, { onSlow = () => {}, readonly = false }: OpenOptions = {}): Db {
   const file = new Database(path, { timeout: BUSY_TIMEOUT_MS, readonly });
   try {
@@ -52,8 +52,8 @@ export function openDatabase(path: string, { onSlow = () => {}, readonly = false
 
 /**
  * Opens an existing database for reading only. An existing write-ahead log stays unchanged: closing a writable
- * connection would move the log into the database file. Without a log, SQLite creates a log in order to read the file,
- * and only a writable connection removes the log again.
+ * connection would move the log into the database file. Without a write-ahead log, SQLite creates the log in order to
+ * read the file, and only a writable connection removes the log again.
  */
 export function openToLook(path: string): Db {
   const file = new Database(path, {
@@ -76,17 +76,17 @@ export function openInMemory(): Db {
 
 function configure(file: Database.Database, readonly: boolean): void {
   if (!readonly) enterWalMode(file);
-  file.pragma('synchronous = FULL'); // the build's default for WAL is NORMAL: a power cut may lose the last commits
+  file.pragma('synchronous = FULL'); // the build's default with WAL is NORMAL: a power cut may lose the last commits
   file.pragma('foreign_keys = ON');
   file.pragma('trusted_schema = OFF');
   file.pragma('cell_size_check = ON');
-  file.pragma('secure_delete = ON'); // overwrites deleted, moved or replaced content with zeros
+  file.pragma('secure_delete = ON'); // makes SQLite overwrite deleted, moved or replaced content with zeros
   file.pragma('temp_store = MEMORY');
   file.pragma('cache_size = -16000'); // KiB
   file.pragma('journal_size_limit = 67108864'); // bytes; a checkpoint shrinks the WAL to this size
 }
 
-/** Retries: two processes that create the database at once may meet a lock that ignores the busy timeout. */
+/** Retries, because two processes that create the database at once may meet a lock that ignores the busy timeout. */
 function enterWalMode(file: Database.Database): void {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -179,7 +179,7 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '');
 }
 
-/** Empties the write-ahead log into the database file. Never waits: returns false while others read or write. */
+/** Moves the write-ahead log into the database file. Never waits: returns false while other processes use the file. */
 export function emptyLog(db: Db): boolean {
   db.pragma('busy_timeout = 0');
   try {

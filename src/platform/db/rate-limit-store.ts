@@ -1,19 +1,19 @@
 import type { Clock } from '../clock.ts';
 import type { Db } from './open-database.ts';
 
-/** At most `burst` acts at once, then one act every `everyMs`. */
+/** A rate limit admits at most `burst` acts at once, then one act every `everyMs` milliseconds. */
 type Rate = { burst: number; everyMs: number };
 
 /**
  * The generic cell rate algorithm (GCRA) stores one time: the theoretical arrival time `arrivesAt`, unix ms, at which
- * the next act would come if all acts came evenly. Returns the milliseconds until the next act; 0 means now.
+ * the next act would come if all acts came evenly. Returns in how many ms the next act is allowed; 0 means at once.
  */
 export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
   return Math.max(0, arrivalAfter(rate, arrivesAt, now) - latestArrival(rate, now));
 }
 
 /**
- * The theoretical arrival time after one more act. An `arrivesAt` that lies too far ahead counts as now: the
+ * Returns the theoretical arrival time after one more act. An `arrivesAt` that lies too far ahead counts as now: the
  * clock was ahead when the time was stored.
  */
 export function arrivalAfter(rate: Rate, arrivesAt: number, now: number): number {
@@ -21,7 +21,7 @@ export function arrivalAfter(rate: Rate, arrivesAt: number, now: number): number
   return (isPlausible ? Math.max(arrivesAt, now) : now) + rate.everyMs;
 }
 
-/** The latest plausible theoretical arrival time: one whole burst ahead. */
+/** The latest plausible theoretical arrival time: the time of a whole burst ahead of now. */
 function latestArrival({ burst, everyMs }: Rate, now: number): number {
   return now + burst * everyMs;
 }
@@ -57,14 +57,14 @@ export function createRateLimitStore(db: Db, clock: Clock) {
     /** Admits and counts an act and returns 0, or returns the milliseconds until the act would be admitted. */
     take,
 
-    /** Gives one act back, such as a sign-in that succeeded. */
+    /** Takes back the count of one act, such as a sign-in that succeeded. */
     refund: db.transaction('refund rate limit', (limit: Limit, who: string): void => {
       const key = `${limit.name}:${who}`;
       const stored = select.get(key);
       if (stored) upsert.run(key, stored.arrivesAt - limit.everyMs);
     }),
 
-    /** Removes at most `batch` keys that no longer limit anything; returns the number removed. */
+    /** Removes at most `batch` keys whose rate limits admit a whole burst again; returns the number of removed keys. */
     prune: (batch: number): number => removeIdle.run(clock(), batch).changes,
   };
 }

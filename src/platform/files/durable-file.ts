@@ -11,14 +11,14 @@ const MODE = 0o600;
 const BATCH = 64 * 1024;
 const BATCH_THROUGH = 512 * 1024;
 
-/** Whether this process may call fsync, which Node's permission model refuses from version 25 on; unknown at first. */
+/** Whether this process may call fsync; undefined at first. Node's permission model refuses fsync since version 25. */
 let maySync: boolean | undefined;
 
 /** Creates a file for writing. Rejects if the file exists. */
 export async function createFile(path: PathLike): Promise<FileHandle> {
   const handle = await open(path, 'wx', MODE);
   try {
-    if (maySync === undefined) await sync(handle); // try fsync on the empty file first
+    if (maySync === undefined) await sync(handle); // tries fsync on the empty file before any bytes are written
     if (maySync) return handle;
   } catch (error) {
     await handle.close();
@@ -63,8 +63,8 @@ export async function replaceFile(path: string, content: string, partial = `${pa
 }
 
 /**
- * Syncs a file, or the renames within a folder. If fsync is refused, the later commit of the row that names the file
- * must suffice: a journalling file system writes the rename before the commit.
+ * Syncs a file, or the renames within a folder. If Node refuses fsync, the later commit of the file's database row must
+ * suffice: a journalling file system writes the rename before the commit.
  */
 export async function syncPath(path: PathLike): Promise<void> {
   const handle = await open(path, 'r');

@@ -5,7 +5,7 @@
  */
 const ROOT_LINK = '/proc/self/root';
 
-/** The most links in front of a path: at most this many granted paths share a prefix. */
+/** The maximum number of links in front of a path, and so of granted paths that share a prefix. */
 export const MOST_LINKS = 8;
 
 /** An absolute path with ROOT_LINK in front, `links` times. */

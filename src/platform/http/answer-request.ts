@@ -32,7 +32,7 @@ export type AnswerOptions = CallHandlerOptions & {
   errorPage(error: HttpError, request: RefusedPage): Promise<Reply> | Reply;
   /** Bytes of a refused body that a member may still send; other clients may send 2 MiB. */
   discardBytes?: number;
-  /** Called with errors that are bugs of the hub. */
+  /** Receives errors that are bugs of the hub. */
   noteFault(exchange: Exchange, error: unknown): void;
 };
 
@@ -129,7 +129,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     if (res.headersSent) res.destroy();
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
-    res.statusMessage = ''; // the message may belong to the response that could not be sent
+    res.statusMessage = ''; // the status message may belong to the response that could not be sent
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
@@ -140,7 +140,7 @@ async function letGo({ body }: Reply): Promise<undefined> {
   else if (typeof body === 'object' && body !== null && 'fd' in body) await closeFile(body);
 }
 
-/** Throws 406 if the client does not accept the page or JSON of a reply. Files and feeds ignore the Accept header. */
+/** Throws 406 if the client does not accept the page or JSON of a reply; files and feeds ignore the Accept header. */
 function requireAcceptable(req: IncomingMessage, { status, headers }: RenderedReply): void {
   const type = headers['content-type'];
   const isPageOrJson = typeof type === 'string' && /^(?:text\/html|application\/json)\b/.test(type);
@@ -173,9 +173,9 @@ async function renderReply(
 }
 
 /**
- * Sets Cache-Control: clients may store texts if they revalidate them. Public texts may be stored in any cache, texts
- * for a signed-in person only in the browser. All other replies are `no-store`. Handlers
- * set `no-store` also for replies that show a secret.
+ * Sets a reply's Cache-Control: clients may store a text if they ask the hub before each use whether it has changed.
+ * Public texts may be stored in any cache, texts for a signed-in person only in the browser. All replies that are not
+ * texts are `no-store`. Handlers set `no-store` also for replies that show a secret.
  */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;
@@ -186,7 +186,7 @@ function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): Re
   return { ...reply, headers: { ...reply.headers, 'cache-control': caching, ...vary } };
 }
 
-/** A reply of more characters or bytes is rendered and sent in separate turns of the main thread. */
+/** A reply with more characters or bytes than this number is rendered and sent in separate turns of the main thread. */
 const LONG = 256 * 1024;
 
 function isLong({ body }: Reply | RenderedReply): boolean {

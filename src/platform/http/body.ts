@@ -7,12 +7,12 @@ import { HttpError } from './reply.ts';
 import type { BodyShare, HubRequest } from './router.ts';
 
 /**
- * Default limits of a request body in bytes. A refused form is shown again on a page, where a quotation mark takes six
- * bytes and a field may appear several times.
+ * Default limits of a request body in bytes. The limit of a form is low because a page shows a refused form again:
+ * there a quotation mark takes six bytes, and a field may appear several times.
  */
 const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
-const LIMIT_OF_ANYBODY = 16 * 1024; // for a client that is not signed in
+const LIMIT_OF_ANYBODY = 16 * 1024; // the limit of any body from a client that is not signed in
 
 /** Bytes of JSON that take about a millisecond to parse. Longer JSON is parsed in its own turn of the main thread. */
 const LONG = 64 * 1024;
@@ -188,7 +188,7 @@ function tooLong(limit: number): string {
   return `The body may have at most ${limit} bytes.`;
 }
 
-/** The first FREE_PIECES pieces of a body may have any size. A body of more pieces needs this average piece size. */
+/** The first FREE_PIECES pieces of a body may have any size; beyond them, the average piece must have this size. */
 const FREE_PIECES = 256;
 const MIN_AVERAGE_BYTES = 32;
 

@@ -14,8 +14,8 @@ export type Exchange = {
   readonly res: ServerResponse;
   readonly id: string;
   readonly path: string;
-  /** The query with its question mark, or empty. */
-  search: string; // in an anonymous read, only the parameters that a cached route knows
+  /** The request's query with its question mark, or an empty text. */
+  search: string; // an anonymous read keeps only the query parameters that a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
   answered: () => void; // called once the answer is counted: the client's next request may begin
@@ -47,7 +47,7 @@ export function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Whether a request reads without credentials: the response must be the same for every client. */
+/** Whether a request only reads and has no credentials, so that the response must be equal for every client. */
 export function isAnonymousRead(req: IncomingMessage): boolean {
   return isRead(req) && isAnonymous(req);
 }
@@ -63,11 +63,11 @@ export type CallHandlerOptions = {
   trustedProxies: readonly Cidr[];
   /** Host names that the hub answers to besides `localhost` and IP addresses; null allows any host. */
   hostNames: readonly string[] | null;
-  /** Finds the sender of a request, or null. Not called for routes that check the bearer token themselves. */
+  /** Finds the sender of a request, or null. Not called for routes whose handlers check the bearer token themselves. */
   authenticate(req: IncomingMessage): Caller;
   /**
    * Throws HttpError if the hub cannot take a write request now. Called before the handler of every unsafe request, and
-   * again when the body has arrived.
+   * again when the request's body has arrived.
    */
   admitWrite(route: Route, viewer: Viewer | null): void;
   /** A request's share of the memory for bodies. `who`: the client's account, or its networks, narrowest first. */
@@ -179,9 +179,9 @@ function requireHost(req: IncomingMessage, isAnswered: (req: IncomingMessage) =>
   throw new HttpError(421, 'This hub does not answer under that host name. BASE_URL sets the address of the hub.');
 }
 
-/** Returns a check that a request names one host at most: one of `names` (null: any), `localhost` or an IP address. */
+/** Returns a check that a request has one host at most: a name in `names` (null: any), `localhost` or an IP address. */
 export function createHostCheck(names: readonly string[] | null): (req: IncomingMessage) => boolean {
-  let known = ''; // the Host header of nearly every request
+  let known = ''; // the Host header of the last accepted request, which nearly every request repeats
 
   function isOwn(host: string): boolean {
     if (host === known) return true;
@@ -274,7 +274,7 @@ const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Whether an unsafe request comes from one of the hub's origins (`own`), so that its cookie may be used. Browsers send
- * Sec-Fetch-Site, or only Origin on http to a LAN address. A cookie with neither header is refused.
+ * Sec-Fetch-Site, or only Origin on http to a LAN address. A cookie without Sec-Fetch-Site and Origin is refused.
  */
 export function isSameOrigin(method: string, headers: IncomingHttpHeaders, own: string[], hasCookie: boolean): boolean {
   if (SAFE.has(method)) return true;

@@ -6,14 +6,14 @@ export const DISCARD_BYTES = 2 * 1024 * 1024;
 /** The most bodies discarded at the same time: a thousand bodies would fill each round of the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
-/** After this time an unfinished body lets a waiting body be discarded: its sender may be slow or silent. */
+/** After this time a body stops delaying the next waiting body, because the body's sender may be slow or silent. */
 const TURN_MS = 250;
 
-/** The most refused bodies that wait, each with up to 128 KiB in memory. Connections of more bodies are cut early. */
+/** The most refused bodies that wait, each with up to 128 KiB in memory; connections of further bodies are cut. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
-/** A refused body that has sent nothing for this long no longer delays its response. */
+/** The time in ms without new bytes after which a refused body no longer delays its response. */
 const QUIET_MS = 2_000;
 
 /** `take` counts and drops the arriving bytes of a body. */
@@ -25,13 +25,13 @@ let turn: NodeJS.Timeout | undefined;
 
 /**
  * Reads and discards the rest of a request body after an early response, up to `limit` bytes. Otherwise a client that
- * is still sending may never see the response. The connection then serves the next request. Bodies take turns. A
- * waiting body has a `readable` listener, because node:http reads bodies without a listener. If very many bodies wait,
- * the connection is cut soon after its response.
+ * is still sending may never see the response. After the discarded body, the connection serves the client's next
+ * request. Bodies take turns. A waiting body has a `readable` listener, because node:http reads bodies without a
+ * listener. If very many bodies wait, the connection is cut soon after its response.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   if (isOver(req)) return;
-  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added it
+  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added this listener
   if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
   discard(req, limit, { onLimit: () => void req.destroy() });
 }

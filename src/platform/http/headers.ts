@@ -10,12 +10,12 @@ const PARAMETER = new RegExp(`[ \\t]*;[ \\t]*(${TOKEN})=(?:(${TOKEN})|"([^"]*)")
 // Characters that RFC 8187 §3.2.1 wants encoded, but encodeURIComponent leaves as they are.
 const ENCODED_TOO = /['()*]/g;
 
-// Characters that would end or split the header, or name a folder.
+// Characters of a file name that would end or split the header, or name a folder.
 const UNSAFE = /[\p{Cc}/\\]/gu;
 
 /**
- * Parses `value; name=token; name="quoted"`. Null for any other text, also if a parameter is given twice. Within quotes
- * a backslash is an ordinary character, as browsers send it; the escape \" of older programs is refused.
+ * Parses `value; name=token; name="quoted"`. Returns null for any other text, also if a parameter is given twice.
+ * Within quotes a backslash is an ordinary character, as browsers send it; the escape \" of older programs is refused.
  */
 export function readParameters(text: string): ParameterizedValue | null {
   const value = matchAt(VALUE, text, 0);
@@ -88,7 +88,7 @@ function fromTo(first: number, last: number, size: number): ByteRange | 'unsatis
   return first < size ? { start: first, end: Math.min(last, size - 1) } : 'unsatisfiable';
 }
 
-/** A range of the last bytes. Content-Range cannot describe an empty part, so an empty body is sent whole. */
+/** The range of a body's last bytes. Content-Range cannot describe an empty part, so an empty body is sent whole. */
 function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   if (digits === '') return undefined;
   const length = Math.min(Number(digits), size);
@@ -97,8 +97,8 @@ function suffix(digits: string, size: number): ByteRange | 'unsatisfiable' | und
 }
 
 /**
- * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date never matches, because
- * responses with an entity tag have no Last-Modified.
+ * Whether If-Range lets the Range header count, by strong comparison (RFC 9110 §13.1.5). A date in If-Range never
+ * matches, because responses with an entity tag have no Last-Modified.
  */
 export function ifRangeAllows(header: string | undefined, etag: string): boolean {
   return header === undefined || header === etag && !etag.startsWith('W/');
@@ -116,7 +116,7 @@ export function contentDisposition(kind: 'inline' | 'attachment', filename: stri
   return ascii === name ? plain : `${plain}; filename*=UTF-8''${encode(name)}`;
 }
 
-/** Removes accents. Other non-ASCII characters become `_`, as do the characters that clients read differently. */
+/** Removes accents. Replaces other non-ASCII characters, and characters that clients read differently, by `_`. */
 function asciiName(name: string): string {
   return name.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').replace(/[^ -~]|["%]/gu, '_');
 }
@@ -125,7 +125,7 @@ function encode(name: string): string {
   return encodeURIComponent(name).replace(ENCODED_TOO, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** The value of a cookie in a Cookie header (RFC 6265 §5.4), or undefined. The first cookie of the name counts. */
+/** The value of the first cookie with this name in a Cookie header (RFC 6265 §5.4), or undefined. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const equals = pair.indexOf('=');

@@ -1,6 +1,6 @@
 import { escapeHtml, escapeText } from '../markup/entities.ts';
 
-/** Markup that is already safe. Only functions of this file create `Html`. */
+/** Markup that is safe to put into a page. Only functions of this file create `Html`. */
 export class Html {
   readonly markup: string;
   constructor(markup: string) {

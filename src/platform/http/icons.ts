@@ -1,6 +1,6 @@
 import { html, type Html } from './html.ts';
 
-/** Icon strokes in a square of 20 by 20, drawn in the colour of the text beside the icon. */
+/** The strokes of each icon in a square of 20 by 20, drawn in the colour of the text beside the icon. */
 const STROKES = {
   add: 'M10 4v12M4 10h12',
   away: 'M8 4H4v12h12v-4M11 3h6v6M17 3 9.5 10.5',

@@ -6,14 +6,14 @@ import { type FieldError, HttpError, invalid } from './reply.ts';
 /** A rule for trimmed text, with lengths in characters; `expected` describes `pattern` in words. */
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
 
-/** Adds a fault of a member; `detail` follows the member's name, as in "must be text." */
+/** Adds a fault of a member of the input; `detail` follows the member's name, as in "must be text." */
 type Refuse = (detail: string) => undefined;
 
 /** `pointer`: JSON Pointer of the object within the input. `label`: the name of a member in messages. */
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
 export type Input = {
-  /** All faults found so far, including faults of inner objects. */
+  /** All faults of the input found so far, including faults of inner objects. */
   errors: FieldError[];
   optionalText(name: string, rule: TextRule): string | undefined;
   text(name: string, rule: TextRule): string;
@@ -23,29 +23,29 @@ export type Input = {
   optionalSwitch(name: string): boolean | undefined;
   optionalInteger(name: string, min: number, max: number): number | undefined;
   integer(name: string, min: number, max: number): number;
-  /** Untrimmed text with any characters; `min` and `max` are UTF-8 bytes. */
+  /** Reads untrimmed text with any characters; `min` and `max` are UTF-8 bytes. */
   secret(name: string, min: number, max: number): string;
   /** Whether the input has the member, even with a wrong value. */
   has(name: string): boolean;
-  /** A member of any type; null reads as undefined. */
+  /** Reads a member of any type; a null member reads as undefined. */
   value(name: string): unknown;
-  /** Untrimmed text of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
+  /** Reads untrimmed text of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
   prose(name: string, max: number): string | undefined;
-  /** A number of zero or more, rounded. */
+  /** Reads a number of zero or more, and rounds the number. */
   amount(name: string): number | undefined;
-  /** An RFC 3339 time, as unix ms. */
+  /** Reads an RFC 3339 time, and returns unix ms. */
   time(name: string): number | undefined;
-  /** An http or https address, without credentials and tracking parameters. */
+  /** Reads an http or https address, and removes credentials and tracking parameters. */
   address(name: string): string | undefined;
-  /** An `Input` for the object in a member. */
+  /** Returns an `Input` for the object in a member. */
   object(name: string): Input | undefined;
-  /** An `Input` for each object in a list; empty if the list is longer than `max`. */
+  /** Returns an `Input` for each object in a list; returns no `Input` if the list is longer than `max`. */
   list(name: string, max: number): Input[];
-  /** The value of a required member. */
+  /** Returns the value of a required member, and adds a fault if the value is undefined. */
   required<Value>(name: string, value: Value | undefined): Value | undefined;
   /** Adds a fault of a member. */
   refuse(name: string, detail: string): undefined;
-  /** Throws 422 with all faults. */
+  /** Throws 422 with all faults of the input. */
   done(): void;
 };
 
@@ -189,7 +189,7 @@ function readList(value: unknown, max: number, refuse: Refuse): JsonObject[] | u
   return value.length <= max ? value : refuse(`may have at most ${max} entries.`);
 }
 
-/** displayName → Display name */
+/** Turns displayName into "Display name". */
 function labelOf(name: string): string {
   if (name === 'url') return 'The address';
   const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
@@ -210,11 +210,11 @@ export function localPath(path: string | null | undefined): string {
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }
 
-/** Items per page if the query has no `limit`. */
+/** The number of items on a page of a list if the query has no `limit`. */
 export const STANDARD_LIMIT = 30;
 const MAX_LIMIT = 100;
 
-/** Reads `?limit=`, 1 to 100; `standard` if absent. */
+/** Reads the query parameter `limit`, 1 to 100; returns `standard` if the parameter is absent. */
 export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): number {
   const value = query.get('limit');
   if (value === null) return standard;
@@ -224,7 +224,7 @@ export function readLimit(query: URLSearchParams, standard = STANDARD_LIMIT): nu
   return Number(value);
 }
 
-/** Decodes `?cursor=` to the integers that `cursorOf` has encoded; undefined if absent. */
+/** Decodes the query parameter `cursor` to the integers that `cursorOf` has encoded; undefined without `cursor`. */
 export function readCursor(query: URLSearchParams, parts: number): number[] | undefined {
   const value = query.get('cursor');
   if (value === null || value === '') return undefined;
@@ -242,14 +242,14 @@ export function cursorOf(...numbers: number[]): string {
 
 type ListPage<Row> = { items: Row[]; next: string | null };
 
-/** One page of a list, from up to `limit + 1` rows. The last row only tells that there is a next page. */
+/** Makes one page of a list from up to `limit + 1` rows. A row beyond `limit` only tells that a next page exists. */
 export function pageOf<Row>(rows: Row[], limit: number, cursor: (last: Row) => string): ListPage<Row> {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
   return { items, next: rows.length > limit && last !== undefined ? cursor(last) : null };
 }
 
-/** The sort keys in `?cursor=` of the row before a page (keyset paging); undefined for the first page. */
+/** The sort keys of the row before a page, from the query parameter `cursor`; undefined for the first page. */
 export function readAfter<Key extends PropertyKey>(
   query: URLSearchParams, key: readonly Key[],
 ): Record<Key, number> | undefined {
@@ -257,7 +257,7 @@ export function readAfter<Key extends PropertyKey>(
   return cursor && Object.fromEntries(key.map((name, index) => [name, cursor[index]])) as Record<Key, number>;
 }
 
-/** The page for `?cursor=&limit=`. `select` reads up to `limit` rows after the row with the keys `after`. */
+/** The page of a list for a query; `select` reads up to `limit` rows after the row with the sort keys `after`. */
 export function readPage<Row, Key extends keyof Row>(
   query: URLSearchParams, key: readonly Key[],
   select: (after: Record<Key, number> | undefined, limit: number) => Row[], limit = readLimit(query),
@@ -266,14 +266,14 @@ export function readPage<Row, Key extends keyof Row>(
   return pageOf(rows, limit, (last) => cursorOf(...key.map((name) => Number(last[name]))));
 }
 
-/** Reads `?unread=`, 1 or 0; false if absent. */
+/** Reads the query parameter `unread`, 1 or 0; returns false if the parameter is absent. */
 export function isUnreadOnly(query: URLSearchParams): boolean {
   const unread = query.get('unread') ?? '';
   if (!['', '0', '1'].includes(unread)) throw new HttpError(400, 'unread must be 1 or 0.');
   return unread === '1';
 }
 
-/** The Link header (RFC 8288) to the next page: the same query with another cursor. */
+/** The Link header (RFC 8288) to the next page: the request's query with the cursor of that page. */
 export function nextLink(path: string, query: URLSearchParams, next: string | null): Record<string, string> {
   if (next === null) return {};
   const following = new URLSearchParams(query);

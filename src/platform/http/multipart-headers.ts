@@ -3,22 +3,22 @@ import { essenceOf, readParameters } from './headers.ts';
 import { HttpError } from './reply.ts';
 
 /*
- * The headers of a multipart/form-data body and of its parts. As in `multipart-parser.ts`, no input is ambiguous:
+ * The headers of a multipart/form-data body and of its parts. The rules leave no input ambiguous:
  *
  * - Lines end in CRLF. These are errors in a part's headers: a bare CR or LF, a control character, a folded line, a
  *   space before the colon, bytes that are not UTF-8, and a header or parameter that comes twice.
  * - Every part needs `Content-Disposition: form-data` with a name, which may be empty. `name*` is ignored. Names are
- *   UTF-8; %22, %0D and %0A are decoded, a backslash is an ordinary character.
+ *   UTF-8; the parser decodes %22, %0D and %0A in names, and a backslash is an ordinary character.
  * - Some programs send `filename*` although RFC 7578 §4.2 forbids it. `filename*` wins over `filename`, and must be
- *   UTF-8 in the form of RFC 8187. A name in pieces (`filename*0`, RFC 2231) is an error, because the file would look
- *   like a field.
+ *   UTF-8 in the form of RFC 8187. A file name in pieces (`filename*0`, RFC 2231) is an error, because the file would
+ *   look like a field.
  * - A Content-Transfer-Encoding other than 7bit, 8bit or binary is an error: the hub decodes no transfer encoding.
  */
 
-/** The parsed headers of a part. A part without a filename is a field. `type`: as declared, not checked. */
+/** The parsed headers of a part; without a filename, the part is a field. `type`: declared by the client, unchecked. */
 export type PartHead = { name: string; filename: string | null; type: string };
 
-/** `headers`: maximum number of header lines of a part. */
+/** `headers`: the maximum number of header lines of a part. */
 export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: number };
 
 const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
@@ -46,7 +46,7 @@ export function readBoundary(contentTypes: readonly string[]): string {
   return boundary;
 }
 
-/** Parses the header lines of a part, without the empty line. Throws 400 if a line is malformed, 413 over a limit. */
+/** Parses a part's header lines. Throws 400 for a malformed line, 413 for too many lines or too long lines. */
 export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   const headers = readHeaders(block, limits.headers);
   const encoding = headers.get('content-transfer-encoding') ?? 'binary';
@@ -59,7 +59,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
 
-/** Decodes the text of a field whose part declares `type`. Throws 400 unless the text is UTF-8. */
+/** Decodes a form field's text. `type`: the Content-Type of the field's part. Throws 400 if the text is not UTF-8. */
 export function decodeField(name: string, type: string, bytes: Buffer): string {
   const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
   if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {

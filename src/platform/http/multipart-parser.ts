@@ -3,10 +3,10 @@ import { HttpError } from './reply.ts';
 
 /*
  * An incremental parser of multipart/form-data (RFC 7578, RFC 2046), for pieces of any size. If the
- * standards leave a choice, no byte is dropped silently, and no body is ambiguous.
+ * standards leave a choice, the parser drops no byte silently and accepts no ambiguous body.
  *
- * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. If more follows
- *   (`--boundaryX`), the line is data. Up to 256 spaces and tabs may follow a boundary.
+ * - A boundary counts only as a whole line: CRLF, two dashes, boundary, spaces or tabs, CRLF. If other characters
+ *   follow the boundary (`--boundaryX`), the line is data. Up to 256 spaces and tabs may follow a boundary.
  * - Before the first boundary, only empty lines are allowed. Bytes after the last boundary are ignored.
  * - A body without its last boundary is an error. A part that begins with the boundary line is an error, because the
  *   grammar and common practice disagree on whether the part is over.
@@ -25,7 +25,7 @@ type MultipartParser = {
   write(piece: Buffer): void;
   /** Marks the end of the body. */
   end(): void;
-  /** The next event; null if more bytes are needed. Throws 400 for a malformed body, 413 over a limit. */
+  /** The next event; null if more bytes are needed. Throws 400 for a malformed body, 413 for a body over a limit. */
   next(): MultipartEvent | null;
 };
 
@@ -35,12 +35,12 @@ export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
 /** The bytes behind a boundary. `end`: the end of the boundary line, before the CRLF or at the end of the body. */
 type BoundaryLine =
   | { kind: 'part' | 'last'; end: number }
-  | { kind: 'data' } // the boundary is only the beginning of a line
-  | { kind: 'undecided' }; // more bytes are needed
+  | { kind: 'data' } // the line only begins with the boundary, so it is data
+  | { kind: 'undecided' }; // the parser needs more bytes to decide
 
 type WholeLine = Extract<BoundaryLine, { end: number }>;
 
-const MAX_PADDING = 256; // spaces and tabs behind a boundary, which are held in memory
+const MAX_PADDING = 256; // maximum number of spaces and tabs behind a boundary, which are held in memory
 const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
@@ -168,7 +168,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
       const rest = buffer.subarray(at);
       at = 0;
       if (rest.length > 0 && step === inData && !goesOn(rest, piece)) {
-        [loose, buffer, step] = [rest, piece, looseData]; // avoids copying a large piece because of two bytes
+        [loose, buffer, step] = [rest, piece, looseData]; // avoids copying a large piece for the sake of two bytes
       } else {
         buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
       }

@@ -1,6 +1,6 @@
 import { HttpError } from './reply.ts';
 
-/** Maximum depth of nesting, and maximum number of values, in a JSON text. Requests to the hub need far less. */
+/** Maximum depth of nesting, and maximum number of values, in a JSON text; requests to the hub need far less. */
 const MAX_DEPTH = 64;
 const MAX_VALUES = 20_000;
 

@@ -26,13 +26,13 @@ export const MULTIPART_SHAPE = {
   nameBytes: 256,
   filenameBytes: 1024,
   fields: 50,
-  fieldBytes: 2 * 1024 * 1024, // a post of 400,000 characters, each of four bytes, and the other fields of its form
+  fieldBytes: 2 * 1024 * 1024, // room for 400,000 characters of four bytes and more fields
 } as const;
 
-/** A file as the client describes it, unchecked. */
+/** The description of a file by the client, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
-/** Takes one file; an unread rest of the file is skipped. If the promise rejects, reading ends with its error. */
+/** Takes one file, and may leave a rest of the file unread. If the promise rejects, reading the body ends. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
 /** The properties of a request that `readMultipart` needs. */
@@ -40,9 +40,9 @@ type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDist
 
 /** Reads the multipart events of an arriving body, on demand only. */
 type MultipartSource = {
-  /** The next event of the bytes read so far, or null. After an error, throws the same error again. */
+  /** Returns the next event of the bytes read so far, or null. After an error, every call throws this error. */
   ready(): MultipartEvent | null;
-  /** The next event; reads from the stream if no event is ready. Rejects with the errors of `ready`. */
+  /** Returns the next event of the body, if necessary after reading more bytes. Rejects with the errors of `ready`. */
   next(): Promise<MultipartEvent>;
   /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
   fail(error: unknown): never;
@@ -57,9 +57,9 @@ type StartedPart = { head: PartHead; first: MultipartEvent };
  * Reads a multipart/form-data body as it arrives, and resolves to its fields: the values of each name in order. Passes
  * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is ignored.
  *
- * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 over a limit, 400
- * for a malformed or incomplete body. The chunks of the current file throw the same HttpError, so that `onFile` can
- * remove its copy. The caller removes the earlier files.
+ * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 for a body over a
+ * limit, 400 for a malformed or incomplete body. The chunks of the current file throw the same HttpError, so that
+ * `onFile` can remove its copy. The caller removes the files that arrived before the error.
  *
  * `typed` gets the fields as they arrive, so that the form can be shown again. With `typed`, a body that is too large
  * is refused at its first file, after the fields.
@@ -126,7 +126,7 @@ async function lend(
     [Symbol.asyncIterator]: () => lent,
     next() {
       const step = isLent ? chunks.next() : Promise.reject(new Error('the hub no longer reads this file'));
-      step.catch(() => {}); // no unhandled rejection if the borrower has stopped waiting
+      step.catch(() => {}); // handles a late rejection, when no caller waits any more
       return step;
     },
     async return() {
@@ -198,7 +198,7 @@ function tooLarge(what: string, limit: number): HttpError {
   return new HttpError(413, `${what} may have at most ${limit} bytes.`);
 }
 
-/** All chunks in one buffer, which grows by doubling, so that thousands of tiny chunks cost little. */
+/** Gathers all chunks in one buffer, which grows by doubling, so that thousands of tiny chunks cost little. */
 async function gatherChunks(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   let [bytes, length] = [Buffer.alloc(0), 0];
   for await (const chunk of chunks) {

@@ -13,22 +13,22 @@ export type Page = {
   /** The bar above `main`: the only `h1`, and actions for the page. Without a bar, `main` has its own `h1`. */
   bar?: Html;
   /**
-   * The layout. `work` (default) is a column with margins, `list` goes from edge to edge, `article` has no navigation
-   * beside the text, `landing` is the public front page, `door` is for signing in and out.
+   * The page's layout: `work` (default) is a column with margins, `list` goes from edge to edge, `article` has no
+   * navigation beside the text, `landing` is the public front page, `door` is for signing in and out.
    */
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
   /** The section of the navigation to mark as current. */
   section?: string;
-  /** Output feeds with the content of the page. */
+  /** The feeds that the hub publishes with the content of the page. */
   alternates?: { type: string; href: string; title: string }[];
   /** The page reloads after this many seconds, while work shown on the page is in progress. */
   refreshSeconds?: number;
 };
 
-/** Part of an open file: its descriptor, and start and length in bytes. The file is closed after sending. */
+/** Part of an open file: its descriptor, and start and length in bytes. The server closes the file after sending. */
 export type FileSlice = { fd: number; start: number; length: number };
 
-/** The result of a handler. Only the server writes to the socket. */
+/** A reply to a request, as handlers return it. Only the server, never a handler, writes to the socket. */
 export type Reply = {
   status: number;
   headers: ReplyHeaders;
@@ -69,7 +69,7 @@ export type FieldError = { pointer: string; detail: string };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
 
-/** Thrown for a request that is refused; `detail` goes to the client. Any other error becomes a 500. */
+/** Thrown to refuse a request; `detail` goes to the client. Errors of all other types become a reply with 500. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: ReplyHeaders;
@@ -95,7 +95,7 @@ export function invalid(errors: FieldError[], status: 400 | 422 = 422): HttpErro
   return new HttpError(status, errors.map((error) => error.detail).join(' '), { errors });
 }
 
-/** A 429 for a client that asks too often, 503 for an overloaded hub; `seconds` until the client should retry. */
+/** Returns an error 429 (too many requests) or 503 (overloaded hub); clients should retry after `seconds`. */
 export function tryLater(status: 429 | 503, seconds: number, reason: string): HttpError {
   const wait = Math.max(1, Math.ceil(seconds));
   return new HttpError(status, `${reason} Try again in ${wait} s.`, { headers: { 'retry-after': String(wait) } });
@@ -121,10 +121,7 @@ export function problemReply(error: HttpError): Reply {
 /** Characters per chunk, by default. */
 const CHUNK = 16_384;
 
-/**
- * A text of any length that is made while it is sent. The event loop runs between its chunks, which have at least
- * `characters` each.
- */
+/** A text that is made while it is sent, in chunks of at least `characters`. The event loop runs between two chunks. */
 export function inChunks(pieces: Iterable<string>, characters = CHUNK): Readable {
   return Readable.from(chunksOf(pieces, characters, AsyncLocalStorage.bind(nextTurn)));
 }
@@ -139,7 +136,7 @@ async function* chunksOf(
     if (chunk.length < characters) continue;
     yield chunk;
     chunk = '';
-    await pause(); // else a fast socket would keep the stream running without a pause
+    await pause(); // prevents a fast socket from keeping the stream running without a pause
   }
   if (chunk) yield chunk;
 }

@@ -13,7 +13,7 @@ export type ResponseCache = {
   get(key: string): CachedAnswer | undefined;
   /** Caches a response, unless the content has changed since `asOf`, the version before the response was made. */
   put(key: string, answer: CachedAnswer, asOf: number): void;
-  /** The version of the content that a new answer will show. */
+  /** The version of the public content that a new response will show. */
   version(): number;
 };
 
@@ -114,9 +114,9 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 
 /**
  * A number that changes with all content that anonymous readers can see. `PRAGMA data_version` (3 µs) tells whether
- * another connection has committed; only then the stored number is read. `reader` must therefore be a separate
- * connection that never writes. The number is read once per event-loop round, because Node reads a request that was
- * sent after a commit in a later round.
+ * another connection has committed; the stored number is read only after such a commit. `reader` must therefore be a
+ * separate database connection that never writes. The number is read once per event-loop round, because Node reads a
+ * request that was sent after a commit in a later round.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

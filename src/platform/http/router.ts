@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { HttpError, Reply } from './reply.ts';
 
-/** A person's preferences for pages. An interface, so that features can declare their own preferences. */
+/** A person's preferences for pages; this is an interface, so that features can declare their own preferences. */
 export interface Preferences {
   /** An IANA time zone; null for the time zone of this machine. */
   timeZone: string | null;
@@ -16,7 +16,7 @@ export type Viewer = {
   via: 'session' | 'token';
   /** The scope of an API token: a token with scope `read` may only read. */
   scope?: 'read' | 'write' | 'admin' | 'reader';
-  /** The id of the session or token, so that signing out ends only this session. */
+  /** The id of the request's session or token, so that signing out ends only this session. */
   credentialId: number;
   preferences: Preferences;
 };
@@ -27,7 +27,7 @@ export type Caller = { viewer: Viewer | null; hasCookie: boolean };
 /** The clients that may call a route. Every route states its access, so that no route is open by accident. */
 export type Access = 'public' | 'member' | 'admin';
 
-/** One request's share of the memory for bodies; `take` throws 503 if nothing is left. */
+/** One request's share of the memory for bodies; `take` throws 503 if no memory is left. */
 export type BodyShare = { take(bytes: number): void; free(): void; tooLong(limit: number): HttpError };
 
 export type HubRequest = {
@@ -43,7 +43,7 @@ export type HubRequest = {
   stream: IncomingMessage;
   /** The memory budget for the body, freed when the response has been sent. */
   memory: BodyShare;
-  /** Throws 401 or 403 if the session, token or role is gone by now. To be called after any waiting. */
+  /** Throws 401 or 403 if the viewer's session, token or role has ended. Handlers call this check after any waiting. */
   recheck(): void;
 };
 
@@ -53,8 +53,8 @@ type Handler<Request> = (request: Request) => Reply | Promise<Reply>;
 
 type RouteOptions = {
   /**
-   * The query parameters of a cached route. Its anonymous GET depends only on path, parameters and published content,
-   * and is cached until the content changes. Unknown parameters are dropped: they would fill the cache with copies.
+   * The query parameters of a cached route. The response to an anonymous GET depends only on path, parameters and
+   * published content. The cache drops unknown parameters, which would fill the cache with copies.
    */
   cached?: readonly string[];
   /** Finds the sender of a request to this route, never by a cookie, instead of the hub's sessions and API tokens. */
@@ -63,13 +63,13 @@ type RouteOptions = {
   refusal?: (error: HttpError) => Reply;
   /** The handler checks a bearer token that is not an API token of the hub. The request's viewer is always null. */
   checksBearer?: boolean;
-  /** Handles a request without a session instead of a 401, so that the text of a form is not lost. */
+  /** Replies to a request without a session in place of a 401, so that the text of a form is not lost. */
   signedOut?: Handler<HubRequest>;
   /** The route works under any host name, because monitoring may use another host name. */
   anyHost?: boolean;
   /**
-   * The route works while the disk is down to its reserve. Default: true for DELETE and for routes of administrators.
-   * Forms that sign in or delete set `usesReserve`.
+   * The route works while the disk is down to its reserve. Routes of administrators and routes for DELETE work on the
+   * reserve by default. Forms that sign in or delete set `usesReserve`.
    */
   usesReserve?: boolean;
 };
@@ -112,7 +112,7 @@ export function route<A extends Access>(
   return { method, path, access, summary, ...own, cached: cached ?? null, checksBearer, anyHost, usesReserve: repairs };
 }
 
-/** Reduces a query to the parameters that a cached route knows, in their declared order. Other routes keep it whole. */
+/** Reduces the query of a cached route to the parameters that the route knows, in their declared order. */
 export function knownSearch(found: Match, search: string): string {
   const known = found && 'route' in found ? found.route.cached : null;
   if (!known || search === '') return search;

@@ -5,7 +5,7 @@ import type { FileSlice } from './reply.ts';
 
 const [readFd, closeFd] = [promisify(read), promisify(close)];
 
-/** Bytes of one buffer. Each response uses a pair of buffers: the first is sent while the second is filled. */
+/** Bytes of one file buffer. Each response uses a pair of buffers: the first is sent while the second is filled. */
 const SIZE = 128 * 1024;
 
 /** The most idle pairs of buffers kept for later responses: new buffers would take a third of a download's time. */
@@ -23,7 +23,7 @@ export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<v
   const pair = idle.pop() ?? [Buffer.allocUnsafeSlow(SIZE), Buffer.allocUnsafeSlow(SIZE)];
   try {
     await pump(res, slice, pair);
-    if (idle.length < IDLE_PAIRS) idle.push(pair); // not after a failure: the socket may still send the buffers
+    if (idle.length < IDLE_PAIRS) idle.push(pair); // on success: else the socket may still send the buffers
     res.end();
   } finally {
     await closeFile(slice);

@@ -9,7 +9,7 @@ import { discardRest } from './discard-rest.ts';
 import { closeFile, sendFile } from './send-file.ts';
 
 /**
- * Sends a reply and resolves to the status sent. A text that may be stored gets an entity tag, and 304 if the client
+ * Sends a reply and resolves to the status sent. A text that clients may store gets an entity tag, or 304 if the client
  * has the text already. A client that disconnects during a stream is not an error. The rest of the request's body is
  * read and discarded, up to `discard` bytes. A `no-store` reply may show a secret, so it is not compressed: the
  * compressed length would reveal whether text chosen by an attacker repeats part of the secret (BREACH).
@@ -41,7 +41,7 @@ export function toCached(status: number, headers: ReplyHeaders, body: Buffer): C
   return { status, headers: all, body, etag, isCompressible: mayDiffer };
 }
 
-/** Sends a cached response, or 304 if the client has its plain or gzip form. `extra`: headers of this request only. */
+/** Sends a cached response, or 304 if the client has the response already. `extra`: further headers. */
 export function sendCached(req: IncomingMessage, res: ServerResponse, cached: CachedResponse, extra: string[]): number {
   const { compressed } = cached;
   const wanted = compressed && wantsGzip(req) ? compressed : cached;

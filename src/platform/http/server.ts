@@ -36,7 +36,7 @@ const STATUS_LINES: Record<string, string> = {
 const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; "
   + "manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/** Options that the server creates itself. */
+/** Options of the request handling that the server creates itself. */
 type OwnParts = 'match' | 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory' | 'untaken';
 
 export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
@@ -49,13 +49,13 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   metLimit: MetLimit;
   /** The account of a request's session or token; undefined without a valid session or token. Must be cheap. */
   accountOf(req: IncomingMessage): number | undefined;
-  /** Whether a request for an `anyHost` route skips the queues. Throws HttpError if the client sends too many. */
+  /** Whether a request for an `anyHost` route skips the queues. Throws HttpError for too many requests of a client. */
   admitUrgent(req: IncomingMessage): boolean;
-  /** Called with the time that a request has waited for its first turn. */
+  /** Receives the time that each request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
-  /** Called for every response: method, route template, status, seconds. */
+  /** Receives the method, route template, status and seconds of every response. */
   observe(method: string, route: Route | undefined, status: number, seconds: number): void;
-  /** Called with errors that are bugs of the hub. */
+  /** Receives errors that are bugs of the hub. */
   onError(error: unknown): void;
   idleMs?: number;
   /** A monotonic clock in ms, which measures turns. */
@@ -85,7 +85,7 @@ export function createHubServer(options: ServerOptions): Server {
   const loggedPath = hidingSecrets(routes);
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    if (ending.has(req.socket) || req.socket.destroyed) return; // pipelined after a request that ended the connection
+    if (ending.has(req.socket) || req.socket.destroyed) return; // the connection is ending after an earlier request
     const started = now();
     const exchange = openExchange(req, res, nextId());
     const { path, search } = exchange;
@@ -135,7 +135,7 @@ export function createHubServer(options: ServerOptions): Server {
     return sendKept(exchange) ?? withTicket(ticket, () => answer(exchange));
   }
 
-  /** Refuses a request and ends its connection. Later pipelined requests get no response. */
+  /** Refuses a request and ends its connection; later requests on this connection get no response. */
   function end(exchange: Exchange, error: unknown): Promise<number> {
     ending.add(exchange.req.socket);
     return refuse(exchange, error);
@@ -178,11 +178,11 @@ export function createHubServer(options: ServerOptions): Server {
   const metPieces = (): void => void options.metLimit('body-pieces', 0, 'The body came in too many tiny pieces.');
   const streams = { highWaterMark: READ_AHEAD, IncomingMessage: requestsInLargePieces(metPieces) };
   const server = http.createServer({ ...LIMITS, ...streams }, onRequest);
-  server.on('checkExpectation', onRequest); // else node:http would refuse the request, and read any body to its end
+  server.on('checkExpectation', onRequest); // node:http itself would refuse such a request and read its body
   server.on('clientError', clientErrors.refuse);
   const isForMonitoring = limitConnections(server, options.trustedProxies, options.metLimit, (socket, error) =>
     endSoon(socket, bareAnswer(`${error.status} ${statusTitle(error.status)}`, error.headers)));
-  server.timeout = idleMs; // also for clients that do not read their response, which would stay in memory
+  server.timeout = idleMs; // also ends the connections of clients that do not read their responses
   return server;
 }
 
@@ -207,7 +207,7 @@ function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
     return groups;
   };
 
-  /** Ignores a database that cannot be read: answering the request reports the fault. */
+  /** Ignores the error of an unreadable database here, because the answer to the request reports this error. */
   function accountIfReadable(req: IncomingMessage): number | undefined {
     try {
       return accountOf(req);
@@ -226,7 +226,7 @@ function bareAnswer(statusLine: string, headers: ReplyHeaders): string {
 /** Graceful shutdown: accepts no more connections, and cuts requests that are unanswered after `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const sweep = setInterval(() => server.closeIdleConnections(), 50); // connections kept alive after their response
+  const sweep = setInterval(() => server.closeIdleConnections(), 50); // closes connections kept alive by clients
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearInterval(sweep);
@@ -240,7 +240,7 @@ function hidingSecrets(routes: Route[]): (path: string) => string {
   return (path) => secret.find(({ start }) => path.startsWith(start))?.path ?? path;
 }
 
-/** Request ids, unique across restarts: a random prefix and a count. */
+/** Returns a function that makes request ids, unique across restarts: a random prefix and a count. */
 function requestIds(): () => string {
   const prefix = randomBytes(6).toString('base64url');
   let count = 0;
@@ -250,7 +250,8 @@ function requestIds(): () => string {
 /**
  * Handles a server's `clientError`: refuses input that is not HTTP or too slow, with the `headers` of every response,
  * and ends the connection. `expect` announces a response that is still being made. A refusal is never sent in place of
- * an expected response, as the client would take the refusal for that response. The connection ends after the response.
+ * an expected response, as the client would take the refusal for that response. The connection ends after the expected
+ * response.
  */
 function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();
@@ -275,7 +276,7 @@ function endSoon(socket: Duplex, farewell?: string): void {
   setTimeout(() => socket.destroy(), SECOND).unref();
 }
 
-/** Whether a refusal would go out in order: all earlier requests have been answered, and this request has not. */
+/** Whether a refusal would be sent in order: only the refused request of this connection is still unanswered. */
 function isItsTurn(answer: ServerResponse, socket: Duplex): boolean {
   return answer.socket === socket && !answer.headersSent;
 }

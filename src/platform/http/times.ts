@@ -9,7 +9,7 @@ import type { Viewer } from './router.ts';
  */
 export type Times = { now: number | null; zone: string | undefined };
 
-/** The `Times` of cached public pages. */
+/** The `Times` of cached public pages: no text depends on the time of reading. */
 export const EVERYBODY: Times = { now: null, zone: undefined };
 
 /** The `Times` of pages for a viewer, at the current time. */
@@ -18,8 +18,9 @@ export function timesOf({ clock }: { clock: Clock }, viewer: Viewer | null): Tim
 }
 
 /**
- * `ago`: "5 min ago", "yesterday, 21:14", "19 November". `row`, below a heading with the day: "5 min",
- * "21:14". `since`: "21:14", "yesterday", "Thursday", "19 November". `exact`: "19 November 2026, 21:14".
+ * A time in the form `ago` reads "5 min ago", "yesterday, 21:14" or "19 November". A time in the form `row`, for rows
+ * below a heading with the day, reads "5 min" or "21:14". A time in the form `since` reads "21:14", "yesterday",
+ * "Thursday" or "19 November". A time in the form `exact` reads "19 November 2026, 21:14".
  */
 type TimeForm = 'ago' | 'row' | 'since' | 'exact';
 
@@ -29,7 +30,7 @@ export function showTime(times: Times, at: number, form: TimeForm = 'ago'): Html
   return html`${format.tag(at)}${words(times, at, form, format)}</time>`;
 }
 
-/** A time without markup, for the axes of plots: "21:14", "19 Nov", "19 Nov, 21:14". */
+/** Formats a time without markup, for the axes of plots: "21:14", "19 Nov", "19 Nov, 21:14". */
 export function shortTime({ zone }: Times, at: number, form: 'clock' | 'day' | 'both'): string {
   const { clock, shortDate } = formatsOf(zone);
   if (form === 'clock') return clock(at);
@@ -42,7 +43,7 @@ export function dayNumber({ zone }: Times, at: number): number {
   return formatsOf(zone).dayNumber(at);
 }
 
-/** "Today", "Yesterday", "Thursday 19 November": the heading for the day of a time. */
+/** Formats the heading for the day of a time: "Today", "Yesterday", "Thursday 19 November". */
 export function dayName(times: Times, at: number): string {
   const format = formatsOf(times.zone);
   const days = daysAgo(times.now, at, format);
@@ -88,7 +89,7 @@ function isOfThisYear(now: number | null, at: number, { year }: Formats): boolea
 
 type Formats = ReturnType<typeof makeFormats>;
 
-/** The most time zones whose formats are cached. New formats take 0.1 ms, the first formats of a process 15 ms. */
+/** The most time zones whose formats are cached. Making the formats of a zone takes 0.1 ms, the first time 15 ms. */
 const MOST_ZONES = 50;
 const byZone = new Map<string | undefined, Formats>();
 
@@ -122,7 +123,7 @@ function makeFormats(timeZone: string | undefined) {
     wholeDate: make({ ...date, year: 'numeric' }),
     exact,
     year: known(QUARTER, (at) => yearFormat.format(at)),
-    /** The `<time>` tag; cached, because the same posts are on many pages. */
+    /** The `<time>` tag of a time; the tag is cached, because many pages show the times of the same posts. */
     tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}">`),
     dayNumber: known(QUARTER, (at) => {
       const [day = 0, month = 1, year = 0] = numbers.format(at).split('/').map(Number);

@@ -14,7 +14,7 @@ export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
 /** `Asked` is a request with its response. */
 export type UntakenAnswers<Asked> = {
-  /** Counts a response until the operating system has taken all its bytes. Default: the bytes that Node holds. */
+  /** Counts a response (by default, the bytes that Node holds) until the operating system has taken its last byte. */
   note(asked: Asked, bytes?: number): void;
   /** Whether the client of a request has to read earlier responses first. */
   isFull(asked: Asked): boolean;
@@ -70,7 +70,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   function cutOldest(): void {
     for (const res of held.keys()) {
       if (ofAll <= OF_ALL) break;
-      if (res.writableLength === 0) continue; // a stream whose reader keeps up
+      if (res.writableLength === 0) continue; // skips a stream whose reader keeps up
       metLimit('answers', 0, 'Too many responses wait for slow clients to read them.');
       res.destroy();
       free(res);
@@ -111,7 +111,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   return {
     note,
     isFull(asked) {
-      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // the usual case, decided without finding the client
+      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // usually true, and decided without finding the client
       const who = clientOf(asked);
       return isOver(who) || waiting.has(who);
     },

@@ -7,7 +7,7 @@ import { createOwnerTurns, type JobColumns } from './take-turns.ts';
 /** A claimed job. Only the worker that holds `leaseToken` may finish the job. */
 export type Job = Omit<JobColumns, 'payload'> & {
   payload: unknown;
-  attempts: number; // number of attempts, including the current attempt
+  attempts: number; // number of the job's attempts, including the current attempt
   leaseToken: string;
 };
 
@@ -15,14 +15,14 @@ type DueColumns = JobColumns & { runAt: number };
 type LeasedColumns = JobColumns & { leaseToken: string };
 type Outlook = { due: number; owned: number; expired: number; farOff: number };
 
-/** Called for each job whose worker died in the last attempt, in the transaction that dead-letters the job. */
+/** Called for each job whose worker died in the job's last attempt, in the transaction that dead-letters the job. */
 type OnDeadLettered = (job: Job, error: Error) => void;
 
 export type Claim = {
   /**
    * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs of one lane. Job
    * owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered; an error of
-   * `onDeadLettered` is rethrown. Leases that end too far ahead because the clock was set back are shortened.
+   * `onDeadLettered` is rethrown. Shortens leases that end too far in the future because the clock was set back.
    */
   claim(kind: string, limit: number, onDeadLettered?: OnDeadLettered): Job[];
 };

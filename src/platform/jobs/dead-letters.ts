@@ -5,7 +5,7 @@ import type { JobColumns } from './take-turns.ts';
 /** The number of dead-lettered jobs kept per job kind and dedupe key. */
 const KEPT = 10;
 
-/** Returns a function that discards all but the newest KEPT dead letters of a job's kind and dedupe key. */
+/** Returns a function that discards all but the newest KEPT dead letters of the kind and dedupe key of a job. */
 export function createDeadLetterTrim(db: Db, clock: Clock): (job: Pick<JobColumns, 'kind' | 'dedupeKey'>) => void {
   const discard = db.prepare<[number, string, string | null, number]>('discard oldest dead letters', `
     UPDATE jobs SET state = 'discarded', finished_at = ? WHERE id IN

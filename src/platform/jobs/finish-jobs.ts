@@ -4,21 +4,21 @@ import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
 import { createDeadLetterTrim } from './dead-letters.ts';
 
-/** SQL in the transaction that ends a job. The SQL runs again if the commit fails. */
+/** A function whose SQL runs in the transaction that ends a job. The SQL runs again if the commit fails. */
 export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';
 
 /**
- * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: no further attempt. `effects`: the SQL in the
- * transaction that records the failure.
+ * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: the job gets no further attempt. `effects`:
+ * the SQL in the transaction that records the failure.
  */
 type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 
 type Finished = { job: Job; effects?: Effects | undefined };
 type Failed = { job: Job; error: Error; options: FailOptions };
 
-/** A batch of jobs that takes longer than this ends early, because other writers wait for its commit. */
+/** A batch of jobs that takes longer than this time ends early, because other writers wait for its commit. */
 const LONG_BATCH_MS = 10;
 
 const LONGEST_ERROR = 2_000; // characters
@@ -118,7 +118,7 @@ function prepareStatements(db: Db) {
     complete: db.prepare<[number, number, string]>('complete job', `
       UPDATE jobs SET state = 'done', finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
-    // Rank 2 is doubtful (RANKS in job-queue.ts).
+    // A job of rank 2 is doubtful: its last attempt failed (RANKS in job-queue.ts).
     reschedule: db.prepare<[string, number, number, string]>('reschedule job', `
       UPDATE jobs SET state = 'retrying', rank = 2, last_error = ?, run_at = ?, lease_token = NULL,
              lease_expires_at = NULL

@@ -36,8 +36,9 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   }
 
   /**
-   * Stores the results of jobs that have ended; returns the number of jobs stored. Results that would make a
-   * transaction long wait for the next call. After an error (full disk, lock) the next call tries again.
+   * Stores the results of jobs that have ended; returns the number of jobs stored. If storing all results would make a
+   * transaction long, the remaining results wait for the next call. After an error (full disk, lock) the next call
+   * stores the results again.
    */
   function settle(): number {
     const before = inFlight.size;
@@ -56,7 +57,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     const results = queue.completeMany(finished);
     return ended.flatMap((one, index) => {
       const result = results[index];
-      if (result === undefined) return []; // not stored yet: the job stays in flight
+      if (result === undefined) return []; // the result is not stored yet, so the job stays in flight
       if (result instanceof Error) return [[one, result]];
       inFlight.delete(one);
       note(log, one, result === true ? 'done' : 'lost');
@@ -125,7 +126,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     /** Calls `settle`, and logs errors instead of throwing them. */
     trySettle: (): void => loggingErrors(settle),
 
-    /** Stores the results of ended jobs and releases unfinished jobs. On a full disk, the leases run out instead. */
+    /** Stores the results of ended jobs and releases unfinished jobs; on a full disk, their leases run out instead. */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();

@@ -3,8 +3,8 @@ import type { Db } from '../db/open-database.ts';
 import { createJobReadings, createJobRecords, type JobReadings, type JobRecords } from './job-records.ts';
 
 /**
- * The order of jobs that have an owner: first jobs that a user has just asked for, then jobs that succeeded last time,
- * then (doubtful) jobs that failed or were never tried.
+ * The ranks of jobs that have an owner: jobs that a user has just asked for come first, then jobs that succeeded last
+ * time, then doubtful jobs, which failed or were never tried.
  */
 export const RANKS = { asked: 0, usual: 1, doubtful: 2 } as const;
 
@@ -15,11 +15,11 @@ const MAX_ATTEMPTS = 5;
 export type NewJob = {
   kind: string;
   payload: unknown;
-  dedupeKey?: string; // at most one waiting or running job per kind and dedupe key
+  dedupeKey?: string; // the queue holds at most one waiting or running job per kind and dedupe key
   lane?: string; // at most one running job per lane, across all job kinds
-  owner?: number; // account id; owners take turns; set for all jobs of a kind or for no job of the kind
+  owner?: number; // account id of the job's owner, for all jobs of a kind or for none of its jobs; owners take turns
   rank?: Rank; // default: usual
-  runAt?: number; // unix ms; default: now
+  runAt?: number; // when the job is due, unix ms; default: now
   maxAttempts?: number; // default: 5
 };
 
@@ -74,8 +74,8 @@ function prepareInsert(db: Db) {
 }
 
 /**
- * Settles the jobs of a restored database. Jobs of the kinds in `runAgain` start anew. All other jobs are discarded,
- * because they may have run since the backup was made. Returns the number of discarded jobs.
+ * Settles the jobs of a restored database. Jobs of the kinds in `runAgain` begin again with all attempts. All other
+ * jobs are discarded, because they may have run since the backup was made. Returns the number of discarded jobs.
  */
 export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
   const discarded = db.prepare<[number, string]>('discard jobs that had run', `

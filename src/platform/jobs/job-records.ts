@@ -26,7 +26,7 @@ export type JobRow = {
   finishedAt: number | null;
 };
 
-/** `before`: the id of the last job on the previous page. `limit`: 30 by default. */
+/** `before`: the id of the last job on the previous page. `limit`: the most jobs on a page, 30 by default. */
 type JobFilter = { state?: JobState | undefined; limit?: number; before?: number | undefined };
 
 type JobColumns = Omit<JobRow, 'payload'> & { payload: string };
@@ -35,7 +35,7 @@ const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at
   max_attempts AS maxAttempts, lease_expires_at AS leaseExpiresAt, last_error AS lastError, progress,
   progress_total AS progressTotal, created_at AS createdAt, finished_at AS finishedAt`;
 
-/** No job of any kind is scheduled further ahead than this. */
+/** No job of any kind is scheduled further ahead than this time in ms. */
 const LONGEST_PAUSE = DAY + HOUR;
 
 /** Describes the due times of waiting jobs, of one job kind or of all, for `createTimeRepair`. */
@@ -60,19 +60,21 @@ export function createJobRecords(db: Db, clock: Clock) {
       const row = sql.find.get(id);
       return row && toRow(row);
     },
-    /** Queues a failed job again with all attempts. False if the job is not failed or a live job has its dedupe key. */
+    /**
+     * Queues a failed job again, with all attempts. Returns false if the job is not failed or its dedupe key is in use.
+     */
     retry: (id: number): boolean => sql.retry.run(clock(), id).changes === 1,
-    /** Stores a job's progress; `total` is null if unknown. To be called in a transaction that the job makes anyway. */
+    /** Stores a job's progress (`total` is null if unknown), in a transaction that the job makes anyway. */
     noteProgress: (id: number, progress: number, total: number | null): void =>
       void sql.noteProgress.run(progress, total, id),
     /** Makes the waiting job of this kind and dedupe key due now. Returns false if no such job is waiting. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
-    /** Discards the failed jobs of a dedupe key, since a later job has succeeded. Returns the number discarded. */
+    /** Discards a dedupe key's failed jobs after a later job has succeeded. Returns the number of discarded jobs. */
     settleFailed: (kind: string, dedupeKey: string): number => sql.settleFailed.run(clock(), kind, dedupeKey).changes,
     /** Discards a failed or waiting job. Returns false if the job is running or has ended. */
     discard: (id: number): boolean => sql.discard.run(clock(), id).changes === 1,
-    /** Removes up to `limit` jobs that were done or discarded before `before` (unix ms). Returns the number removed. */
+    /** Removes up to `limit` jobs done or discarded before `before` (unix ms). Returns the number of removed jobs. */
     prune: (before: number, limit: number): number => sql.prune.run(before, limit).changes,
   };
 }
@@ -145,6 +147,9 @@ export function createJobReadings(db: Db, clock: Clock) {
   const firstFailed = db.prepare<[string], { at: number }>('job that failed first', `
     SELECT finished_at AS at FROM jobs INDEXED BY jobs_failed_at
      WHERE state = 'failed' AND finished_at > 0 AND kind <> ? ORDER BY finished_at LIMIT 1`);
+  const lastDone = db.prepare<[], { at: number }>('job that was done last', `
+    SELECT finished_at AS at FROM jobs INDEXED BY jobs_finished
+     WHERE state IN ('done', 'discarded') ORDER BY finished_at DESC LIMIT 1`);
   const underWay = db.prepare<[string, string, number], { id: number }>('job under way', `
     SELECT id FROM jobs WHERE kind = ? AND dedupe_key = ? AND state IN ('queued', 'retrying', 'running')
        AND (state = 'running' OR run_at <= ?)`);
@@ -167,6 +172,8 @@ export function createJobReadings(db: Db, clock: Clock) {
     failedCount: (kind: string): number => failed.get(kind)?.value ?? 0,
     /** When the first failed job of a kind other than `except` failed, unix ms; null if no such job is failed. */
     failedSince: (except: string): number | null => firstFailed.get(except)?.at ?? null,
+    /** When the last job was done or discarded, unix ms; null if no job was. */
+    lastDoneAt: (): number | null => lastDone.get()?.at ?? null,
     /** Whether a job with this kind and dedupe key is running or due. */
     isUnderWay: (kind: string, dedupeKey: string): boolean => underWay.get(kind, dedupeKey, clock()) !== undefined,
     /** Whether a job with this kind and dedupe key is waiting or running. */

@@ -12,19 +12,19 @@ import type { WorkerQueue } from './worker-queue.ts';
 export type JobHandler = {
   concurrency: number;
   run(job: Job, signal: AbortSignal): Promise<void | Effects>;
-  /** Called in the transaction that records a failure, also if a job is dead-lettered because its worker died. */
+  /** Called in the transaction that records the failure of a job, also of a job whose worker died. */
   failed?(job: Job, error: Error, fate: Fate): void;
-  /** While `mustWait` returns true, the worker claims no job of this kind. The worker asks at least every 5 s. */
+  /** While `mustWait` returns true, the worker claims no job of this kind; it calls `mustWait` at least every 5 s. */
   mustWait?(): boolean;
 };
 
 /** Job handlers by job kind. */
 export type JobHandlers = Record<string, JobHandler>;
 
-/** Thrown by a handler: the job can never succeed, and is dead-lettered at once. */
+/** Thrown by a job's handler if the job can never succeed: the job is dead-lettered at once. */
 export class PermanentError extends Error {}
 
-/** Thrown by a handler: the job should not be tried again before `at` (unix ms). */
+/** Thrown by a job's handler if the job should not be tried again before `at` (unix ms). */
 export class RetryLaterError extends Error {
   readonly at: number;
 
@@ -34,7 +34,7 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** Thrown by a handler: the job cannot run before `at` (unix ms). The attempt is not counted. */
+/** Thrown by a job's handler if the job cannot run before `at` (unix ms); the failed attempt is not counted. */
 export class NotNowError extends Error {
   readonly at: number;
 
@@ -60,7 +60,7 @@ export type InFlightJob = {
 };
 
 const DEADLINE = 0.9; // share of the lease after which the handler is told to stop
-const LAST_CALL = 0.05; // share of the lease that the worker then still waits for the handler
+const LAST_CALL = 0.05; // share of the lease for which the worker waits for a handler after telling the handler to stop
 
 /**
  * Starts a job's handler. The handler's signal aborts at 90 % of the lease, or of the extended lease. The worker gives
@@ -118,7 +118,7 @@ export function runJob(
 function millisecondsLeft(job: Job, queue: WorkerQueue, clock: Clock): number {
   try {
     const leaseEnd = queue.leaseEnd(job) ?? 0;
-    // At most one full lease, because `claim` shortens longer leases after the clock was set back.
+    // The deadline is at most one lease ahead, because `claim` shortens longer leases after the clock was set back.
     return Math.min(leaseEnd - clock(), queue.lease) - queue.lease * (1 - DEADLINE);
   } catch {
     return 0;

@@ -30,7 +30,7 @@ type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: Job
  */
 export function createOwnerTurns(db: Db): TakeTurns {
   const sql = prepareTurns(db);
-  const last = new Map<string, number>(); // kind → the owner whose turn was last
+  const last = new Map<string, number>(); // for each job kind, the owner whose turn was last
   let taken = 0;
 
   return function takeTurns<Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job): Job[] {

@@ -8,7 +8,7 @@ import { createJobQueue, type JobQueue } from './job-queue.ts';
 export const LEASE = 5 * MINUTE;
 
 export type WorkerQueue = JobQueue & Claim & Finish & {
-  /** Milliseconds that a claim lasts. */
+  /** Milliseconds that a worker's claim on a job lasts. */
   lease: number;
 };
 

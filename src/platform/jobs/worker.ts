@@ -12,7 +12,7 @@ type WorkerOptions = {
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
-  onError: (error: unknown) => void; // called with faults of the hub, such as a full disk, not with errors of handlers
+  onError: (error: unknown) => void; // called with faults of the hub, such as a full disk, never with errors of jobs
 };
 
 export type Worker = {
@@ -40,7 +40,7 @@ const OTHERS_WRITE = SECOND;
 const FIRST_PAUSE = SECOND / 10;
 const LONGEST_PAUSE = 10 * SECOND;
 
-/** One loop for all job kinds, each kind with its own concurrency. Ignores jobs of a kind without a handler. */
+/** Runs jobs in one loop, up to the concurrency limit of each kind. Ignores jobs of a kind without a handler. */
 export function createWorker(options: WorkerOptions): Worker {
   const { queue } = options;
   const idle = createIdleWait();

@@ -101,7 +101,7 @@ function isMostlyUtf8(text: string): boolean {
 function decodeAs(bytes: Buffer, encoding: string): string {
   if (encoding === 'utf-8') return withoutMark(bytes.toString('utf8'));
   if (encoding === 'utf-32le' || encoding === 'utf-32be') return decodeUtf32(bytes, encoding);
-  // Two calls: in one call Node 24.7 leaves 0x80 to 0x9F of windows-1252 as control characters.
+  // Two calls decode the text, because in one call Node 24.7 leaves 0x80 to 0x9F of windows-1252 as control characters.
   const decoder = new TextDecoder(encoding);
   return decoder.decode(bytes, { stream: true }) + decoder.decode();
 }

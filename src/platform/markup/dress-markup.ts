@@ -13,8 +13,8 @@ const SCROLLING = '<div class="scroll" role="region" tabindex="0" aria-label="Ta
 
 /**
  * Prepares sanitised markup for a page. Each block gets the direction of its words (within lists and quotations by the
- * style sheet). Tables and code that are wider than the page scroll. Links within the text, whose address is `url`,
- * stay on the page.
+ * style sheet). Tables and code that are wider than the page scroll. `url` is the address of the text, so that links to
+ * a place within the text stay on the page.
  */
 export function dressMarkup(sanitized: string, url: string | null): string {
   let [tables, containers] = [0, 0]; // open elements

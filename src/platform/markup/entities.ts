@@ -13,7 +13,7 @@ const REPLACEMENT = '\ufffd';
 /** A character reference (HTML Standard, 13.2.5.72): hexadecimal or decimal digits, or a name. */
 const REFERENCE = /&(?:#x([0-9a-f]+);?|#([0-9]+);?|([a-z0-9]+)(;?))/gi;
 
-/** The syntax of a reference in XML; no name in HTML is longer than 33 characters. */
+/** The syntax of a character reference in XML; no name in HTML is longer than 33 characters. */
 const XML_REFERENCE = /&[a-z0-9#]{1,38};/gi;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
@@ -57,7 +57,7 @@ function readNamedReferences(list: string): Map<string, string> {
 }
 
 function decode(text: string, inAttribute: boolean): string {
-  if (!text.includes('&')) return text; // the usual case: replace would take as long as the tokenizer
+  if (!text.includes('&')) return text; // most texts have no reference, and replace would take as long as the tokenizer
   return text.replace(REFERENCE, (written: string, hex: string | undefined, decimal: string | undefined,
     name: string, semicolon: string, at: number) => {
     if (hex !== undefined) return characterFor(parseInt(hex, 16));
@@ -67,7 +67,7 @@ function decode(text: string, inAttribute: boolean): string {
   });
 }
 
-/** Decodes the longest name at the beginning that needs no semicolon. `next`: the character behind the reference. */
+/** Decodes the longest name at the beginning that needs no semicolon. `next`: the character behind that name. */
 function decodeLegacy(name: string, written: string, inAttribute: boolean, next: string): string {
   for (let length = Math.min(name.length, LONGEST_LEGACY_NAME); length > 1; length -= 1) {
     const value = LEGACY.has(name.slice(0, length)) ? NAMED.get(name.slice(0, length)) : undefined;

@@ -5,11 +5,11 @@ import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 /** A tag's attributes: lower-case names, decoded values; the first of equal names wins. */
 export type Attributes = ReadonlyMap<string, string>;
 
-/** Receives the tokens. Names are lower-case, text is decoded; comments, doctypes and raw text are skipped. */
+/** Receives the tokens: lower-case names, decoded text. The tokenizer skips comments, doctypes and raw text. */
 type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
-  /** Called several times for a long text. */
+  /** A long text arrives in several calls of `text`. */
   text: (text: string) => void;
   /** Whether the tokenizer is inside svg or math, where CDATA exists and raw-text elements do not. */
   inForeignContent: () => boolean;
@@ -139,7 +139,7 @@ function readTag(html: string, start: number): Tag | undefined {
   }
 }
 
-/** Matches a sticky expression that fits any text. */
+/** Matches a sticky regular expression, which fits at any place of a text. */
 function matchAt(expression: RegExp, html: string, at: number): RegExpExecArray {
   expression.lastIndex = at;
   return expression.exec(html) as RegExpExecArray;

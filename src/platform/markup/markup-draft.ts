@@ -7,7 +7,7 @@ const MAX_OUTPUT_LENGTH = 2_500_000;
 const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
-/** A link to a file that is not loaded. The label is empty if the author gave no label. */
+/** A link to a file that the page does not load. The link's label is empty if the author gave no label. */
 export type FileLink = { url: URL; label: string; isImage: boolean; size?: string | undefined };
 
 /** An element that has begun and not ended. */

@@ -10,7 +10,7 @@ export type ElementKind =
 
 export type ElementRule = { output: string; kind: ElementKind; needsAttributes: boolean };
 
-/** Every element that is written, unwrapped or dropped on purpose. Other elements keep only their content. */
+/** What becomes of each known element; an element that is not in this table is replaced by its content. */
 export const ELEMENT_RULES = new Map<string, ElementRule>([
   ...same('inline', 'em strong b i u s del ins mark small sub sup code kbd samp var q cite abbr dfn time bdi ruby'),
   ...same('ruby-text', 'rt rp'),
@@ -44,7 +44,7 @@ export const SCOPE_BOUNDARIES = new Set([
 /** Elements outside of which end tags of ordinary elements close nothing. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
-/** The parents of a table part, nearest first, and the parent that is written if no such parent is open. */
+/** The parents of a part of a table, nearest first, and the element to write around the part without any parent. */
 export const TABLE_PARENTS: Record<string, { parents: string[]; implied: string | undefined }> = {
   td: { parents: ['tr'], implied: 'tr' },
   th: { parents: ['tr'], implied: 'tr' },
@@ -68,7 +68,7 @@ function renamed(kind: ElementKind, outputs: Record<string, string>): [string, E
   return Object.entries(outputs).map(([name, output]) => [name, { output, kind, needsAttributes: false }]);
 }
 
-/** Returns the value to write, or undefined to omit the attribute. Idempotent: accepts its own results unchanged. */
+/** Returns an attribute's new value, or undefined to omit it; gives its own results back unchanged (idempotent). */
 type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 
 /** Prefix of the ids in a post, so that no id in a post equals an id of the page. */

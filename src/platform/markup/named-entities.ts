@@ -1,6 +1,6 @@
 /**
- * The WHATWG list of named character references (HTML Standard, section 13.5), without the final semicolon.
- * Each item is the value as hexadecimal code points joined by `+`, a colon, and the names that stand for it.
+ * The WHATWG list of named character references (HTML Standard, section 13.5), without the final semicolon. Each item
+ * is the value as hexadecimal code points joined by `+`, a colon, and the names of these characters.
  */
 export const NAMED_REFERENCES = `
 9:Tab a:NewLine 21:excl 22:QUOT,quot 23:num 24:dollar 25:percnt 26:AMP,amp 27:apos 28:lpar 29:rpar 2a:ast,midast

@@ -119,7 +119,7 @@ export function mediaLink(url: URL, label: string): string {
   return `<a${attribute('href', url.href)}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
-/** The author's label of a file that is not shown, on one line; empty without a label. */
+/** The author's label of a file that is not shown, on one line; empty if the author gave no label. */
 export function givenLabel(text: string | undefined): string {
   return text === undefined ? '' : excerpt(singleLine(text), MAX_LABEL_LENGTH);
 }

@@ -25,8 +25,8 @@ export function webAddress(address: string, baseUrl: string): string | undefined
 }
 
 /**
- * Parses an http or https address to an absolute URL, without credentials and tracking parameters. Undefined for other
- * schemes and for more than 4,096 characters.
+ * Parses an http or https address to an absolute URL, without credentials and tracking parameters. Returns undefined
+ * for other schemes and for an address of more than 4,096 characters.
  */
 export function webUrl(address: string, baseUrl: string): URL | undefined {
   const url = parseUrl(address, baseUrl);
@@ -37,7 +37,7 @@ export function webUrl(address: string, baseUrl: string): URL | undefined {
   return url;
 }
 
-/** Parses a URL. The parser itself strips the white space and controls that browsers strip (URL Standard, 4.4). */
+/** Parses a URL. The URL parser itself strips the white space and controls that browsers strip (URL Standard, 4.4). */
 function parseUrl(address: string, baseUrl: string): URL | undefined {
   if (address.length > MAX_URL_LENGTH) return undefined;
   const url = URL.parse(address, baseUrl) ?? URL.parse(address);

@@ -15,7 +15,7 @@ export function excerpt(text: string, maxLength: number): string {
   return `${start.replace(/[\s,;:–—-]{0,20}$/, '')}…`;
 }
 
-/** The end of the last word before `limit`, or of the last character if a cut by words would lose more than half. */
+/** The end of the last word before `limit`, or of the last character if the last word fills more than half. */
 function wordEnd(text: string, limit: number): number {
   for (let index = limit - 1; index >= limit / 2; index -= 1) {
     if (/\s/.test(text.charAt(index))) return index;

@@ -12,9 +12,9 @@ type XmlHandler = {
   /** `at` is the index of the end tag's `<`, `end` the index after its `>`. */
   endTag(name: string, at: number, end: number): boolean;
   text(start: number, end: number): void;
-  /** The range between `<![CDATA[` and `]]>`. */
+  /** The range of a CDATA section's content between `<![CDATA[` and `]]>`. */
   cdata(start: number, end: number): void;
-  /** Called after a comment, processing instruction or document type, which are skipped. */
+  /** Called after a comment, processing instruction or document type, which the scan skips. */
   skipped(): void;
 };
 
@@ -34,7 +34,7 @@ export const MAX_ATTRIBUTES = 256;
 const MAX_LENGTH = 64 * 1024 * 1024;
 
 const STOP = -1;
-const SPACE = 0x20; // all other white space has lower codes
+const SPACE = 0x20; // the space character; all other white space has lower codes
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;
 const SLASH = 0x2f;

@@ -31,7 +31,7 @@ type XmlTreeOptions = {
   from: number;
 };
 
-/** `prefixes`: written prefix → well-known prefix. `names`: written name → well-known name. */
+/** `prefixes` maps written prefixes to well-known prefixes, `names` maps written names to well-known names. */
 type Scope = { prefixes: Map<string, string>; names: Map<string, string> };
 /** `written`: the name as its end tag repeats it, in lower case. */
 type OpenElement = { element: XmlElement; written: string; scope: Scope };
@@ -41,12 +41,12 @@ const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
 export const MAX_DEPTH = 256;
 /** The most elements of a document; end tags that match no element count too. */
 const MAX_ELEMENTS = 500_000;
-/** The most namespace prefixes, more than a document needs: an element that declares a prefix copies all prefixes. */
+/** The maximum number of namespace prefixes in a document: an element that declares a prefix copies all prefixes. */
 const MAX_PREFIXES = 64;
 /** Void elements of HTML, without those whose names (link, image, source) are elements with content in other XML. */
 const VOID = new Set(['br', 'hr', 'img', 'wbr', 'input', 'embed']);
 
-/** Parses XML to its root element; null if the text has no tag. Accepts malformed XML; throws XmlLimitError. */
+/** Parses XML, also malformed XML, to its root element; null if the text has no tag. Throws XmlLimitError. */
 export function parseXmlTree(source: string, options: XmlTreeOptions): XmlElement | null {
   return atOnce(readXmlTree(source, options));
 }

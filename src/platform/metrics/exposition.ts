@@ -4,7 +4,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 type Sample = { labels: Labels; value: number };
 
-/** `counts` are not cumulative; the last count is of values above every bound. */
+/** `counts` are not cumulative: the last count covers the values above every bound. */
 export type HistogramSample = { labels: Labels; counts: readonly number[]; sum: number };
 
 type HistogramFamily = {
@@ -119,7 +119,7 @@ const NAMED = 2;
 
 /**
  * Chooses the format for an `Accept` header (RFC 9110, 12.5.1): the most specific matching range gives a format's
- * quality. OpenMetrics is sent only if the header names OpenMetrics and ranks no format higher, otherwise 0.0.4.
+ * quality. The format is OpenMetrics only if the header names OpenMetrics and ranks no format higher, otherwise 0.0.4.
  */
 export function negotiateFormat(accept: string | undefined): Format {
   const ranges = (accept ?? '*/*').toLowerCase().split(',').map(parseMediaRange);
@@ -158,9 +158,9 @@ function specificityOf({ type, version }: Range, offered: Offer): number {
 
 /** A metric with one series for each combination of label values, all known in advance. */
 type Known<Reading> = Named & {
-  /** Every value of each label. */
+  /** Every value that each label can have. */
   labels?: Readonly<Record<string, readonly string[]>>;
-  /** Undefined if the value is unknown: the series is left out instead of showing a wrong value. */
+  /** Returns undefined if the value is unknown: the series is then left out instead of showing a wrong value. */
   value(reading: Reading, ...labelValues: string[]): number | undefined;
 };
 
@@ -195,7 +195,7 @@ function familyOf<Reading>(metric: Metric<Reading>, reading: Reading): Family[] 
   return samples.length > 0 ? [{ ...named, samples } as Family] : [];
 }
 
-/** {a: [1, 2], b: [3]} → {a: 1, b: 3}, {a: 2, b: 3} */
+/** for example {a: [1, 2], b: [3]} becomes {a: 1, b: 3} and {a: 2, b: 3} */
 function combinations(labels: Readonly<Record<string, readonly string[]>>): Labels[] {
   return Object.entries(labels).reduce<Labels[]>((all, [name, values]) =>
     all.flatMap((known) => values.map((value) => ({ ...known, [name]: value }))), [{}]);

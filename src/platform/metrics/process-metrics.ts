@@ -12,11 +12,11 @@ export type ProcessReading = {
   startedAtSeconds: number;
   cpu: NodeJS.CpuUsage;
   memory: NodeJS.MemoryUsage;
-  status: string; // content of /proc/self/status; empty if unreadable
+  status: string; // content of /proc/self/status; empty if the file is unreadable
   limits: string;
   descriptors: number | undefined;
   lagMs: number;
-  delays: Delays | undefined; // undefined: nothing recorded since the last reading
+  delays: Delays | undefined; // undefined if nothing was recorded since the last reading
 };
 
 const LAG_RESOLUTION_MS = 10;
@@ -52,14 +52,14 @@ function readProc(path: string): string {
 
 /**
  * Counts open file descriptors with one fstat per entry of the descriptor table (FDSize); undefined if FDSize is
- * unreadable. Listing /proc/self/fd would need a permission for the whole disk. An fstat takes 2 µs. The table begins
- * with 256 entries and grows to at most twice the most descriptors ever open at once.
+ * unreadable. Listing /proc/self/fd would need a permission for the whole disk. One call of fstat takes 2 µs. The table
+ * begins with 256 entries and grows to at most twice the most descriptors ever open at once.
  */
 function countDescriptors(): number | undefined {
   const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];
   if (places === undefined) return undefined;
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0; // building a stack for each closed descriptor would double the time
+  Error.stackTraceLimit = 0; // building a stack for the error of each closed descriptor would double the time
   try {
     return Array.from({ length: Number(places) }, (_, descriptor) => descriptor).filter(isOpen).length;
   } catch {

@@ -9,7 +9,7 @@ export type Cidr = { bits: 32 | 128; base: bigint; prefix: number };
 const MAPPED_PREFIX = 0xffffn;
 const LOW_32_BITS = 0xffff_ffffn;
 
-/** Parses IPv4 without leading zeros, or IPv6 (RFC 4291 section 2.2) without a zone; otherwise undefined. */
+/** Parses IPv4 without leading zeros, or IPv6 (RFC 4291 section 2.2) without a zone; undefined for any other text. */
 export function parseIpAddress(text: string): IpAddress | undefined {
   const four = parseIpv4(text);
   if (four !== undefined) return { bits: 32, value: four };
@@ -27,15 +27,15 @@ export function parseCidrs(text: string): Cidr[] {
   return text.split(',').map((entry) => parseCidr(entry.trim()));
 }
 
-/** Whether one of the blocks holds the address. False for text that is not an address. */
+/** Whether one of the blocks holds the address. Returns false for text that is not an address. */
 export function cidrContains(cidrs: readonly Cidr[], address: string): boolean {
   const parsed = parseIpAddress(address);
   return parsed !== undefined && holds(cidrs, parsed);
 }
 
 /**
- * Whether the hub may connect to this address on behalf of a user: it is globally reachable unicast
- * (IANA special-purpose registries, RFC 6890), or the operator allowed it. False for text that is not an address.
+ * Whether the hub may connect to this address on behalf of a user: it is globally reachable unicast (IANA
+ * special-purpose registries, RFC 6890), or the operator allowed it. Returns false for text that is not an address.
  */
 export function isPublicAddress(address: string, allow: readonly Cidr[]): boolean {
   const parsed = parseIpAddress(address);
@@ -48,11 +48,11 @@ const REFUSED_IPV4 = parseCidrs(`
   198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4
 `);
 
-// IPv6 addresses outside this block are refused: loopback, ULA, link-local, multicast, discard-only, SRv6 and the
-// IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) forms, which no public host needs.
+// IPv6 addresses outside this block, which no public host needs, are refused: loopback, ULA, link-local, multicast,
+// discard-only, SRv6, IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) addresses.
 const GLOBAL_UNICAST = parseCidrs('2000::/3');
 
-// Refused blocks inside 2000::/3 are IETF protocol assignments with Teredo, documentation, 6to4 (embeds IPv4), AS112.
+// Refused blocks inside 2000::/3: IETF protocol assignments with Teredo, documentation, 6to4 (embeds IPv4), AS112.
 const REFUSED_IPV6 = parseCidrs('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
 
 // On IPv6-only networks DNS64 answers with NAT64 addresses: the guard checks the IPv4 address inside (RFC 6052).

@@ -25,7 +25,7 @@ export type ClamdClient = {
 type Conversation = {
   /** Resolves when the socket has room for more bytes. Throws once clamd has answered or disconnected. */
   send(bytes: Buffer): Promise<void>;
-  /** The answer of clamd, without its final NUL. */
+  /** Waits for the answer of clamd, and returns the answer without its final NUL. */
   answer(limitMs: number): Promise<string>;
   close(): void;
 };
@@ -49,7 +49,7 @@ export function createClamdClient(options: ClamdOptions): ClamdClient {
       for await (const chunk of bytes) {
         size += chunk.length;
         if (size > maxBytes) throw new ClamdError(`the file is larger than the scan limit of ${maxBytes} bytes`);
-        if (chunk.length > 0) await clamd.send(withLength(chunk)); // length 0 would end the stream
+        if (chunk.length > 0) await clamd.send(withLength(chunk)); // a chunk of length 0 would end clamd's stream
       }
       await clamd.send(END_OF_STREAM);
       return parseVerdict(await clamd.answer(answerMs));

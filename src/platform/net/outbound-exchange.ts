@@ -8,7 +8,7 @@ import { pipeline, type Transform } from 'node:stream';
 import zlib from 'node:zlib';
 import { OutboundError, pinnedLookup } from './outbound-target.ts';
 
-/** One request to addresses that were checked. `who` names the host in error messages. */
+/** One outgoing request to IP addresses that were checked before. `who` names the host in error messages. */
 export type OutboundRequest = {
   url: URL;
   who: string;
@@ -27,7 +27,7 @@ export type LargeBody = { bytes: number; turn(): Promise<void> };
 
 /**
  * Receives the unpacked response body piece by piece, so that `Answer.body` stays empty. Returns false to end the
- * download.
+ * download early.
  */
 export type TakeBody = (piece: Buffer) => boolean;
 
@@ -113,7 +113,7 @@ async function unpackBody(response: IncomingMessage, hop: OutboundRequest): Prom
   return Buffer.concat(whole);
 }
 
-/** The unpacked body, with back-pressure. An empty body is not unpacked. */
+/** Yields the unpacked response body, with back-pressure. An empty body is not unpacked. */
 async function* unpack(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
   const unpackerFor = UNPACKERS.get(codingOf(response));
   if (!unpackerFor) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
@@ -131,7 +131,7 @@ async function* unpack(response: IncomingMessage, hop: OutboundRequest): AsyncGe
   }
 }
 
-/** The body as received. Only time spent waiting for the remote server counts as idle. */
+/** Yields the response body as received, still packed. Only time spent waiting for the remote server counts as idle. */
 async function* readPacked(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
   if (Number(response.headers['content-length']) > hop.maxBytes) throw tooLargeError(hop);
   const startIdle = () => setTimeout(() => response.destroy(idleError(hop)), hop.idleMs);
@@ -204,8 +204,8 @@ type RequestOptions = {
 const MAX_HEADER_BYTES = 32 * 1024;
 
 /**
- * Creates a request to an http or https URL and does not send it yet. Every outgoing request of the hub is created
- * here. A user name and password in the URL are sent (RFC 7617). The caller decides which IP addresses are allowed.
+ * Creates a request to an http or https URL and does not send it yet. This function creates every outgoing request of
+ * the hub. A user name and password in the URL are sent (RFC 7617). The caller decides which IP addresses are allowed.
  */
 export function openRequest(url: URL, { method = 'GET', headers, lookup, signal }: RequestOptions): ClientRequest {
   const open = url.protocol === 'https:' ? https.request : http.request;
@@ -221,12 +221,15 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
   });
 }
 
-/** Resolves at the response's headers. `failure` makes the error, without `cause` if the connection just closed. */
+/**
+ * Resolves when the response's headers have arrived. `failure` makes the error, without `cause` if the connection just
+ * closed.
+ */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.on('error', (cause: NodeJS.ErrnoException) => reject(failure(cause))); // never removed: errors may come late
+  request.on('error', (cause: NodeJS.ErrnoException) => reject(failure(cause))); // the listener stays for late errors
   request.once('close', () => reject(failure()));
   request.once('response', (response) => {
     // If a body has no Content-Length, Node would take a reset or an abort for the end of the body.

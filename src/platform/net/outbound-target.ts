@@ -20,7 +20,7 @@ export class OutboundError extends Error {
   }
 }
 
-/** `dns.lookup` with the option `all`. */
+/** A function like `dns.lookup` with the option `all`. */
 export type Lookup = (
   hostname: string,
   options: LookupAllOptions,
@@ -29,8 +29,8 @@ export type Lookup = (
 
 type Guard = { allow: readonly Cidr[]; lookup: Lookup; dnsMs: number };
 
-// The "bad ports" of the Fetch standard from 1024 up (SIP, NFS, X11, IRC and the like), whose servers can be made to
-// act on an HTTP request. Browsers refuse these ports too, so no feed that people can open uses them.
+// The "bad ports" of the Fetch standard from 1024 up: servers of SIP, NFS, X11, IRC and others may obey HTTP requests.
+// Browsers refuse the "bad ports" too, so no feed that people can open in a browser uses such a port.
 const REFUSED_PORTS = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);

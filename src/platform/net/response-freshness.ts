@@ -13,7 +13,7 @@ const FORMS = [
 // A larger number of delta-seconds counts as 2^31 seconds (RFC 9111 section 1.2.2).
 const MAX_DELTA_SECONDS = 2 ** 31;
 
-/** The time of a Retry-After (RFC 9110 section 10.2.3: seconds or a date), unix ms; null if unreadable. */
+/** The time in a Retry-After header (RFC 9110 section 10.2.3: seconds or a date), unix ms; null if unreadable. */
 export function parseRetryAfter(value: string | undefined, now: number): number | null {
   if (value === undefined) return null;
   const seconds = parseDeltaSeconds(value.trim());
@@ -21,8 +21,8 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
 }
 
 /**
- * How long a response stays fresh, ms from now (RFC 9111 section 4.2), never negative. Null without max-age and
- * Expires; 0 for no-store, no-cache, and for an unreadable max-age or Expires.
+ * How long a response stays fresh, ms from now (RFC 9111 section 4.2), never negative. Returns null without max-age and
+ * Expires, 0 for no-store, no-cache, and for an unreadable max-age or Expires.
  */
 export function freshnessMs(headers: IncomingHttpHeaders, now: number): number | null {
   const directives = cacheDirectives(headers['cache-control'] ?? '');

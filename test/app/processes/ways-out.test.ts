@@ -62,7 +62,7 @@ function layOut(t: TestContext) {
   return place;
 }
 
-test('no path that a process was granted, no descriptor and no link below them leads to other files', async (t) => {
+test('no granted path, no open descriptor and no link below them leads a process to other files', async (t) => {
   const place = layOut(t);
   const flags = permissionFlags({
     ...nodeFacts(process, place('.')), projectRoot: place('hub'), dataDir: place('hub-data'),

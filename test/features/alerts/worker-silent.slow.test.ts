@@ -62,8 +62,9 @@ test('when a real worker is killed, health says so, a real web tells it after fi
   assert.ok(open);
   events.put({ ...open, toldAt: Date.now() - HOUR }); // its end is told an hour after it at the soonest
   const next = startHubProcess(t, 'worker', dataDir, env);
-  await waitUntil('its end is told', () => told().length > 1, 60_000);
-  assert.deepEqual(told(), ['worker-silent error', 'worker-silent resolved']);
+  await waitUntil('its end is told', () => told().includes('worker-silent resolved'), 60_000);
+  const aboutWorker = told().filter((one) => one !== 'clock-ahead warning'); // web's clock has run ahead
+  assert.deepEqual(aboutWorker, ['worker-silent error', 'worker-silent resolved']);
   assert.equal(await next.end('SIGTERM'), 0);
   assert.equal(await web.end('SIGTERM'), 0);
   assert.doesNotMatch(web.stderr() + worker.stderr() + next.stderr(), /SECRET/);

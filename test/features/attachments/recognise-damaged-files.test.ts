@@ -54,7 +54,7 @@ test('a PNG is refused when its header, data or end is missing, misplaced or wro
   const [start, rest, end] = [good.subarray(0, 8), good.subarray(33), pngChunk('IEND')];
   assertRefused('a.png', join(start, pngChunk('tEXt'), good.subarray(8)), /the PNG header is missing/);
   assertRefused('a.png', join(start, pngChunk('IHDR', Buffer.alloc(14)), rest), /the PNG header is missing/);
-  assertRefused('a.png', patched(good, 29, '00000000'), /checksum of the header/);
+  assertRefused('a.png', patched(good, 29, '00000000'), /checksum of the PNG header/);
   const coloured = join(start, pngHeader(SIZE, [8, 3, 0, 0, 1]), pngChunk('PLTE', Buffer.alloc(3)), rest);
   assert.equal(outcome('a.png', coloured), 'image/png png 20×10');
   assertRefused('a.png', png(SIZE, pngHeader(SIZE)), /a chunk has a bad type or length/);
@@ -63,7 +63,7 @@ test('a PNG is refused when its header, data or end is missing, misplaced or wro
   assertRefused('a.png', png(SIZE, Buffer.from('ffffffff74455874', 'hex')), /a chunk has a bad type or length/);
   assertRefused('a.png', png(SIZE, Buffer.from('7fffffff74455874', 'hex')), /ends too early/);
   assertRefused('a.png', join(start, pngHeader(SIZE), end), /no image data/);
-  assertRefused('a.png', join(good.subarray(0, -12), pngChunk('IEND', PHP)), /last chunk is not empty/);
+  assertRefused('a.png', join(good.subarray(0, -12), pngChunk('IEND', PHP)), /last chunk of the PNG is not empty/);
 });
 
 test('data behind the end of a PNG, GIF, WebP or AVIF is refused', () => {
@@ -109,13 +109,13 @@ test('a JPEG is refused when its segments break off, repeat or come in the wrong
   const scan = join(jpegSegment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])), Buffer.from([0]));
   assertRefused('a.jpg', jpeg(SIZE, jpegFrame(0xc0, SIZE)), /two frames/);
   assertRefused('a.jpg', jpeg(SIZE, scan), /data comes before the dimensions/);
-  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00000', 'hex')), /length of a segment is invalid/);
-  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00001', 'hex')), /length of a segment is invalid/);
-  assertRefused('a.jpg', jpeg(SIZE, start), /unexpected marker/);
-  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffd0', 'hex')), /unexpected marker/);
-  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), PHP, end), /stray bytes between segments/);
-  assertRefused('a.jpg', join(start, jpegFrame(0xc0, SIZE), end), /unexpected marker/);
-  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), end), /unexpected marker/);
+  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00000', 'hex')), /length of a JPEG segment is invalid/);
+  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffe00001', 'hex')), /length of a JPEG segment is invalid/);
+  assertRefused('a.jpg', jpeg(SIZE, start), /unexpected JPEG marker/);
+  assertRefused('a.jpg', jpeg(SIZE, Buffer.from('ffd0', 'hex')), /unexpected JPEG marker/);
+  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), PHP, end), /stray bytes between the JPEG segments/);
+  assertRefused('a.jpg', join(start, jpegFrame(0xc0, SIZE), end), /unexpected JPEG marker/);
+  assertRefused('a.jpg', join(start, jpegSegment(0xe0, PHP), end), /unexpected JPEG marker/);
   assertRefused('a.jpg', join(start, jpegSegment(0xc0, Buffer.from('08000a001403', 'hex')), end), /wrong length/);
   const frames = [jpegFrame(0xc3, SIZE), jpegFrame(0xc9, SIZE), patched(jpegFrame(0xc1, SIZE), 4, '0c'),
     jpegSegment(0xc0, Buffer.from('08000a0014' + '02' + '011100021100', 'hex'))];
@@ -156,11 +156,11 @@ test('an AVIF is refused for boxes of no, too little or too much length, and wit
   assert.equal(outcome('a.avif', join(head, meta, data)), 'image/avif avif 20×10');
   assert.equal(outcome('a.avif', join(head, longBox('mdat', PHP), meta)), 'image/avif avif 20×10');
   for (const size of ['00000000', '00000002', '00000007']) {
-    assertRefused('a.avif', join(head, meta, patched(data, 0, size)), /length of a box is invalid/);
-    assertRefused('a.avif', join(head, patched(meta, 12, size), data), /length of a box is invalid/);
+    assertRefused('a.avif', join(head, meta, patched(data, 0, size)), /length of an AVIF box is invalid/);
+    assertRefused('a.avif', join(head, patched(meta, 12, size), data), /length of an AVIF box is invalid/);
   }
   for (const size of [0, 8, 15]) {
-    assertRefused('a.avif', join(head, meta, longBox('mdat', PHP, size)), /length of a box is invalid/);
+    assertRefused('a.avif', join(head, meta, longBox('mdat', PHP, size)), /length of an AVIF box is invalid/);
   }
   assertRefused('a.avif', join(head, meta, longBox('mdat', PHP, 2 ** 60)), /ends too early/);
   assertRefused('a.avif', join(head, patched(meta, 12, '7fffffff'), data), /ends too early/);

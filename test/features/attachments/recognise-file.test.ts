@@ -72,7 +72,7 @@ test('names without an admitted extension are refused before the first byte', ()
 test('content of another type than the name says is refused in its first piece, and the message names the real type', () => {
   assertRefused('a.png', sampleOf('a.jpg'), /^type: .* is a PNG image, but its content is a JPEG image\. .* ends in \.jpg\.$/);
   assertRefused('a.jpg', sampleOf('a.avif'), /^type: .* JPEG image, but its content is an AVIF image\./);
-  assertRefused('a.pdf', zip(), /^type: .* PDF document, but its content is something else\.$/);
+  assertRefused('a.pdf', zip(), /^type: .* PDF document, but the file’s content is something else\.$/);
   for (const [name] of SAMPLES.filter(([each]) => !/\.(txt|md)$/.test(each))) {
     for (const [other, content] of SAMPLES.filter(([each]) => each.split('.')[1] !== name.split('.')[1])) {
       const recognition = startRecognition(name);

@@ -82,7 +82,7 @@ test('of an account that is deleted no file is left, and of its place for files 
   assert.equal(countRows(hub, 'upload_usage'), 1);
 });
 
-test('a file stays for 24 hours after it was found unnamed, also across a restart', async (t) => {
+test('an uploaded file stays for 24 hours after no row was found to name it, also across a restart', async (t) => {
   const { hub, ada } = await hubWithWriter(t);
   const post = await writePost(hub, ada, [file('gone')]);
   await ada.client.delete(`/api/posts/${post.id}`);

@@ -52,7 +52,7 @@ const MOMENTS: [string, Moment][] = [
   ['after the answer', (_folder, _seen, answered) => answered],
 ];
 
-test('kill -9 in an upload leaves no row without its file, and after a day no file without a row', async (t) => {
+test('kill -9 during an upload leaves no row without its file, and after a day no file without a row', async (t) => {
   const dataDir = temporaryDataDir(t);
   const { web, client } = await startWebWithAccount(t, dataDir);
   const sourceId = await addNotes(client);

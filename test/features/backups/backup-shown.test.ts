@@ -10,6 +10,7 @@ import { noteRun, noteVerdict } from '../../../src/features/backups/note-run.ts'
 import { findings } from '../../../src/features/health/findings.ts';
 import { watchConditions } from '../../../src/features/health/watch-conditions.ts';
 import { backupLock, takeFileLock } from '../../../src/features/hub/data-locks.ts';
+import { workerQueue } from '../../../src/features/hub/worker-jobs.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith, startHub, type Hub } from '../../support/hub.ts';
@@ -74,7 +75,7 @@ test('health, metrics and the administrators\' page tell the age and the result 
   const second = await told(hub, ada);
   assert.deepEqual(second.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: { ageSeconds: 3_720 } });
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
-  assert.match(second.page.here?.more ?? '', /^the newest verified one, /);
+  assert.match(second.page.here?.more ?? '', /^the newest verified backup, /);
   assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
   assert.match(second.page.verdict, /The last backup \(.*\) lacks something that the hub has lost: missing or damaged uploads: 1\. Since /);
 
@@ -198,7 +199,7 @@ test('a backup that was killed is told by the next look; one that runs, or has e
   const ada = await hub.person('ada');
   await run(hub, 'verified', null);
   hub.passTime(HOUR);
-  writeFileSync(begunPath(hub.dataDir), JSON.stringify({ at: hub.now() }));
+  writeFileSync(begunPath(hub.dataDir, 'backup'), JSON.stringify({ at: hub.now() }));
   const lock = takeFileLock(backupLock(hub.dataDir));
   assert.ok(lock);
   assert.equal((await told(hub, ada)).page.here?.level, 'good', 'it runs');
@@ -207,7 +208,7 @@ test('a backup that was killed is told by the next look; one that runs, or has e
   watchConditions(hub.handle);
   const { metrics, page } = await told(hub, ada);
   assert.deepEqual([metrics[2], page.here?.level, page.here?.state], [1, 'bad', 'the last failed']);
-  assert.match(page.verdict, /The last backup failed: it was killed before it was complete\. Since /);
+  assert.match(page.verdict, /The last backup failed: the backup was killed before it was complete\. Since /);
   assert.deepEqual(alertEvents(hub.handle).all().map(({ event, isOpen }) => [event, isOpen]), [['backup-failed', 1]]);
 
   hub.passTime(MINUTE);
@@ -215,21 +216,24 @@ test('a backup that was killed is told by the next look; one that runs, or has e
   assert.equal((await told(hub, ada)).page.here?.level, 'good');
 });
 
-test('backups and records of the audit log that lie in the future are a finding, until they do not any more', async (t) => {
+test('backups, records of the audit log and jobs that lie in the future are a finding, until they do not any more', async (t) => {
   const hub = await startHub(t);
   const clockOf = () => findings(hub.handle).find(({ subject }) => subject === 'Clock');
   assert.equal(clockOf(), undefined);
   hub.passTime(3 * DAY);
   const stray = (await run(hub, 'verified', null)).name;
   await hub.newcomer('ben');
+  const queue = workerQueue(hub.handle);
+  queue.enqueue({ kind: 'sync-source', payload: { sourceId: 1 }, dedupeKey: '1', maxAttempts: 1 });
+  for (const job of queue.claim('sync-source', 1)) queue.complete(job);
   hub.passTime(-2 * DAY);
 
   const found = clockOf();
   assert.deepEqual([found?.level, found?.state], ['warn', 'was ahead']);
-  assert.equal(found?.problem, `These lie in the future, because the clock was ahead: 1 backup (the last is ${stray}); ` +
-    'records of the audit log (until 2030-01-18 12:01 UTC).');
+  assert.equal(found?.problem, `The clock was ahead, so the following lie in the future: 1 backup (the last is ${stray}); ` +
+    'records of the audit log (until 2030-01-18 12:01 UTC); jobs that were done (until 2030-01-18 12:01 UTC).');
   rmSync(join(hub.dataDir, 'backups', stray), { recursive: true });
-  assert.match(clockOf()?.problem ?? '', /ahead: records of the audit log/);
+  assert.match(clockOf()?.problem ?? '', /future: records of the audit log/);
   hub.passTime(2 * DAY);
   assert.equal(clockOf(), undefined);
 });

@@ -30,7 +30,7 @@ test('whatever its rows are numbered by, a table of which ids leave the process 
   assert.deepEqual(reusing.map(({ name }) => name), []);
 });
 
-test('the newest source, post and attachment are deleted, and the next ones have new ids', async (t) => {
+test('after the newest source, post and attachment were deleted, later sources, posts and attachments get new ids', async (t) => {
   const { hub, ada: { client, sourceId } } = await hubWithWriter(t);
   const post = await writePost(hub, { client, sourceId }, [{ filename: 'a.txt', data: 'first' }]);
   const [first = assert.fail()] = post.attachments;

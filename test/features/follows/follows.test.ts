@@ -88,7 +88,7 @@ test('a reading list holds SOURCES_MAX sources of others, and one’s own; an im
   await bob.delete(`/api/sources/${own}/follow`);
   const refused = await follow(bob, three);
   assert.deepEqual([refused.status, refused.json()['detail']],
-    [422, 'You can follow at most 2 sources of others. Unfollow some sources first.']);
+    [422, 'You can follow at most 2 sources of other accounts. Unfollow some first.']);
   assert.deepEqual([(await follow(bob, own)).status, (await follow(bob, one)).status], [204, 204], 'one’s own, and again');
   const document = `<opml version="2.0"><body><outline xmlUrl="${origin.url}/feed"/></body></opml>`;
   const imported = await bob.send('POST', '/api/sources/import', { body: document, headers: { 'content-type': 'text/x-opml' } });

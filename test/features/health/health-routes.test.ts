@@ -38,6 +38,7 @@ test('a fresh hub is ready, with nothing failed and a worker that was never seen
       lastVerifiedBackup: null,
       offsite: [],
       recoveryKit: null,
+      lastProvenRestore: [],
       degraded: [],
     },
   });

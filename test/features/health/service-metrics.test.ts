@@ -34,6 +34,8 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     ['backup_offsite_last_bytes', 'destination', ['dir', 'rclone', 'restic']],
     ['backup_offsite_last_duration_seconds', 'destination', ['dir', 'rclone', 'restic']],
     ['backup_offsite_oldest_unsent_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
+    ['backup_last_proven_restore_timestamp_seconds', 'destination', ['dir', 'rclone', 'restic']],
+    ['backup_drill_interval_seconds', 'destination', ['dir', 'rclone', 'restic']],
     ['error_events_total', 'process', ['web', 'worker']],
     ['limits_refused_total', 'limit', Object.keys(LIMITS)],
   ];
@@ -41,6 +43,7 @@ test('a fresh hub has every family and every known label value, with 0', (t) => 
     'public_posts', 'sync_oldest_due_seconds', 'sync_oldest_success_seconds', 'attachment_cache_files',
     'attachment_cache_bytes', 'worker_last_seen_timestamp_seconds', 'backup_last_success_timestamp_seconds',
     'backup_last_verified_timestamp_seconds', 'backup_oldest_verification_timestamp_seconds', 'uploads_bytes',
+    'backup_interim_last_success_timestamp_seconds', 'backup_interim_last_run_failed',
     'backup_restic_last_check_timestamp_seconds',
   ];
   const sources = ['feed', 'webhook', 'native'].flatMap((kind) => ['active', 'failing', 'paused'].map((state) =>

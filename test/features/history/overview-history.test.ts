@@ -1,9 +1,10 @@
 // Protects the overview’s history: what is kept of five minutes and of an hour is true, gaps stay gaps, it is bounded.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { webTasks, workerTasks } from '../../../src/app/schedule.ts';
+import { begunPath } from '../../../src/features/backups/backup-status.ts';
 import { noteRun } from '../../../src/features/backups/note-run.ts';
 import { backupRuns, MOST_RUNS } from '../../../src/features/history/backup-run-store.ts';
 import { ANSWERS, FIGURES, merge, type Figure } from '../../../src/features/history/figures.ts';
@@ -217,4 +218,18 @@ test('each run of a backup is remembered after the next one, and no more than 50
   const kept = backupRuns(hub.handle).since(0).filter(({ place }) => place === 'dir');
   assert.equal(kept.length, MOST_RUNS);
   assert.ok(kept.every(({ at }) => at <= hub.now()));
+});
+
+test('a run of a backup, and one that was killed, are among the nights with the next heartbeat', async (t) => {
+  const hub = await startHub(t);
+  mkdirSync(join(hub.dataDir, 'run'), { recursive: true });
+  run(hub, FINE);
+  await noteRun(hub.dataDir, 'backup',
+    { name: null, at: hub.now(), ok: true, verdict: 'verified', bytes: 5, seconds: 60, problem: null }, process.pid);
+  hub.passTime(5 * SECOND);
+  beatOfWorker(hub.handle);
+  writeFileSync(begunPath(hub.dataDir, 'backup'), JSON.stringify({ at: hub.now() }));
+  hub.passTime(5 * SECOND);
+  beatOfWorker(hub.handle);
+  assert.deepEqual(backupRuns(hub.handle).since(0).map(({ result }) => result), ['good', 'failed']);
 });

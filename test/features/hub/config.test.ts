@@ -125,7 +125,8 @@ test('an empty environment gives the documented defaults', () => {
     backupRcloneRemote: null,
     backupResticRepository: null,
     backupResticPasswordFile: null,
-    backupResticKeep: 'daily=7 weekly=4 monthly=12',
+    backupResticKeep: 'hourly=24 daily=7 weekly=4 monthly=12',
+    drillEveryDays: null,
     version: '1.2.3',
     secretFiles: [],
   });
@@ -214,7 +215,7 @@ test('a restic repository may be a folder or behind a backend, and says how many
   assert.equal(config.backupResticRepository, '/mnt/far disk/hub');
   assert.equal(config.backupResticPasswordFile, '/etc/the password');
   assert.equal(config.backupResticKeep, 'last=3 yearly=9999');
-  assert.equal(read({}).backupResticKeep, 'daily=7 weekly=4 monthly=12');
+  assert.equal(read({}).backupResticKeep, 'hourly=24 daily=7 weekly=4 monthly=12');
   for (const repository of ['rclone:my box:hub', 'sftp:me@host:/hub', 's3:https://host/bucket', 'rest:https://u:p@host/']) {
     const env = { BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: '/p' };
     assert.equal(read(env).backupResticRepository, repository);
@@ -280,6 +281,7 @@ const INVALID: Record<string, string[]> = {
   RESTORE_STOP_SECONDS: ['', '-1', '1.5', '1m', '86401'],
   UPGRADE_VERIFY: ['', 'Signed', 'yes', '1', 'off'],
   UPGRADE_SIGNERS: ['', ' ', 'ada', KEY.slice(1), KEY.slice(24), `${KEY},${KEY}`, `${KEY}\n${KEY}`, `0x${KEY}`, `/${KEY}`],
+  DRILL_EVERY_DAYS: ['', '-1', '1.5', '7d', 'monthly', '10000'],
   BACKUP_TIMEOUT_SECONDS: ['', '0', '-5', '1h', '604801'],
   BACKUP_RETENTION_DAYS: ['', '0', '-1', 'abc', '7d', '08', '1e3', '10000', '12345678901234567890', ' 7', '7.5'],
   BACKUP_OFFSITE_DIR: ['', 'backups', './x', '~/x', '/mnt/a\nb', `${ROOT}/data/backups`, `${ROOT}/data`, `${ROOT}/x/../data/x`],

@@ -88,7 +88,7 @@ async function degraded(client: Client): Promise<unknown> {
   return degraded;
 }
 
-test('a member fills the disk; an administrator signs in, disables them and deletes the largest source, and members write again', async (t) => {
+test('a member fills the disk; an administrator signs in, disables the member and deletes the largest source, and other members write again', async (t) => {
   const hub = await startOnSmallDisk(t, MEGABYTES);
   if (!hub) return;
   const { web, client: ada, address } = hub;

@@ -29,7 +29,7 @@ test('a second web on the same data is refused with 75 while the first runs, how
 });
 
 for (const name of ['web', 'worker'] as const) {
-  test(`${name} stops with the reason when another program changes the schema`, async (t) => {
+  test(`${name} stops and logs the reason when another program changes the schema`, async (t) => {
     const dataDir = temporaryDataDir(t);
     const program = startHubProcess(t, name, dataDir);
     await program.logged(name === 'web' ? 'listening' : 'working');

@@ -56,7 +56,7 @@ test('the page finds, orders and counts one’s own and followed sources, and sa
   assert.deepEqual(await titlesOn(bob, '/sources?show=others'), ['Of Ada']);
   assert.equal((await bob.page('/sources?sort=upwards')).status, 400);
   const { text } = await bob.page('/sources');
-  assert.match(text, /Failing since <time[^>]*>[^<]+<\/time>: [^<]* answered 503: it is temporarily unavailable</);
+  assert.match(text, /Failing since <time[^>]*>[^<]+<\/time>: [^<]* answered 503: the server is temporarily unavailable</);
   assert.match(text, /Posts written on this hub/);
   assert.match(text, /Failing\s+<span class="count">1</);
 

@@ -35,7 +35,7 @@ test('a member is offered a source, finds it from every page and from the notifi
     await submit(browser, { username: 'carol' }, 'main form button');
     assert.equal(await path(browser), `/sources/${id}?said=source-offered`);
   }
-  assert.match(await browser.text('main'), /Offered to carol until 29 January\. Nothing\s+changes until that person accepts/);
+  assert.match(await browser.text('main'), /Offered to carol until 29 January\. The\s+source keeps its owner until that person accepts/);
 
   await browser.become(hub.address, carol.cookies);
   await browser.goto(`${hub.address}/`);
@@ -51,7 +51,7 @@ test('a member is offered a source, finds it from every page and from the notifi
   await tabTo(browser, 'Decline Notes');
   await leave(browser, 'Decline', () => browser.press(ENTER));
   assert.equal(await path(browser), '/offers?said=offer-declined');
-  assert.match(await browser.text('main'), /No open offers/);
+  assert.match(await browser.text('main'), /You have no open offers/);
   assert.equal(sources(hub.handle).countOwned([3]).get(3), 1);
 
   await browser.become(hub.address, bob.cookies);

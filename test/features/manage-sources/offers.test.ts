@@ -9,7 +9,7 @@ import { hubWith, startHub, type Hub } from '../../support/hub.ts';
 import { setAccount } from '../../support/stored-accounts.ts';
 import { countRows } from '../../support/stored-rows.ts';
 
-test('sources offered to a member who did not ask use up none of her limits, however many are offered', async (t) => {
+test('sources that are offered to a member who did not ask use up none of the member’s limits, however many sources are offered', async (t) => {
   const { bob, carol } = await hubWith(t, ['ada', 'bob', 'carol'], { SOURCES_MAX: '12' });
 
   for (let n = 0; n < 12; n++) {

@@ -45,7 +45,7 @@ test('each synchronisation is kept with what came of it, how long it took, how l
 
   const runs = sourceRuns(hub.handle).last(id);
   assert.deepEqual(runs.map(({ failed, added, changed }) => [failed, added, changed]), [[1, 0, 0], [0, 0, 0], [0, 2, 1], [0, 1, 0]]);
-  assert.match(runs[0]?.note ?? '', /answered 503: it is temporarily unavailable/);
+  assert.match(runs[0]?.note ?? '', /answered 503: the server is temporarily unavailable/);
   assert.deepEqual(runs.map(({ bytes }) => (bytes ?? 0) > 100), [false, false, true, true]);
   assert.ok(runs.every(({ tookMs }) => tookMs !== null && tookMs >= 0));
   assert.deepEqual(runs.map(({ endedAt }) => hub.now() - endedAt), [0, DAY, 2 * DAY, 3 * DAY]);
@@ -91,7 +91,7 @@ test('the page of a source shows its owner the days as bars with words, and the 
   assert.match(page, /<title>Today: 1 try failed<\/title>/);
   assert.match(page, /<title>Yesterday: nothing new<\/title>/);
   assert.match(page, /<details open>\s*<summary>Last synchronisations<\/summary>/, 'a source that fails shows why');
-  assert.match(page, /answered 404: there is nothing at this address/);
+  assert.match(page, /answered 404: the server has nothing at this address/);
   assert.match(page, /2 new posts[^]*\d+ ms, \d[\d.]* (?:bytes|KiB)/);
   const bob = await hub.person('bob');
   for (const who of [bob, hub.anybody]) assert.doesNotMatch((await who.page(`/sources/${id}`)).text, /Last 30 days|Last synchronisations/);

@@ -111,7 +111,7 @@ test('a missing and a wrong key are told apart, and no message holds a secret', 
     }
   };
   assert.match(messageOf(() => openSecret(stored, null, 'source 7')), /there is no key.*HUB_SECRET_KEY_FILE/);
-  assert.match(messageOf(() => openSecret(stored, other, 'source 7')), /HUB_SECRET_KEY_FILE holds another key/);
+  assert.match(messageOf(() => openSecret(stored, other, 'source 7')), /HUB_SECRET_KEY_FILE holds a different key/);
   assert.match(messageOf(() => openSecret('aes-256-gcm-v2:x', other, 'source 7')), /unknown format/);
 });
 

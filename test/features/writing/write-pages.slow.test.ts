@@ -79,7 +79,7 @@ test('a person makes a source for their own posts, writes a post with files, cha
   await follow(browser, 'a[href="/posts/1/delete"]');
   await follow(browser, 'button.danger');
   assert.equal(await path(browser), '/sources/1?said=post-deleted');
-  assert.match(await browser.text('main'), /There are no posts here yet/);
+  assert.match(await browser.text('main'), /This source has no posts yet/);
   assert.equal((await hub.anybody.get(image)).status, 404);
 });
 
@@ -141,7 +141,7 @@ test('a refusal says what is wrong, keeps all that was typed, and the form can b
   await browser.type('[name=url]', 'https://x.test/a?b=1&c');
   const cases: [files: string[], message: RegExp][] = [
     [['page.html'], /Files of this type are not accepted\. The name must end in one of: \.png/],
-    [['good.txt', 'text.png'], /The name says that the file is a PNG image, but its content is something else/],
+    [['good.txt', 'text.png'], /The name says that the file is a PNG image, but the file’s content is something else/],
     [['broken.png'], /damaged|not whole|breaks off|ends/],
     [['empty.txt'], /The file is empty/],
     [['large.txt'], /at most (20000 bytes|20 KiB|19\.5 KiB)/],

@@ -77,5 +77,5 @@ test('a refused file is named at the field, which has the focus, and nothing tha
   assert.equal(refused.status, 415);
   assert.match(refused.text, /name="attachments"[^>]*aria-invalid="true" aria-describedby="fault-attachments" autofocus/);
   assert.match(refused.text, /id="fault-attachments" role="alert">[^<]*owl\.exe/);
-  assert.match(refused.text, /Nothing is lost/);
+  assert.match(refused.text, /Your text is not lost/);
 });

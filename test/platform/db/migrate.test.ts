@@ -158,7 +158,7 @@ CREATE TABLE toys (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT) STRICT;
 INSERT INTO toys (id, name) VALUES (1, 'ball'), (7, 'kite');
 `;
 
-test('a rebuilt table never gives an id again', (t) => {
+test('a table that a migration has rebuilt never gives an id a second time', (t) => {
   const { db, put, apply } = start(t);
   put({ '0001_toys.sql': TOYS });
   apply();

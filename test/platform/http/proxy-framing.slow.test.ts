@@ -40,7 +40,7 @@ const PROBES: Record<string, string> = {
 };
 
 for (const kind of PROXIES) {
-  test(`a request hidden in a wrongly framed request gets past ${kind} to nobody else`, async (t) => {
+  test(`a request hidden in a wrongly framed request never gets past ${kind} as another client’s request`, async (t) => {
     const behind = await hubBehind(t, kind);
     if (!behind) return;
     const { proxy, reached } = behind;

@@ -104,7 +104,7 @@ for (const [what, path, me, other] of [
   });
 }
 
-test('waiting requests, also writes, begin one after another, each when the client has read the answer before', async (t) => {
+test('waiting requests of a client, also writes, begin one after another, each when the client has read the previous answer', async (t) => {
   const server = await serverOfLargeAnswers(t);
   const first = await ask(server, '/large', 'Cookie: s=1');
   await untilHandled(server, '1', 1);

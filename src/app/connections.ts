@@ -1,0 +1,116 @@
+/** Whose machine a connection leads to. `this machine`: the connection does not leave the hub's machine. */
+type Owner = "the operator's" | "a publisher's" | 'the package registry' | 'the code’s authors' | 'this machine';
+
+/**
+ * One kind of connection that a program of this project opens. `files`: the sources, relative to `src`, or the scripts,
+ * that decide whether and to whom the program connects. `unconfigured`: whether the connection is opened although the
+ * operator has set nothing and nobody has added a source.
+ */
+type Connection = {
+  programs: string;
+  trigger: string;
+  to: string;
+  owner: Owner;
+  data: string;
+  off: string;
+  unconfigured: 'never' | 'always' | 'at set-up' | 'when run';
+  files: readonly string[];
+};
+
+const USER_AGENT = 'a User-Agent header with the hub’s version and `BASE_URL`';
+
+/**
+ * Every connection that a process or script opens. Nothing at run time reads this list: `src/LEDGER.md` is made from
+ * the list, and `test/app/connections.slow.test.ts` compares the list with the connections of a whole hub.
+ */
+export const CONNECTIONS = {
+  names: {
+    programs: 'web, worker, `hubctl` and the programs that scripts call',
+    trigger: 'any other connection of this table whose address has a host name',
+    to: 'the name server in the machine’s `/etc/resolv.conf`', owner: "the operator's",
+    data: 'the host name of the address', off: 'by switching off the other connections', unconfigured: 'never',
+    files: ['platform/net/outbound-fetch.ts', 'platform/net/outbound-exchange.ts'],
+  },
+  feed: {
+    programs: 'worker, web',
+    trigger: 'the worker synchronises a feed; web tries the address that a member adds or changes',
+    to: 'the feed’s address, and where it redirects to', owner: "a publisher's",
+    data: `a GET request with ${USER_AGENT}, and the validators and the password that belong to the feed`,
+    off: 'by deleting or pausing the source', unconfigured: 'never',
+    files: ['features/feeds/fetch-feed.ts', 'features/feeds/feed-passwords.ts', 'platform/net/outbound-fetch.ts'],
+  },
+  icon: {
+    programs: 'worker', trigger: 'a new feed, then once a week',
+    to: 'the feed’s site and the address of the site’s icon', owner: "a publisher's",
+    data: `up to eight GET requests with ${USER_AGENT}`, off: 'by deleting the source', unconfigured: 'never',
+    files: ['features/feeds/fetch-icon.ts', 'platform/net/outbound-fetch.ts'],
+  },
+  image: {
+    programs: 'web', trigger: 'a reader opens a publisher’s image or document that the cache lacks',
+    to: 'the address of the image or document in the post', owner: "a publisher's",
+    data: `a GET request with ${USER_AGENT}, and no data about the reader`,
+    off: '`ATTACHMENT_CACHE_MAX_BYTES=0`', unconfigured: 'never',
+    files: ['features/attachments/remote-cache.ts', 'platform/net/outbound-fetch.ts'],
+  },
+  scanner: {
+    programs: 'web, worker', trigger: 'a member uploads a file; the worker scans files that have no verdict',
+    to: '`VIRUS_SCAN_URL`', owner: "the operator's", data: 'the whole uploaded file and its name',
+    off: 'by not setting `VIRUS_SCAN_URL`', unconfigured: 'never', files: ['features/attachments/scan-file.ts'],
+  },
+  clamd: {
+    programs: 'clamd-bridge', trigger: 'web or the worker sends the bridge a file', to: '`CLAMD_ADDRESS`',
+    owner: "the operator's", data: 'the whole uploaded file',
+    off: 'by not installing the bridge (`--with-bridge`)', unconfigured: 'never',
+    files: ['platform/net/clamd-client.ts'],
+  },
+  alert: {
+    programs: 'worker, web (while the worker is silent), `hubctl alerts test`',
+    trigger: 'a condition raises or ends an alert', to: '`ALERT_WEBHOOK_URL`', owner: "the operator's",
+    data: 'the alert’s text and `BASE_URL`', off: 'by not setting `ALERT_WEBHOOK_URL`', unconfigured: 'never',
+    files: ['features/alerts/send-alert.ts'],
+  },
+  heartbeat: {
+    programs: '`hubctl heartbeat`', trigger: '`nightly-backup.sh` has made and verified a backup',
+    to: '`HEARTBEAT_URL`', owner: "the operator's", data: `a GET request with ${USER_AGENT}`,
+    off: 'by not setting `HEARTBEAT_URL`', unconfigured: 'never', files: ['features/backups/sign-of-life.ts'],
+  },
+  certificate: {
+    programs: 'worker', trigger: 'every hour, if `BASE_URL` begins with `https:`', to: 'host and port of `BASE_URL`',
+    owner: "the operator's", data: 'a TLS handshake without a request',
+    off: 'by a `BASE_URL` without `https:`, or no `BASE_URL`', unconfigured: 'never',
+    files: ['features/history/watch-certificate.ts'],
+  },
+  ownAddress: {
+    programs: '`npm start`, `healthcheck.sh`, `hubctl rehearse`', trigger: 'a start, a check or a rehearsal',
+    to: '`HOST` and `PORT`', owner: 'this machine', data: 'a GET request for health, a page or a file',
+    off: 'by not running these programs', unconfigured: 'always',
+    files: ['app/processes/readiness.ts', 'commands/restore.ts'],
+  },
+  copies: {
+    programs: '`off-site.sh` (`backup.sh` calls it), `drill.sh`, `restore.sh`: rclone',
+    trigger: 'a backup is sent, listed or fetched, also in a drill',
+    to: '`BACKUP_RCLONE_REMOTE`', owner: "the operator's",
+    data: 'the backup, encrypted if `BACKUP_AGE_RECIPIENT` is set', off: 'by not setting `BACKUP_RCLONE_REMOTE`',
+    unconfigured: 'never',
+    files: ['scripts/off-site-remote.sh', 'scripts/fetch-backup.sh', 'scripts/fetch-newest.sh'],
+  },
+  snapshots: {
+    programs: '`off-site.sh` (`backup.sh` calls it), `drill.sh`, `restic-backups.sh`, `restore.sh`: restic',
+    trigger: 'a backup is sent, listed, checked or fetched, also in a drill',
+    to: '`BACKUP_RESTIC_REPOSITORY`', owner: "the operator's",
+    data: 'the backup, encrypted by restic', off: 'by not setting `BACKUP_RESTIC_REPOSITORY`', unconfigured: 'never',
+    files: ['scripts/restic-backups.sh', 'scripts/off-site-restic.sh'],
+  },
+  packages: {
+    programs: '`set-up.sh` and `bring-node.sh` (`run.sh` and `upgrade.sh` call them): npm',
+    trigger: 'packages of the lock file or a Node are missing', to: 'the registry in npm’s configuration',
+    owner: 'the package registry', data: 'names and versions of packages',
+    off: 'by installing packages and Node first, or by a cache of npm and `npm_config_offline=true`',
+    unconfigured: 'at set-up', files: ['scripts/set-up.sh', 'scripts/bring-node.sh'],
+  },
+  versions: {
+    programs: '`upgrade.sh`: git', trigger: 'the operator runs `upgrade.sh`', to: 'the remote of this clone',
+    owner: 'the code’s authors', data: 'the commits that this clone has', off: 'by `upgrade.sh --from` an archive',
+    unconfigured: 'when run', files: ['scripts/new-version.sh'],
+  },
+} as const satisfies Record<string, Connection>;

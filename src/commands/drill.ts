@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { requireSpace, reserveIn, spaceNeeded } from '../features/backups/backup-folder.ts';
+import { BackupError } from '../features/backups/backup-name.ts';
+import { DRILL_OUTCOMES, lastBackupBytes, readDrills } from '../features/backups/drill-status.ts';
+import { noteDrill } from '../features/backups/note-run.ts';
+import { DESTINATIONS } from '../features/backups/offsite-status.ts';
+import { excerpt } from '../platform/markup/tidy-text.ts';
+import { type Command, type CommandContext, type ExitCode, UsageError, type Values } from './command.ts';
+
+const LONGEST_REASON = 500; // characters
+
+/**
+ * Steps of scripts/drill.sh. `due` prints the destinations whose drill is due. `room` fails if a copy of so many bytes
+ * cannot be fetched and restored here. `note` records a drill; it reads the problem from standard input.
+ */
+export const drillCommand: Command = {
+  options: { name: { type: 'string' }, seconds: { type: 'string' } },
+
+  async run([step, first = '', second = '', ...rest], values, context): Promise<ExitCode> {
+    if (step === 'note' && rest.length === 0) return await note(first, second, values, context);
+    if (step === 'room' && /^\d+$/.test(first) && second === '') return await checkRoom(Number(first), context);
+    if (step !== 'due' || first !== '') throw new UsageError('expected due, room <bytes> or note');
+    const due = readDrills({ config: context.config, clock: Date.now }).filter(({ isDue }) => isDue);
+    context.out(due.map(({ name }) => `${name}\n`).join(''));
+    return 0;
+  },
+};
+
+/** Checks the room for a copy, which may be compressed, and for as much restored data; returns 1 without room. */
+async function checkRoom(copyBytes: number, { config, err }: CommandContext): Promise<ExitCode> {
+  const { dataDir } = config;
+  const bytes = Math.max(copyBytes, lastBackupBytes(dataDir) ?? 0);
+  try {
+    await requireSpace(dataDir, spaceNeeded(bytes, bytes), 'a drill', reserveIn(dataDir, config));
+    return 0;
+  } catch (error) {
+    if (!(error instanceof BackupError)) throw error;
+    err(`${error.message}\n`);
+    return 1;
+  }
+}
+
+async function note(
+  destination: string, result: string, { name, seconds }: Values, { config }: CommandContext,
+): Promise<ExitCode> {
+  const known = DESTINATIONS.find((one) => one === destination);
+  const outcome = DRILL_OUTCOMES.find((one) => one === result);
+  if (known === undefined || outcome === undefined) {
+    throw new UsageError('expected dir|rclone|restic and proven|compared|failed');
+  }
+  const problem = outcome === 'failed' ? excerpt(readFileSync(0, 'utf8').trim(), LONGEST_REASON) : null;
+  await noteDrill(config, known, {
+    outcome, name: name === undefined ? null : String(name), at: Date.now(), seconds: Number(seconds ?? 0), problem,
+  }, process.pid);
+  return 0;
+}

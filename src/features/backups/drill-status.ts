@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { Config } from '../hub/read-config.ts';
+import { readJsonFile, readKept } from './backup-status.ts';
+import { type Destination, readOffsite } from './offsite-status.ts';
+
+/**
+ * `proven`: a temporary hub ran on the restored copy. `compared`: an encrypted copy still has the hash that was noted
+ * when it was sent; only its secret key, which is not on this machine, could prove more.
+ */
+export type DrillOutcome = (typeof DRILL_OUTCOMES)[number];
+
+export const DRILL_OUTCOMES = ['proven', 'compared', 'failed'] as const;
+
+/** How a drill ended, in which scripts/drill.sh examined the newest copy at a destination. */
+export type DrillRun = {
+  place: string; // the destination's `destinationKey`
+  outcome: DrillOutcome;
+  name: string | null; // the backup's name
+  at: number; // unix ms, when the drill ended
+  seconds: number;
+  problem: string | null;
+};
+
+export type KeptDrills = { last: DrillRun | null; lastProven: DrillRun | null };
+
+export type DrillStatus = KeptDrills & {
+  name: Destination;
+  isSealed: boolean; // encrypted for an age recipient
+  intervalDays: number; // 0: no drill runs by itself
+  isDue: boolean;
+  isOverdue: boolean; // drills run by themselves, but no drill has proven a restore for one and a half intervals
+};
+
+/** By default: days between drills that run by themselves, and the largest backup (bytes) that is fetched so often. */
+const USUAL_INTERVAL = 30;
+const LARGEST_FETCHED = 1_024 ** 3;
+
+/** A nightly run may begin earlier than the previous nightly run did. */
+const EARLIER = 2 * HOUR;
+
+/** The recorded drills of each configured off-site destination, and whether a drill is due there. Never throws. */
+export function readDrills(hub: Pick<Hub, 'config' | 'clock'>): DrillStatus[] {
+  const { config, clock } = hub;
+  const days = drillInterval(config);
+  return readOffsite(hub).map(({ name, place, lastGood }) => {
+    const kept = readKeptDrills(config.dataDir, name);
+    const [last, lastProven] = [kept.last, kept.lastProven].map((run) => run?.place === place ? run : null);
+    const isSealed = name !== 'restic' && config.backupAgeRecipient !== null;
+    const hasPassedSince = (run: DrillRun | null | undefined, ms: number): boolean =>
+      !run || hasPassed(run.at, ms, clock());
+    return {
+      name, isSealed, intervalDays: days, last: last ?? null, lastProven: lastProven ?? null,
+      isDue: days > 0 && lastGood !== null && hasPassedSince(last, days * DAY - EARLIER),
+      isOverdue: days > 0 && !isSealed && !!lastProven && hasPassedSince(lastProven, 1.5 * days * DAY),
+    };
+  });
+}
+
+/** Days between drills that run by themselves; 0 for none. */
+function drillInterval({ dataDir, drillEveryDays }: Config): number {
+  const bytes = lastBackupBytes(dataDir);
+  return drillEveryDays ?? (bytes !== null && bytes <= LARGEST_FETCHED ? USUAL_INTERVAL : 0);
+}
+
+/** Size of the last good backup on this machine; a copy of it takes no more. Null if unknown. */
+export function lastBackupBytes(dataDir: string): number | null {
+  return readKept(dataDir, 'backup').lastGood?.bytes ?? null;
+}
+
+/** The file with the last drills of a destination. */
+export function drillsPath(dataDir: string, name: Destination): string {
+  return join(dataDir, 'run', `last-drill-${name}.json`);
+}
+
+/** The last drills of a destination, wherever its copies were then; nulls if the file cannot be read. */
+export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
+  const { last, lastProven } = readJsonFile<KeptDrills>(drillsPath(dataDir, name)) ?? {};
+  return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };
+}
+
+/** Whether a value has the shape of a drill's record: the file may be damaged or of another version. */
+function isDrillRun(value: unknown): value is DrillRun {
+  const run = value as Partial<DrillRun> | null | undefined;
+  return typeof run === 'object' && run !== null && Number.isFinite(run.at) &&
+    DRILL_OUTCOMES.some((outcome) => outcome === run.outcome);
+}

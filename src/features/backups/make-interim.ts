@@ -1,0 +1,58 @@
+import { mkdir } from 'node:fs/promises';
+import { MINUTE } from '../../platform/clock.ts';
+import { plural } from '../../platform/in-words.ts';
+import { lockForRemoving } from '../hub/data-locks.ts';
+import { interimFolder, keepNewest, requireSpace, reserveIn, spaceNeeded } from './backup-folder.ts';
+import { UnsoundBackup } from './backup-name.ts';
+import { listBackups } from './backup-status.ts';
+import { type BackupOptions, type MadeBackup, makeAndPublish, type UploadStore, whileLocked } from './make-backup.ts';
+import { placeUploads } from './upload-folder.ts';
+
+/** The hub keeps this many interim backups. */
+export const INTERIM_KEPT = 24;
+
+/** A nightly backup replaces an interim backup for so long; less than an hour, so that the run at 04:15 is made. */
+const NIGHT_COUNTS = 50 * MINUTE;
+
+/**
+ * Makes, verifies and publishes an interim backup: the database, and links to uploads or copies of new uploads. Then
+ * removes all but the newest 24 interim backups. Within 50 minutes after a nightly backup, returns null instead.
+ * Rejects as `makeBackup` does.
+ */
+export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
+  const { backupDir, clock, dataDir } = options;
+  return whileLocked(options, 'interim', async () => {
+    const now = clock();
+    if (listBackups(backupDir).some(({ createdAt }) => createdAt <= now && createdAt > now - NIGHT_COUNTS)) return null;
+    const folder = interimFolder(backupDir);
+    await mkdir(folder.root, { recursive: true, mode: 0o700 });
+    const last = (await folder.list()).at(-1);
+    const previous = last === undefined ? null : folder.pathOf(last);
+    const make = (isCareful: boolean) => makeAndPublish(options, folder, () => linkStore(options, previous, isCareful));
+    // An upload that has changed on the disk shows only in the verification.
+    const made = await make(false).catch((error: unknown) => {
+      if (error instanceof UnsoundBackup) return make(true);
+      throw error;
+    });
+    const kept = { made: made.name, kept: INTERIM_KEPT };
+    return { ...made, retention: await keepNewest(folder, kept, () => lockForRemoving(dataDir)) };
+  });
+}
+
+function linkStore(options: BackupOptions, previous: string | null, isCareful: boolean): UploadStore {
+  const { dataDir, backupDir, signal, onStep, onProgress } = options;
+  return {
+    bytes: () => 0,
+    async put(folder, { counts, uploads: rows }) {
+      onStep(`linking ${plural(counts.uploads, 'attachment')}`);
+      let done = 0;
+      const absent = await placeUploads({
+        dataDir, previous, folder, rows, isCareful, signal,
+        onProgress: (bytes) => onProgress((done += bytes), counts.uploadBytes),
+        requireRoom: (bytes) => bytes === 0 ? Promise.resolve() :
+          requireSpace(backupDir, spaceNeeded(bytes, 0), 'an interim backup', reserveIn(backupDir, options)),
+      });
+      return { absent, archive: null };
+    },
+  };
+}
