@@ -12,7 +12,7 @@ import {
 /** The schema of a body for each media type. */
 export type Content = Readonly<Record<string, Schema>>;
 
-/** An API operation without its route. `refusals`: error statuses that do not follow from the other members. */
+/** An API operation without its route. `refusals`: error statuses that no other field of the operation implies. */
 export type ApiOperation = {
   query?: Record<string, Schema>;
   body?: Content;

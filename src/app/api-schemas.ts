@@ -88,9 +88,10 @@ export const SCHEMAS: Record<string, Schema> = {
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
-    siteUrl: orNull(text), description: orNull(text), // only of feeds
-    followed: flag, // only signed-in clients get this member
-    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time), // only for the owner
+    siteUrl: orNull(text), description: orNull(text), // only feeds have these fields
+    followed: flag, // only signed-in clients get this field
+    // Only the owner of a source gets the source's address, state and webhook.
+    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),
@@ -132,7 +133,8 @@ export const SCHEMAS: Record<string, Schema> = {
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),
     sources: array(named('Source')), posts: array(named('Post')),
-    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }), // plus the form's fields
+    // The fields of a draft's form are additional properties of the draft.
+    drafts: array({ ...object({ form: text, savedAt: time }), additionalProperties: text }),
     offers: array(object({ ...offer, endedAt: { ...orNull(time), description: 'When the offer was closed' } })),
     imports: array(object({
       visibility, madeAt: time, doneAt: orNull(time),

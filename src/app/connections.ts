@@ -1,10 +1,10 @@
-/** Whose machine a connection leads to. `this machine`: the connection does not leave the hub's machine. */
+/** The owner of the machine at a connection's other end. `this machine`: a connection within the hub's machine. */
 type Owner = "the operator's" | "a publisher's" | 'the package registry' | 'the code’s authors' | 'this machine';
 
 /**
  * One kind of connection that a program of this project opens. `files`: the sources, relative to `src`, or the scripts,
- * that decide whether and to whom the program connects. `unconfigured`: whether the connection is opened although the
- * operator has set nothing and nobody has added a source.
+ * that decide whether and to whom the program connects. `unconfigured`: when a program opens the connection although
+ * the operator has changed no setting and the hub has no source.
  */
 type Connection = {
   programs: string;
@@ -102,8 +102,9 @@ export const CONNECTIONS = {
     files: ['scripts/restic-backups.sh', 'scripts/off-site-restic.sh'],
   },
   packages: {
-    programs: '`set-up.sh` and `bring-node.sh` (`run.sh` and `upgrade.sh` call them): npm',
-    trigger: 'packages of the lock file or a Node are missing', to: 'the registry in npm’s configuration',
+    programs: 'npm (in `set-up.sh` and `bring-node.sh`, which `run.sh` and `upgrade.sh` call)',
+    trigger: 'a package of the lock file, or Node itself, is not installed',
+    to: 'the registry in npm’s configuration',
     owner: 'the package registry', data: 'names and versions of packages',
     off: 'by installing packages and Node first, or by a cache of npm and `npm_config_offline=true`',
     unconfigured: 'at set-up', files: ['scripts/set-up.sh', 'scripts/bring-node.sh'],

@@ -13,7 +13,7 @@ export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];
 
-/** Kinds of jobs that survive a restore. A restore discards jobs of all other kinds. */
+/** Names of the job kinds that run again after a restore; a restore discards all jobs of kinds not in this list. */
 export function kindsToRunAgain(): string[] {
   return JOB_KINDS.filter(({ afterRestore }) => afterRestore === 'run').map(({ name }) => name);
 }

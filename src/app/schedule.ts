@@ -65,7 +65,7 @@ const WORKER_SCHEDULE: ScheduledTask[] = [
   throttledTask('end expired offers', MINUTE, endExpiredOffers),
   throttledTask('forget ended offers', HOUR, (hub, limit) => offers(hub).forgetEnded(limit)),
   throttledTask('remove expired undo records', MINUTE, (hub, limit) => readUndo(hub).removeOld(limit)),
-  { name: 'raise marks of follows', everyMs: 6 * HOUR, run: raiseMarks },
+  { name: 'raise high-water marks', everyMs: 6 * HOUR, run: raiseMarks },
   { name: 'remove old rows', everyMs: 5 * SECOND, run: removeOldRows },
 
   { name: 'scan unscanned uploads', everyMs: HOUR, run: scanUnscanned },
@@ -124,8 +124,8 @@ function tasksOf(hub: Hub, schedule: ScheduledTask[]): Task[] {
 }
 
 /**
- * Makes a worker on trial, before its first heartbeat, run the SQL of its schedule and claim a job of each kind. Rolls
- * all changes back. Throws if a statement fails.
+ * Tests the worker of a new version or on restored data, before the worker's first heartbeat: runs the SQL of the
+ * worker's schedule, claims a job of each kind, and rolls all changes back. Throws if a statement fails.
  */
 export function rehearseWorker(hub: Hub): void {
   rehearse(hub, () => {
@@ -161,7 +161,7 @@ function sqlTask(name: string, everyMs: number, run: (hub: Hub) => void): Schedu
 
 /**
  * A task made of short transactions, between which other processes can write. `some` handles up to `limit` rows and
- * returns their number. The log states the number of all rows.
+ * returns their number. The log states how many rows the task has handled in total.
  */
 function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
   return {

@@ -1,7 +1,7 @@
 /**
  * node src/bin/launch.ts <web|worker|hubctl|clamd-bridge> [argument…]
- * Replaces this process by the named program, confined by Node's permission model. The process keeps its id and
- * its open files.
+ * Replaces the launching process by the named program, confined by Node's permission model. The program keeps the
+ * process id and the open files of the launching process.
  */
 import {
   bridgeCommand, confinedCommand, folderToRead, makeDataFolderOrExit, needsDataFolder, nodeFacts, verifyingCommand,

@@ -41,7 +41,7 @@ process.once('message', (message) => void announce(message as Listening));
 process.send?.({ dataDir: config.dataDir, commands, failure } satisfies Prepared);
 if (watch) void announce({ listening: config });
 
-/** Prints the public address. With PORT=0 and no BASE_URL, the address was unknown before. */
+/** Prints the public address, which with PORT=0 and no BASE_URL is known only while web listens. */
 async function announce({ listening: { host, port } }: Listening): Promise<void> {
   const address = localAddress(host, port);
   await waitForHealth(address);

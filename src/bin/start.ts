@@ -1,8 +1,8 @@
 /**
  * node src/bin/start.ts [--watch]
  * Runs the whole hub in the foreground: prepare.ts checks and prepares everything, then web and worker run. Ctrl-C or
- * SIGTERM stops web and worker. --watch restarts web and worker when a source file changes. This process lasts as long
- * as the hub, so it loads little: it needs 35 MiB instead of 78.
+ * SIGTERM stops web and worker. --watch restarts web and worker when a source file changes. The process of start.ts
+ * lasts as long as the hub, so start.ts loads few modules: 35 MiB of memory instead of 78 MiB.
  */
 import { join } from 'node:path';
 import { listenForPause, noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
@@ -13,7 +13,7 @@ const PROJECT_ROOT = join(import.meta.dirname, '../..');
 
 const args = process.argv.slice(2);
 
-const isPaused = listenForPause(); // listens before the data is prepared, which may take long after an upgrade
+const isPaused = listenForPause(); // listens for SIGUSR2 before prepare.ts runs, which may take long after an upgrade
 process.umask(0o077);
 process.chdir(PROJECT_ROOT);
 const preparation = await startPreparation(args);
@@ -25,12 +25,12 @@ if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
 /**
- * Replaces this process by the version of the hub that is installed now, perhaps with another Node. The process keeps
- * its id.
+ * Replaces this process by the version of the hub that is installed now, perhaps with another Node. The process id does
+ * not change.
  */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-  // SIGUSR2, the signal of the next restore, must not end the shell.
+  // The shell ignores SIGUSR2: another restore may send this signal to the hub before start.ts runs again.
   const script = `trap '' USR2; root=$1 && . scripts/find-node.sh && shift && exec "$node" "$@"`;
   const again = ['src/bin/start.ts', AGAIN, ...args.filter((arg) => arg !== AGAIN)];
   return process.execve('/bin/sh', ['sh', '-c', script, 'sh', PROJECT_ROOT, ...again]);

@@ -15,7 +15,7 @@ const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
 /**
  * Makes and verifies a nightly or an interim backup. The last line on standard output is for scripts. With arguments,
- * reads a backup.
+ * `hubctl backup` reads an existing backup (read-backup.ts).
  */
 export const backupCommand: Command = {
   options: {
@@ -80,7 +80,7 @@ function optionsOf(config: Config) {
   };
 }
 
-/** Records the run for the hub's health. A failure to record the run does not change its result. */
+/** Records a backup's result for the hub's health. If recording fails, the backup's exit status does not change. */
 async function note({ config, err }: CommandContext, { interim, every }: Values, run: RunResult): Promise<void> {
   try {
     if (!interim) return await noteLocalRun(config, 'backup', run);

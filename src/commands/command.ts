@@ -16,7 +16,7 @@ export type Terminal = {
 /** 0: done. 1: failed. 2: wrong usage. 75: busy, try again. 128 + n: stopped by signal n. */
 export type ExitCode = 0 | 1 | 2 | 75 | 129 | 130 | 143;
 
-/** A command of hubctl. Its usage and summary stand in run-hubctl.ts. */
+/** A command of hubctl. The usage and the summary of each command stand in run-hubctl.ts. */
 export type Command = {
   options: NonNullable<ParseArgsConfig['options']>;
   operands?: number; // maximum number of arguments; absent: the command checks its arguments itself
@@ -28,7 +28,7 @@ export type Values = Record<string, string | boolean | undefined>;
 /** A hub that is opened read-only, and the migrations that its database lacks. */
 export type HubToLookAt = { hub: Hub; pending: readonly Migration[] };
 
-/** Hubs are closed when the command ends. Opening never creates a hub, for example in a mistyped DATA_DIR. */
+/** Opens a hub for a command, and closes the hub when the command ends; never creates a hub in a mistyped DATA_DIR. */
 export type CommandContext = Terminal & {
   readonly config: Config; // the settings are read at the first use
   /** Opens the hub and writes nothing at all, whether or not migrations are pending. */

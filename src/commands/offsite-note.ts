@@ -34,7 +34,7 @@ export const offsiteNoteCommand: Command = {
   },
 };
 
-/** The oldest backup that the run before left unsent. A killed run may have left it unsent too. */
+/** The oldest backup that the previous off-site run left unsent; a killed run may not have sent this backup either. */
 function lastUnsent({ dataDir }: Config, destination: Destination): string | null {
   return readKept<OffsiteRun>(dataDir, `offsite-${destination}`).last?.unsent ?? null;
 }

@@ -21,8 +21,8 @@ export function settleHub({ dataDir }: Config, machineId: string, fileSystem: st
 }
 
 /**
- * Prints the hub ids whose snapshots this hub removes, its own first. Then prints `look` if the repository was not yet
- * searched for snapshots of older hubs, otherwise `known`.
+ * Prints the ids of the hubs whose snapshots this hub removes, this hub's own id first. The second line is `look` if
+ * this hub has not yet searched the repository for snapshots of older hubs, otherwise `known`.
  */
 export async function printHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
   const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
@@ -35,7 +35,7 @@ export function idsOf({ dataDir }: Config, id: string): string[] {
   return hub?.id === id ? [id, ...hub.adopted] : [id];
 }
 
-/** Reads restic's listing from standard input, stores the hubs of the same origin, and asks the operator about them. */
+/** Stores the hubs in restic's list (standard input) that share this hub's origin; asks the operator about them. */
 export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
   const origin = readOrigin(config.databasePath);
   const related = readJsonList(0).flatMap(toSnapshot).filter((one) => one.origin === origin || one.hub === origin);
@@ -67,7 +67,10 @@ function describeHub({ id, backups, newest }: OlderHub): string {
   return `${plural(backups, 'backup')} of hub ${id} (newest ${newest})`;
 }
 
-/** Stores the operator's answer, `adopt` or `leave`, about one older hub; an empty id means all undecided hubs. */
+/**
+ * Stores the operator's answer whether this hub replaces an older hub with backups in the restic repository: `adopt`
+ * (yes) or `leave` (no). An empty id stands for all older hubs without an answer.
+ */
 export async function answerAdoption({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
   const hub = requireIdentity(config);
@@ -81,7 +84,7 @@ export async function answerAdoption({ config, out }: CommandContext, answer: st
   if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
   await writeOffsiteHub(config.dataDir, answered);
   const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describeHub);
-  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // an earlier answer is changed
+  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // the operator changes an answer
   out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
 }
 
@@ -91,7 +94,7 @@ function requireIdentity({ dataDir }: Config): OffsiteHub {
   return hub;
 }
 
-/** A backup in a restic repository. A member is null if restic's tags lack its value. */
+/** A backup in a restic repository. A field is null if restic's tags lack the field's value. */
 export type Snapshot = {
   id: string;
   hub: string;
@@ -99,7 +102,7 @@ export type Snapshot = {
   bytes: string | null;
   schema: string | null;
   verified: string | null; // when the backup was verified, written as in a backup's name
-  origin: string | null; // the origin's id, equal in all hubs from one backup; null before version 1.0.1
+  origin: string | null; // id of the hub's origin, equal in all hubs restored from one backup; null before 1.0.1
 };
 
 /** Parses a snapshot from restic's JSON. Returns no element if the snapshot is not a backup of a hub. */

@@ -72,8 +72,8 @@ function present(uploads: UploadRow[], facts: Manifest['facts']): UploadRow[] {
 }
 
 /**
- * When the nightly or interim backup of that time was last verified, or null. Throws BackupError if its last
- * verification failed.
+ * When the nightly backup `name`, or the interim backup made at the time in `name`, was last verified (unix ms); null
+ * if neither backup was verified. Throws BackupError if the last verification of the backup failed.
  */
 function verifiedWhen(config: Config, name: string): number | null {
   const last = readBackupStatus({ config, clock: Date.now }).byVerification.find((one) => one.name === name) ??
@@ -186,7 +186,7 @@ function backupNames(snapshots: Snapshot[]): string[] {
 
 /** Makes a backup folder from the files that restic restored. restic-backups.sh moves hub.db itself. */
 async function packFolder(_context: CommandContext, from: string, into: string): Promise<void> {
-  const { packFetched } = await import('../features/backups/make-backup.ts'); // only this step needs the module
+  const { packFetched } = await import('../features/backups/make-backup.ts'); // only `packFolder` needs this module
   await packFetched(from, into);
 }
 

@@ -113,13 +113,14 @@ async function finish({ config, out }: CommandContext): Promise<void> {
     out(`the previous data is in ${writtenPath(kept)}; remove that folder when you no longer need it\n`);
   }
   if (config.backupResticRepository === null) return;
-  out('this hub now has a new id in the restic repository and removes no older backups there. If it replaces the hub ' +
-    'that sent these backups, run ./scripts/hubctl offsite adopt; if not, ./scripts/hubctl offsite adopt --no\n');
+  out('this hub now has a new id in the restic repository and removes no older backups there. If this hub replaces ' +
+    'the hub that sent the older backups, run ./scripts/hubctl offsite adopt; if not, run ' +
+    './scripts/hubctl offsite adopt --no\n');
 }
 
 async function undo({ config, out }: CommandContext): Promise<void> {
   const { phase, old } = await undoRestore(config.dataDir);
-  const previous = old.length > 0 ? 'the previous data is in place again' : 'there is no data, as before';
+  const previous = old.length > 0 ? 'the previous data is in place again' : 'there is no data, as before the restore';
   out(`ROLLED BACK: ${phase === 'staged' ? 'nothing had been changed' : previous}\n`);
 }
 
@@ -151,7 +152,7 @@ function requireNoStepInHand(dataDir: string): void {
 }
 
 const PATIENCE = 60 * SECOND; // how long one reply of the hub may take
-const FILES_TO_TRY = 1_000; // many files, because a hub may have lost some of its files
+const FILES_TO_TRY = 1_000; // a hub may have lost files, so the rehearsal looks for an existing file among many
 
 /** Checks a hub that runs on a restored DATA_DIR: its health, a page and an uploaded file. */
 export const rehearseCommand: Command = {
@@ -176,7 +177,7 @@ async function askForEverything(address: string, config: Config, tell: (line: st
   tell(`page         the timeline, ${byteSize(page.body.length, 1)}`);
   const found = pickFile(config);
   if (!found) {
-    tell('attachment   none in this backup');
+    tell('attachment   this backup has no uploaded file');
     return null;
   }
   const { file, token } = found;

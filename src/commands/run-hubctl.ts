@@ -40,8 +40,8 @@ export const COMMANDS: ListedCommand[] = [
       'or read a backup (a name of a backup here, or a folder). --unattended: make no backup in a BACKUP_DIR that ' +
       'lacks the backups made in it. --interim: make an interim backup in BACKUP_DIR/interim, then remove all but ' +
       'the newest 24 interim backups; the hub calls interim backups late after three times --every. ' +
-      'show: its content, and the names that contain the text. ' +
-      'extract: a post as JSON, or an uploaded file. due: the backups that the nightly run verifies.',
+      'show: print what the backup contains, and the posts and files in the backup whose names contain the text. ' +
+      'extract: print a post as JSON, or an uploaded file. due: the backups that the nightly run verifies.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {

@@ -23,7 +23,7 @@ export const configCommand: Command = {
   },
 };
 
-/** The value of a setting as text. Secrets and lists are refused; no script needs them. */
+/** The value of a setting as text. Throws UsageError for secrets and lists, because no script needs their values. */
 function settingText(name: string, config: Config): string {
   const [key, setting] = Object.entries<Setting<unknown>>(SETTINGS).find(([, listed]) => listed.name === name) ?? [];
   const value = key === undefined || setting?.secret ? undefined : config[key as keyof typeof SETTINGS];

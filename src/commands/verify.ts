@@ -24,7 +24,7 @@ export const verifyCommand: Command = {
     if (!named) throw new UsageError('the folder of the backup is missing');
     const folder = grantedName(resolve(named));
     const dataDir = dataDirOf(folder, context);
-    // An account that is not the hub's may only read: it verifies without a lock and without a note for the hub.
+    // An account other than the hub's may only read the backup: hubctl verifies without a lock and records no result.
     const lock = dataDir === null ? undefined : await lockForVerifying(dataDir).catch(() => undefined);
     const migrations = readMigrations(join(PROJECT_ROOT, 'migrations'));
     const progress = showProgress(context, 'verify', 'nothing');
@@ -48,7 +48,7 @@ export async function noteLocalRun(
   await noteVerdict(config, run, process.pid);
 }
 
-/** The verification of an interim backup says nothing of the nights: only its verdict is stored. */
+/** Stores the result of verifying a nightly backup. For an interim backup, stores the verdict only. */
 function noteVerification(config: Config, run: RunResult): Promise<void> {
   const isInterim = timeOfInterim(run.name ?? '') !== undefined;
   return isInterim ? noteVerdict(config, run, process.pid) : noteLocalRun(config, 'verification', run);
@@ -78,8 +78,8 @@ function whatIsWrong({ absent, defects }: Verification): string | null {
 }
 
 /**
- * Returns DATA_DIR, where the verification is recorded, if the folder is one of the hub's backups; otherwise null.
- * Returns null also for another account than the hub's, because the hub could not read a record that root wrote.
+ * Returns DATA_DIR, where the verification is recorded, if the folder is one of the hub's backups; otherwise null. Also
+ * returns null for root and other accounts, because the hub could not read their record of the verification.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
@@ -104,7 +104,7 @@ export function absentLines(absent: AbsentUpload[]): string[] {
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
 }
 
-/** The report of a verification as plain text. The last line is the verdict. */
+/** The report of a verification as plain text. The last line of the report is the verdict. */
 function formatReport(verification: Verification): string {
   const { folder, name, defects, absent, notes, isInterim } = verification;
   const lines = [

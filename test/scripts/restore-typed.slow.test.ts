@@ -221,7 +221,7 @@ test('on an empty DATA_DIR nothing is called previous data, also when the restor
   const dataDir = join(hub.dataDir, '../new');
   const { status, stdout, stderr } = await runRestore(dataDir, await freePort(), [hub.backup]);
   assert.equal(status, 1);
-  assert.match(stdout, /^restored data in place\nROLLED BACK: there is no data, as before\n$/m);
+  assert.match(stdout, /^restored data in place\nROLLED BACK: there is no data, as before the restore\n$/m);
   assert.doesNotMatch(stdout + stderr, /previous/);
   assert.match(stderr, /restore: the restore failed; undoing its steps/);
   assert.deepEqual(readdirSync(dataDir).filter((one) => /hub\.db|uploads|restore/.test(one)), []);

@@ -29,7 +29,7 @@ export const assets = once((hub: Hub) => {
   return { stylesheet, script, path: (name: FileName): string => paths[name], routes };
 });
 
-/** The stylesheet with the chosen hue appended. Another process may change the hue, so each page asks for the path. */
+/** The stylesheet with the hub's hue. Another process may change the hue, so each page reads the stylesheet's path. */
 function readStylesheet(hub: Hub): { stylesheet: () => string; route: Route } {
   const tokensAndRules = readFileSync(join(FOLDER, 'hub.css'), 'utf8');
   let made = { hue: NaN, path: '', css: '' };
@@ -94,7 +94,7 @@ export const MARK = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true
   stroke-width="3" stroke-linecap="round"><path d="M3 6c11 0 9 10 19 10M3 16h17M3 26c11 0 9-10 19-10"/></g><circle
   cx="24.5" cy="16" r="5.5" fill="currentColor"/></svg>`;
 
-/** A large logo for the sign-in page; its lines begin at the edge of the screen. */
+/** A large logo for the sign-in page; the logo's lines begin at the edge of the screen. */
 export const ARRIVALS = html`<svg class="arrivals" viewBox="0 0 448 128" preserveAspectRatio="xMaxYMid slice"
   aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="11" stroke-linecap="round"><path
   d="M-900 22H270c66 0 54 42 118 42M-900 64H376M-900 106H270c66 0 54-42 118-42"/></g><circle cx="406" cy="64" r="24"

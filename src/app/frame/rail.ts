@@ -10,16 +10,16 @@ import { icon, type IconName } from '../../platform/http/icons.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { MARK } from './assets.ts';
 
-/** The rail counts notifications up to this number, and shows the number as "99+". */
+/** The sidebar counts notifications up to this number, and shows this number as "99+". */
 const MOST_TOLD = 100;
 
 /**
- * The maximum number of sources for which the rail shows every source. With more sources, the rail collapses the
- * folders. A folder with more sources than this number lists only sources with unread posts.
+ * The sidebar shows every source of a member with at most this many sources. If a member has more sources, the sidebar
+ * collapses the folders. A folder with more sources than this number lists only sources with unread posts.
  */
 const MOST_OPEN = 40;
 
-/** Maximum number of folders in the rail. A member with more folders sees only folders with unread posts. */
+/** Maximum number of folders in the sidebar. A member with more folders sees only folders with unread posts. */
 const MOST_FOLDERS = 60;
 
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */

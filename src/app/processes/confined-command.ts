@@ -13,7 +13,7 @@ export type NodeFacts = {
   execPath: string;
   cwd: string;
   hasNetFlag: boolean; // Node ≥ 25 denies the network without --allow-net; Node 24 rejects --allow-net
-  hasRootLink: boolean; // Linux has /proc/self/root, see grant-names.ts
+  hasRootLink: boolean; // whether this machine has the link /proc/self/root (see grant-names.ts)
 };
 
 /** Reads the capabilities of Node and of the machine from the running process. */
@@ -24,7 +24,7 @@ export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Proc
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
   dataDir: string; // this folder must exist: Node grants a folder's content only if the folder exists at the start
-  backupDir?: string; // given only if BACKUP_DIR is outside DATA_DIR
+  backupDir?: string; // undefined if BACKUP_DIR is inside DATA_DIR
   mayWriteBackups: boolean;
   folders?: readonly string[]; // further folders that the process may read
   needsNetwork: boolean;
@@ -47,13 +47,13 @@ const V8_FLAGS: Record<string, string[]> = {
 const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/mountinfo'];
 
 /**
- * Parts of the project that a process may read. These folders contain no symbolic links: a process could follow a link,
- * such as upgrade.sh makes in .runtime, out of a granted folder. fs.cpSync can also copy a link, which then leads
- * elsewhere.
+ * Parts of the project that a process may read. The listed folders contain no symbolic links: a process could follow a
+ * link, such as upgrade.sh makes in .runtime, out of a granted folder, or copy a link with fs.cpSync so that the copy
+ * leads elsewhere.
  */
 const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'], files: ['package.json', '.env'] };
 
-/** The commands of hubctl that use the network. Node 25 and later denies all other commands the network. */
+/** The commands of hubctl that use the network. Node 25 and later denies the network to commands not in this list. */
 const ONLINE_COMMANDS = ['alerts', 'heartbeat', 'rehearse'];
 
 /** The commands of hubctl that make no missing DATA_DIR, because the folder's name may be mistyped. */
@@ -103,7 +103,7 @@ export function confinedCommand(config: Config, name: string, args: readonly str
 /** The commands of hubctl whose next argument is a folder to read. */
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
-/** The folder that a command of READING reads; undefined if its argument names a backup in BACKUP_DIR. */
+/** The folder argument of a hubctl command in READING; undefined if the argument names a backup in BACKUP_DIR. */
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
@@ -111,7 +111,7 @@ export function folderToRead(name: string, args: readonly string[]): string | un
   return words?.[0] === 'backup' && isName ? undefined : folder;
 }
 
-/** The command for hubctl with the right to read a folder; its user may lack the right to read .env and DATA_DIR. */
+/** The command that lets hubctl read a folder. The calling account may be unable to read .env and DATA_DIR. */
 export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
 ): StartCommand {
@@ -139,17 +139,21 @@ export function bridgeCommand(projectRoot: string, args: readonly string[], node
   return { name, file: node.execPath, args: [...flags, entrypoint(projectRoot, name), ...args] };
 }
 
-/** Returns the command of a program that tsx restarts on changes, not confined, as tsx compiles and spawns. */
+/**
+ * Returns the command that starts a program under tsx, which restarts the program after each change of a source file.
+ * Node's permission model does not confine this command, because tsx compiles files and starts processes.
+ */
 export function watchedCommand({ projectRoot }: Config, name: string, node: NodeFacts): StartCommand {
   const tsx = join(projectRoot, 'node_modules/tsx/dist/cli.mjs');
   return { name, file: node.execPath, args: [tsx, 'watch', '--clear-screen=false', entrypoint(projectRoot, name)] };
 }
 
 /**
- * The flags that confine a process of the hub (Node's permission model): it reads the program, its settings, DATA_DIR,
- * BACKUP_DIR and what the kernel says about it (`OWN_FACTS`), writes DATA_DIR (hubctl also BACKUP_DIR), and starts no
- * other process. The flags do not bind SQLite, whose ATTACH opens any file that the account may open: SQL is therefore
- * constant text, and the systemd units bind SQLite too. Throws ConfigError if Node cannot grant every path.
+ * The flags with which Node's permission model confines a process of the hub. The process may read the program, its
+ * settings, DATA_DIR, BACKUP_DIR and `OWN_FACTS`, may write DATA_DIR (hubctl also BACKUP_DIR), and may start no other
+ * process. Node's flags do not confine SQLite, whose ATTACH opens any file that the account may open: all SQL is
+ * constant text for this reason, and the systemd units confine SQLite too. Throws ConfigError if Node cannot grant
+ * every path.
  */
 export function permissionFlags(access: ProcessAccess): string[] {
   const { projectRoot, secretFiles, dataDir, backupDir = dataDir, mayWriteBackups, folders = [], ...node } = access;
@@ -162,13 +166,13 @@ export function permissionFlags(access: ProcessAccess): string[] {
     ...foldersAt(...folders),
   ], node.hasRootLink);
   const nameOf = (path: string): string => names.get(path) ?? path;
-  // BACKUP_DIR's disk may be mounted later: without /*, Node grants the content only of a folder that exists now.
+  // BACKUP_DIR may be mounted later. Only with /* does Node grant the files in a folder that is missing at the start.
   const backups = apart.map(nameOf).flatMap((name) => [name, `${name}/*`]);
   const readable = [...new Set([...names.values(), ...backups])];
   const written = [nameOf(dataDir), ...mayWriteBackups ? backups : []];
   return [
     '--permission',
-    // Node denies a folder that is granted after a path within the folder.
+    // Shorter paths come first: Node denies a folder if an earlier flag grants a path within that folder.
     ...readable.toSorted((a, b) => a.length - b.length).map((path) => `--allow-fs-read=${path}`),
     ...written.map((path) => `--allow-fs-write=${withoutComma(path, node.cwd)}`),
     '--allow-addons',
@@ -189,7 +193,10 @@ function networkFlags({ hasNetFlag, needsNetwork }: Pick<ProcessAccess, 'hasNetF
   return hasNetFlag ? [...needsNetwork ? ['--allow-net'] : [], '--disable-warning=ExperimentalWarning'] : [];
 }
 
-/** Node warns of every comma in --allow-fs-write (commas once separated paths). A relative path often has no comma. */
+/**
+ * Makes a path with a comma relative to `cwd`, which often removes the folder with the comma: Node warns of commas in
+ * --allow-fs-write.
+ */
 function withoutComma(path: string, cwd: string): string {
   return path.includes(',') ? relative(cwd, path) || '.' : path;
 }

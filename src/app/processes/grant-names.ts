@@ -7,9 +7,10 @@ export type ReadablePath = { path: string; isFolder: boolean };
 type Named = ReadablePath & { name: string };
 
 /**
- * Chooses for each path the name under which Node grants that path. Two paths conflict if one name is a prefix of the
- * other. The first path keeps its name; the second gets a name that begins with /proc/self/root, if this machine has
- * that link. Throws ConfigError with both paths if all names conflict.
+ * Chooses for each path the name under which Node grants that path. Two paths conflict if one path's name is a prefix
+ * of the other path's name. The earlier of two conflicting paths keeps its name; the later path gets a name that begins
+ * with /proc/self/root, if this machine has that link. Throws ConfigError with both paths if every name of the later
+ * path conflicts.
  */
 export function chooseNames(places: readonly ReadablePath[], hasRootLink: boolean): Map<string, string> {
   const chosen = new Map<string, Named>();
@@ -26,11 +27,12 @@ function freeName(place: ReadablePath, chosen: readonly Named[], hasRootLink: bo
     const name = nameBehindLinks(place.path, links);
     if (!rivalOf(name)) return name;
   }
-  throw new ConfigError([`${rivalOf(place.path)?.path} and ${place.path} cannot both be granted: the name of one ` +
-    'begins the name of the other. Rename one of them.']);
+  const rival = rivalOf(place.path)?.path;
+  throw new ConfigError([`Node cannot grant both ${rival} and ${place.path}, because these two paths begin alike. ` +
+    `Rename ${rival} or ${place.path}.`]);
 }
 
-/** Whether Node would deny a path because a folder's name is its prefix; a file or a parent folder does no harm. */
+/** Whether Node would deny a path because another folder's name is a prefix of the path (/x/data beside /x/data-y). */
 function areBeside(one: Named, other: Named): boolean {
   const [shorter, longer] = one.name.length < other.name.length ? [one, other] : [other, one];
   if (!shorter.isFolder || shorter.name === longer.name || shorter.name === '/') return false;

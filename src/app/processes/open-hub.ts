@@ -113,7 +113,7 @@ function explained(error: unknown, path: string): unknown {
 export function assertNobodyRuns(db: Db, migrations: Migration[], dataDir: string): void {
   const isPending = (): boolean => pendingMigrations(db, migrations).length > 0;
   if (!isPending() || !isHubRunning(dataDir)) return;
-  if (!isPending()) return; // a process of the same version has just applied them
+  if (!isPending()) return; // another process of this version has just applied the migrations
   throw new DataInUseError(`migrations are pending while a hub runs on ${writtenPath(dataDir)}: stop that hub; ` +
     'nothing was changed');
 }

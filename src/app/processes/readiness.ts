@@ -7,7 +7,7 @@ const POLL = 100;
 
 type HealthAnswer = { ok?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: unknown } } | null;
 
-/** The problems of web and worker; null means no problem. A hub that is not ready says nothing of its worker. */
+/** The problems of web and worker; null: no problem. If web is not ready, the worker's problem is unknown and null. */
 export type Readiness = { problem: string | null; workerProblem: string | null };
 
 /** Requests `address`/api/health, with the hub's own secret if given. Ready means an answer 200 with ok: true. */

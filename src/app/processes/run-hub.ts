@@ -102,8 +102,9 @@ export async function runAroundRestores(
 }
 
 /**
- * Waits until the hub may start. A hub that was asked to stop may start as soon as the trial begins. A hub that has
- * failed on trial has to wait until the trial is over.
+ * Waits until the hub may start again. A hub that a restore or an upgrade stopped may start once the new data or
+ * version is in place. A hub that failed on the new data or version has to wait until the script has ended the trial of
+ * the new data or version.
  */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);
@@ -111,11 +112,11 @@ async function restoreToMakeWay(dataDir: string, problem: string): Promise<void>
   while (isRestoreUnderWay(dataDir) || (hasFailed && isRestoreOpen(dataDir))) await delay(POLL);
 }
 
-/** Stores why the hub failed. A failed write, as on a full disk, must not end this process, which runs the old data. */
+/** Stores for restore.sh why the hub failed. A failed write (full disk) must not end this supervising process. */
 function tellRestore(dataDir: string, problem: string): void {
   try {
     writeFileSync(failurePath(dataDir), `${problem}\n`, { mode: 0o600 });
   } catch {
-    return; // if the write fails, restore.sh waits until its own time limit has passed
+    return; // without the file run/hub.failed, restore.sh waits until its own time limit has passed
   }
 }

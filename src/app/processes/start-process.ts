@@ -14,9 +14,9 @@ import { onStopSignals } from './stop-signals.ts';
 type HubProcess = {
   hub: Hub;
   /**
-   * Call this function once, when everything in the process has started. From then on uncaught errors are recorded and
-   * logged, and the process goes on. At a signal or a change of the schema by another program, the process awaits
-   * `stop`, closes the database and ends.
+   * Call `keepRunning` once, when everything in the process has started. After this call, the process records and logs
+   * uncaught errors and goes on. At a signal or a change of the schema by another program, the process awaits `stop`,
+   * closes the database and ends.
    */
   keepRunning(stop: () => Promise<void>): void;
 };
@@ -88,7 +88,7 @@ function createSchemaChange(db: Db): () => string | null {
   };
 }
 
-/** Ends the process once. The exit status is 0 if a signal asked for the end and nothing fails, otherwise 1. */
+/** The function that ends the process. The exit status is 0 if a signal asked for the end and nothing fails, else 1. */
 function ending(self: NodeJS.Process, { log, db }: Hub, stop: () => Promise<void>, lock: FileLock) {
   let stopping = false;
   return async (reason?: string): Promise<void> => {

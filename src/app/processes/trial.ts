@@ -6,7 +6,7 @@ import { errorFields } from '../../platform/log.ts';
 
 const POLL = SECOND / 4;
 
-/** Seconds. upgrade.sh of 1.0.0 states no limit of a trial; it waits 90 s for health and 30 s for writes. */
+/** Seconds. upgrade.sh of 1.0.0 sets no limit for a version's trial; it waits 90 s for health and 30 s for writes. */
 const LIMIT_OF_1_0_0 = 180;
 
 /**
@@ -34,7 +34,7 @@ export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number =>
     if (isStopped || isAccepting || isRestoreOpen(dataDir)) return false;
     isStopped = true;
     endTrial(hub);
-    log.info('the trial is over: everything is stored again');
+    log.info('the trial of the new version or the restored backup is over: the hub stores all data again');
     whenOver();
     return true;
   }
@@ -47,7 +47,7 @@ export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number =>
   }
 }
 
-/** Web ends a trial for good if the script has not ended it in time: the script must have died. */
+/** Web accepts the new version or data if the script has not ended the trial in time: the script must have died. */
 async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   try {
     if (hub.program !== 'web' || lastedMs < trialLimit(hub) || !await acceptTrial(hub.config.dataDir)) return;
@@ -64,6 +64,6 @@ function trialLimit({ config }: Hub): number {
   switch (what) {
     case 'upgrade': return (seconds ?? LIMIT_OF_1_0_0) * SECOND;
     case 'restore': return config.restoreHealthSeconds * SECOND;
-    default: return Infinity; // rehearsals, and scripts that bring back the previous version or data, have no limit
+    default: return Infinity; // a rehearsal, or the return to the previous version or data, may last any time
   }
 }

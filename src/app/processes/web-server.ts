@@ -29,7 +29,7 @@ export function createWebServer(hub: Hub): { server: Server; release(): void } {
     trustedProxies: config.trustedProxies,
     hostNames: config.hostNames,
     metLimit: (limit, seconds, reason) => metLimit(hub, limit, seconds, reason),
-    discardBytes: 8 * config.uploadMaxBytes, // bytes; twice the size of the largest request
+    discardBytes: 8 * config.uploadMaxBytes, // the limit of discarding a body, in bytes: twice the largest request
     scriptHash: assets(hub).script.hash,
     authenticate: (req) => authenticate(hub, req),
     accountOf: (req) => accountOf(hub, req),

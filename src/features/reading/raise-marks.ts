@@ -12,7 +12,7 @@ const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
 /** Raises follows' high-water marks past posts read without a gap; removes needless exceptions older than a day. */
 export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void> {
-  await throttled(hub)('raise marks of follows', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
+  await throttled(hub)('raise high-water marks', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
 /** Handles some follows. Returns the count of handled follows and exceptions; a count below `limit` ends the round. */
