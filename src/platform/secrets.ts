@@ -65,7 +65,7 @@ export function sealSecret(secret: string, key: KeyObject | null, context: strin
   return SEALED + sealed.toString('base64url');
 }
 
-/** Returns the secret of a stored form, encrypted or plain. Throws SealedSecretError. */
+/** Decrypts a stored secret; returns a secret that is stored unencrypted as it is. Throws SealedSecretError. */
 export function openSecret(stored: string, key: KeyObject | null, context: string): string {
   if (stored.startsWith(PLAIN)) return stored.slice(PLAIN.length);
   if (!stored.startsWith(SEALED)) throw new SealedSecretError('a stored secret has an unknown format');

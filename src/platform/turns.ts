@@ -3,38 +3,41 @@ import { setImmediate as round } from 'node:timers/promises';
 import { hasPassed, SECOND } from './clock.ts';
 
 /*
- * Fair queuing of requests. The main thread does one thing at a time, so each request waits for its turn. The next turn
- * goes to the client that has lately used the main thread least: each client's used time is halved every second.
- * Clients are compared in groups. First all signed-in accounts (members) are compared with all networks, so that each
- * side gets half of the time while both sides have waiting requests. Then accounts are compared with accounts, and
- * networks (IPv4 addresses, IPv6 /48s, the /56s within a /48) with networks. A client that has waited for two
- * seconds goes first. Requests of one client begin in order of arrival; a begun request goes on before another begins.
+ * Fair queuing of requests. The main thread of the web process does one thing at a time, so each request waits for its
+ * turn to run on the main thread. The next turn goes to the client that has lately used the main thread least: each
+ * client's used time is halved every second. Two comparisons of used time find this client. The first comparison is
+ * between all signed-in accounts (members) and all networks, so that each side gets half of the main thread while both
+ * sides have waiting requests. The second comparison is between the accounts, or between the networks (IPv4 addresses,
+ * IPv6 /48s, the /56s within a /48). A client that has waited for two seconds goes first. Requests of one client begin
+ * in order of arrival; a begun request goes on before another begins.
  *
- * A client is charged the time of its turns. A turn lasts from one `setImmediate` callback to the next. During a turn
- * only one request runs: its code, and its promises that resolve without waiting. A request that has waited for I/O (a
- * body, a password hash, a file, another server) calls `ownTurn` before it continues. In the middle of long work, a
- * request calls `nextTurn`. Work that several requests wait for runs at once, and `charged` measures that work. Clients
- * are not charged for waiting, for other threads, or for Node's own reading and writing of sockets.
+ * A client is charged the time of its turns. A turn of the main thread lasts from one `setImmediate` callback to the
+ * next. During a turn of the main thread, only one request runs: its code, and its promises that resolve without
+ * waiting. A request that has waited for I/O (a body, a password hash, a file, another server) calls `ownTurn` before
+ * it continues. In the middle of long work, a request calls `nextTurn`. Work for which several requests wait runs
+ * without waiting for a turn of the main thread; `charged` measures the time of such shared work. Clients are not
+ * charged for waiting, for other threads, or for Node's own reading and writing of sockets.
  */
 
-/** The interval at which each client's used time is halved. */
+/** The interval at which each client's used main-thread time is halved. */
 const HALF_LIFE = SECOND;
 
 /** A client that has waited this long goes first. */
 const PATIENCE = 2 * SECOND;
 
 /**
- * A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while OF_KIND requests of members (or of networks) wait.
+ * The maximum number of waiting requests of a client: OF_ONE, or OF_ONE_OF_MANY while the clients of its kind (all
+ * members, or all networks) together have OF_KIND waiting requests.
  */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
-/** Short turns share a round of the event loop, TURNS_OF_ROUND turns at most, all begun within ROUND ms. */
+/** Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms. */
 const [TURNS_OF_ROUND, ROUND] = [8, 1];
 
-/** Milliseconds per event-loop round that all cached responses together may take without a turn. */
+/** Milliseconds per event-loop round for sending cached responses without waiting for a turn of the main thread. */
 const AHEAD = 5;
 
-/** A client whose used time has fallen below this (ms) is removed from memory. */
+/** A client that has lately used less main-thread time than this (ms) is removed from memory. */
 const NEXT_TO_NOTHING = 0.1;
 
 export type ClientKind = 'member' | 'network';
@@ -42,20 +45,20 @@ export type ClientKind = 'member' | 'network';
 /** The groups that a client belongs to, widest first; the last group is the client itself. */
 export type ClientGroups = readonly [ClientKind, ...string[]];
 
-/** A request's place in the queues. */
+/** A request's place in the queues for the main thread. */
 export type Ticket = {
-  enter(): Promise<void>; // resolves when the first turn begins, rejects with `full()` if the queue is full
-  again(): Promise<void>; // resolves when the request's next turn begins
-  isRunning(): boolean; // whether the turn that runs now belongs to this request
-  othersWait(): boolean; // whether any request waits for a turn
+  enter(): Promise<void>; // resolves when the request first runs, rejects with `full()` if the queue is full
+  again(): Promise<void>; // resolves when the main thread runs the request again
+  isRunning(): boolean; // whether the main thread runs this request now
+  othersWait(): boolean; // whether any request waits for the main thread
   charge(ms: number): void;
   now(): number;
 };
 
 type Turns = {
   ticket(client: ClientGroups): Ticket;
-  charge(client: ClientGroups, ms: number): void; // charges a client for work that runs without a turn
-  mayGoAhead(): boolean; // whether a cached answer may be sent without a turn
+  charge(client: ClientGroups, ms: number): void; // charges a client for main-thread time outside its turns
+  mayGoAhead(): boolean; // whether a cached response may be sent without waiting for the main thread
 };
 
 type TurnsOptions = {
@@ -71,11 +74,11 @@ type Group = {
   parent: Group | null;
   groups: Map<string, Group>;
   busy: Set<Group>; // inner groups that have waiting requests
-  begun: Waiter[]; // requests that have had a turn
-  queue: Waiter[]; // requests that have had no turn yet
-  waiting: number; // number of waiting requests, inner groups included
-  used: number; // used time in ms, inner groups included
-  since: number; // time of the group's last turn, or when the group began to wait
+  begun: Waiter[]; // waiting requests that the main thread has run before
+  queue: Waiter[]; // waiting requests that the main thread has not run yet
+  waiting: number; // number of waiting requests of the group and its inner groups
+  used: number; // main-thread time in ms that the group and its inner groups have lately used
+  since: number; // when the main thread last ran the group, or when the group began to wait
 };
 
 const tickets = new AsyncLocalStorage<Ticket>();
@@ -157,7 +160,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     for (let group: Group | null = groupOf(client); group; group = group.parent) group.used += ms;
   }
 
-  /** Halves all used times once per HALF_LIFE passed, and forgets clients that have used next to nothing. */
+  /** Halves all used main-thread times once per HALF_LIFE, and forgets clients that have used next to nothing. */
   function halve(): void {
     const times = Math.floor((now() - halvedAt) / HALF_LIFE);
     if (times < 1) return;
@@ -175,7 +178,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       othersWait: () => root.busy.size > 0,
       charge(ms) {
         charge(client, ms);
-        if (running !== ticket) startedAt += ms; // otherwise the running request would be charged for this work as well
+        if (running !== ticket) startedAt += ms; // keeps these `ms` from being charged to the running request too
       },
       now,
     };
@@ -212,12 +215,12 @@ function halveGroup(group: Group, by: number): void {
   }
 }
 
-/** Runs `work` as part of the request that has this ticket. */
+/** Runs `work` as part of a request: `nextTurn` and `ownTurn` inside `work` queue with this request's ticket. */
 export function withTicket<T>(ticket: Ticket, work: () => T): T {
   return tickets.run(ticket, work);
 }
 
-/** Lets other requests have a turn in the middle of long work. Outside of requests, waits one event-loop round. */
+/** Lets other requests run in the middle of long work. A caller without a request waits one event-loop round. */
 export function nextTurn(): Promise<void> {
   return tickets.getStore()?.again() ?? nextRound();
 }
@@ -225,18 +228,18 @@ export function nextTurn(): Promise<void> {
 /** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
 
-/** Waits after any I/O for a turn of the current request. Returns undefined if the request has its turn already. */
+/** Waits after I/O until the main thread runs the current request again; undefined if it runs this request already. */
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;
 }
 
-/** Whether any request waits for a turn. Always false outside of requests. */
+/** Whether any request waits for the main thread. False if the caller is not part of a request, as in the worker. */
 export function othersWait(): boolean {
   return tickets.getStore()?.othersWait() ?? false;
 }
 
-/** Wraps `work` for a later call outside of turns; its time is charged to the request that calls `charged`. */
+/** Wraps `work`, so that the request that calls `charged` is charged for `work`, even if `work` runs outside turns. */
 export function charged<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {
   const ticket = tickets.getStore();
   if (!ticket) return work;

@@ -2139,7 +2139,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a thousand refused bodies a few are read at a time',
     file: 'src/platform/http/discard-rest.ts',
-    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added this listener\n",
+    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added `leaveUnread`\n",
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',

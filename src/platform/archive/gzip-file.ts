@@ -37,8 +37,8 @@ export async function gzipFile(chunks: Iterable<Buffer>, file: FileHandle, signa
 const SAMPLE = 4_096; // bytes
 
 /**
- * Returns the compression level, which is none if a sample from the middle shrinks by less than a tenth, as in images
- * and PDF files. Compressing such a file would take ten times as long as storing it uncompressed.
+ * Returns the compression level: no compression if a sample from the middle shrinks by less than a tenth, as in images
+ * and PDF files. Compressing images and PDF files would take ten times as long as storing these files uncompressed.
  */
 function levelFor(content: Buffer): number {
   const middle = Math.max(0, Math.floor((content.length - SAMPLE) / 2));
@@ -57,7 +57,7 @@ export async function* gunzipFile(
 ): AsyncGenerator<Buffer, void> {
   const { size } = await file.stat();
   const gunzip = createGunzip({ chunkSize: PIECE });
-  pipeline(Readable.from(readFile(file, size, onBytes)), gunzip).catch(() => {}); // the loop below throws this error
+  pipeline(Readable.from(readFile(file, size, onBytes)), gunzip).catch(() => {}); // the loop below throws read errors
   try {
     yield* gunzip as AsyncIterable<Buffer>;
   } catch (error) {

@@ -9,7 +9,7 @@ import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
 
-/** Rows per portion. Smaller portions would hardly shorten the write lock, because each commit takes as long. */
+/** Rows per portion. Fewer rows would hardly shorten the write lock, because the commit itself takes a similar time. */
 const PORTION = 100;
 const MAX_STEP = 5_000;
 
@@ -27,8 +27,9 @@ type Portion = (limit: number) => number;
 type WriteStep = (most: number, portion: number) => { since: number; done: number; isAll: boolean };
 
 /**
- * Concurrent changes take turns and share their pauses. While `isTight` returns true because the disk is nearly full,
- * each transaction changes few rows, and the write-ahead log is emptied after each transaction.
+ * The transactions of concurrent changes alternate, and a pause follows each transaction. While `isTight` returns true
+ * because the disk is nearly full, each transaction changes few rows, and the write-ahead log is emptied after each
+ * transaction.
  */
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
@@ -92,7 +93,7 @@ type BatchedWrite<Item> = (item: Item) => Promise<void>;
 export type Batch<Item> = {
   /** Writes one item. A `write` that throws must leave no change: use one statement or a nested transaction. */
   write(item: Item): void;
-  /** The last step before the commit. If `end` throws, SQLite rolls back the whole batch. */
+  /** Ends a batch before the commit. If `end` throws, SQLite rolls back the whole batch. */
   end(): void;
 };
 

@@ -16,8 +16,8 @@ const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process may be buildin
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
-  // With foreign keys on, rebuilding a table would delete rows of other tables.
-  // Each migration's foreign keys are checked at the end of the migration instead.
+  // Foreign keys are off, because rebuilding a table would otherwise delete rows of other tables. The hub checks all
+  // foreign keys at the end of each migration.
   db.pragma('foreign_keys = OFF');
   try {
     createHistory(db);

@@ -1,14 +1,14 @@
 /**
  * Linux's link to the root folder gives every path a second name, which Node's permission model treats as another path.
  * Node denies a granted folder whose name is a prefix of another granted path (/x/data beside /x/data-y). The hub
- * grants and uses such a folder through the link.
+ * grants and uses a folder such as /x/data by its second name, through the link /proc/self/root.
  */
 const ROOT_LINK = '/proc/self/root';
 
-/** The maximum number of links in front of a path, and so of granted paths that share a prefix. */
+/** How often ROOT_LINK may stand in front of a path, at most; limits how many granted paths share a prefix. */
 export const MOST_LINKS = 8;
 
-/** An absolute path with ROOT_LINK in front, `links` times. */
+/** Returns an absolute path with ROOT_LINK repeated `links` times in front of the path. */
 export function nameBehindLinks(path: string, links: number): string {
   return ROOT_LINK.repeat(links) + path;
 }

@@ -162,7 +162,8 @@ async function renderReply(
   const { status, headers, body } = reply;
   const { viewer } = exchange;
   if (body === null || !isPage(body)) {
-    const isText = typeof body === 'string'; // as bytes: V8 would promote a string that is kept during compression
+    const isText = typeof body === 'string';
+    // Text becomes a Buffer: during compression, V8 would move a long-lived string to its old generation.
     return withCaching({ ...reply, body: isText ? Buffer.from(body) : body, isText }, exchange);
   }
   const policy = viewer && { 'content-security-policy': memberPolicy };

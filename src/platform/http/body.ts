@@ -14,7 +14,7 @@ const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // the limit of any body from a client that is not signed in
 
-/** Bytes of JSON that take about a millisecond to parse. Longer JSON is parsed in its own turn of the main thread. */
+/** Bytes of JSON that take about a millisecond to parse. JSON over this size is parsed in its own main-thread turn. */
 const LONG = 64 * 1024;
 
 /** A body that is held in memory must arrive within this time; a body with files has the server's longer limit. */
@@ -84,7 +84,7 @@ export async function readBody(
   if (Number(stream.headers['content-length'] ?? 0) > limit) throw tooLarge(limit, memory);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const stopGathering = gather(stream, { limit, memory }, resolve, reject);
-  await null; // lets Node parse a short body that came with the headers
+  await null; // during this await, Node parses a short body that came with the headers
   const timer = stream.complete ? undefined : setTimeout(() => reject(tooSlow()), timeMs);
   try {
     const body = await promise;

@@ -18,7 +18,7 @@ export type Exchange = {
   search: string; // an anonymous read keeps only the query parameters that a cached route knows
   route: Route | undefined;
   viewer: Viewer | null;
-  answered: () => void; // called once the answer is counted: the client's next request may begin
+  answered: () => void; // called once the memory budget counts the response; the client's next request may begin
 };
 
 /** Wraps a new request. The request target may name the host too, as in requests to proxies (RFC 9112 §3.2.2). */
@@ -110,8 +110,8 @@ export function createCallHandler(options: CallHandlerOptions) {
   };
 
   /**
-   * Makes a client that does not read its responses wait for its next response. Afterwards the client is authenticated
-   * again, because its session may have ended.
+   * Makes a client that does not read its responses wait for its next response. After this wait, the client is
+   * authenticated again, because its session may have ended.
    */
   async function waitForRoom(exchange: Exchange, route: Route): Promise<void> {
     const { req } = exchange;
@@ -146,7 +146,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     return { id, method, path, query, params, headers: req.headers, viewer, address, stream: req, memory, recheck };
   }
 
-  /** Checks again after a slow body: sessions and tokens end, roles change, and the disk fills meanwhile. */
+  /** Checks access and disk space again after a slow body: sessions end, roles change and the disk fills meanwhile. */
   function requireUnchanged(exchange: Exchange, route: Route, before: Viewer | null): void {
     if (!isRead(exchange.req)) admitWrite(route, before);
     if (route.access === 'public') return;
@@ -211,8 +211,8 @@ function namesHostTwice({ rawHeaders }: IncomingMessage): boolean {
 type Headers = IncomingHttpHeaders;
 
 /**
- * The client's address: the socket's own, or behind trusted proxies the last entry of X-Forwarded-For
- * that no trusted proxy wrote. Entries further left come from the client and are ignored.
+ * The client's address: the socket's own, or behind trusted proxies the last entry of X-Forwarded-For that no trusted
+ * proxy wrote. Entries of X-Forwarded-For further left come from the client and are ignored.
  */
 export function clientAddress(peer: string | undefined, headers: Headers, trusted: readonly Cidr[]): string {
   let address = plain(peer ?? '');
@@ -243,7 +243,7 @@ export function addressGroup(address: string): string {
   return customer;
 }
 
-/** The groups of a client that is not signed in, the widest first. */
+/** The fair-queuing groups of a client that is not signed in: its networks, from the widest to the narrowest. */
 export function groupsOf(address: string): ClientGroups {
   const [host, ...larger] = networksOf(address);
   return ['network', ...(larger.length > 0 ? larger.reverse() : [host])];

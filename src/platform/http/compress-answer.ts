@@ -6,7 +6,7 @@ import type { CachedResponse } from './response-cache.ts';
 
 const compress = promisify(gzip);
 
-/** Bytes. Texts below SHORTEST gain nothing; texts above LONGEST would hold a thread for more than about 25 ms. */
+/** Bytes. Compressing texts below SHORTEST saves nothing; texts above LONGEST would keep a thread busy for 25 ms. */
 const SHORTEST = 1024;
 const LONGEST = 1024 * 1024;
 

@@ -28,8 +28,9 @@ type Place = { networks: Networks; isExempt: boolean };
 /**
  * Refuses connections over the limits. If `places` connections are open, first makes room by closing an idle
  * connection, or a busy connection of a network that has more connections than the newcomer's network: the oldest such
- * connection of the network with the most connections. `proxies` and this machine have no limit per address, and their
- * busy connections stay. Returns a function that tells if a connection is an extra connection for monitoring.
+ * connection of the network with the most connections. Connections from `proxies` and this machine have no limit per
+ * address, and are not closed while busy. Returns a function that tells if a connection is an extra connection for
+ * monitoring.
  */
 export function limitConnections(
   server: Server, proxies: readonly Cidr[], metLimit: MetLimit, refuse: (socket: Socket, error: HttpError) => void,
@@ -104,7 +105,7 @@ export function limitConnections(
     const mayMonitor = cidrContains(LOOPBACK, address) && open.size <= places + FOR_MONITORING;
     if (mayMonitor) return void forMonitoring.add(socket);
     remove(socket);
-    process.nextTick(() => socket.pause()); // not at once: Node starts to read a socket after the "connection" event
+    process.nextTick(() => socket.pause()); // pausing at once fails: Node begins to read after the "connection" event
     refuse(socket, metLimit('connections', 10, 'Too many connections are open.'));
   });
 

@@ -3,13 +3,16 @@ import type { IncomingMessage } from 'node:http';
 /** Bytes of a body that a client may still send after the answer. */
 export const DISCARD_BYTES = 2 * 1024 * 1024;
 
-/** The most bodies discarded at the same time: a thousand bodies would fill each round of the event loop. */
+/** The maximum number of bodies discarded at the same time: a thousand bodies would block the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
 /** After this time a body stops delaying the next waiting body, because the body's sender may be slow or silent. */
 const TURN_MS = 250;
 
-/** The most refused bodies that wait, each with up to 128 KiB in memory; connections of further bodies are cut. */
+/**
+ * The maximum number of refused bodies that wait, each with up to 128 KiB in memory. If a further body is refused, the
+ * hub cuts the body's connection.
+ */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
@@ -24,14 +27,15 @@ const discarding = new Set<Rest>();
 let turn: NodeJS.Timeout | undefined;
 
 /**
- * Reads and discards the rest of a request body after an early response, up to `limit` bytes. Otherwise a client that
- * is still sending may never see the response. After the discarded body, the connection serves the client's next
- * request. Bodies take turns. A waiting body has a `readable` listener, because node:http reads bodies without a
- * listener. If very many bodies wait, the connection is cut soon after its response.
+ * Reads and discards the rest of a request body after an early response, up to `limit` bytes. If the hub did not read
+ * the body, a client that is still sending might never see the response. After the discarded body, the connection
+ * serves the client's next request. Bodies take turns. A waiting body has a `readable` listener, because node:http
+ * itself would read and drop a body that has no listener. If WAITING_AT_ONCE bodies wait, a further body's connection
+ * is cut soon after the response.
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   if (isOver(req)) return;
-  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added this listener
+  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added `leaveUnread`
   if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
   discard(req, limit, { onLimit: () => void req.destroy() });
 }

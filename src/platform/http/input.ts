@@ -9,7 +9,7 @@ type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string
 /** Adds a fault of a member of the input; `detail` follows the member's name, as in "must be text." */
 type Refuse = (detail: string) => undefined;
 
-/** `pointer`: JSON Pointer of the object within the input. `label`: the name of a member in messages. */
+/** `pointer`: JSON Pointer of the object within the input. `label`: the name of a field in messages. */
 type Options = { pointer?: string; label?: (name: string) => string; errors?: FieldError[] };
 
 export type Input = {
@@ -25,9 +25,9 @@ export type Input = {
   integer(name: string, min: number, max: number): number;
   /** Reads untrimmed text with any characters; `min` and `max` are UTF-8 bytes. */
   secret(name: string, min: number, max: number): string;
-  /** Whether the input has the member, even with a wrong value. */
+  /** Whether the input has the named field, even with a wrong value. */
   has(name: string): boolean;
-  /** Reads a member of any type; a null member reads as undefined. */
+  /** Reads a field of any type; a field with the value null reads as undefined. */
   value(name: string): unknown;
   /** Reads untrimmed text of at most `max` characters (UTF-16 units); lone surrogates become U+FFFD. */
   prose(name: string, max: number): string | undefined;
@@ -41,9 +41,9 @@ export type Input = {
   object(name: string): Input | undefined;
   /** Returns an `Input` for each object in a list; returns no `Input` if the list is longer than `max`. */
   list(name: string, max: number): Input[];
-  /** Returns the value of a required member, and adds a fault if the value is undefined. */
+  /** Returns the value of a required field, and adds a fault if the value is undefined. */
   required<Value>(name: string, value: Value | undefined): Value | undefined;
-  /** Adds a fault of a member. */
+  /** Adds a fault of the named field. */
   refuse(name: string, detail: string): undefined;
   /** Throws 422 with all faults of the input. */
   done(): void;

@@ -16,12 +16,12 @@ import { HttpError } from './reply.ts';
 
 export type MultipartEvent =
   | { kind: 'part'; head: PartHead }
-  | { kind: 'data'; bytes: Buffer } // bytes of the current part; a view of a written piece
+  | { kind: 'data'; bytes: Buffer } // bytes of the current part; `bytes` shares the memory of a written piece
   | { kind: 'part-end' }
   | { kind: 'end' };
 
 type MultipartParser = {
-  /** Takes the next piece of the body, after `next` returned null. The piece must not change afterwards. */
+  /** Takes the next piece of the body, after `next` returned null. The caller may not change the piece afterwards. */
   write(piece: Buffer): void;
   /** Marks the end of the body. */
   end(): void;

@@ -11,10 +11,10 @@ export type MultipartLimits = ParserLimits & {
   /** The size of the whole body, with boundaries, headers and any bytes after the last boundary. */
   bytes: number;
   fields: number;
-  /** The values of all fields together, which are kept in memory. */
+  /** The maximum size of the values of all fields together, which are kept in memory. */
   fieldBytes: number;
   files: number;
-  /** The size of one file. */
+  /** The maximum size of one file. */
   fileBytes: number;
 };
 
@@ -26,7 +26,7 @@ export const MULTIPART_SHAPE = {
   nameBytes: 256,
   filenameBytes: 1024,
   fields: 50,
-  fieldBytes: 2 * 1024 * 1024, // room for 400,000 characters of four bytes and more fields
+  fieldBytes: 2 * 1024 * 1024, // room for 400,000 characters of four bytes each, and for further fields
 } as const;
 
 /** The description of a file by the client, unchecked. */
@@ -42,7 +42,7 @@ type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDist
 type MultipartSource = {
   /** Returns the next event of the bytes read so far, or null. After an error, every call throws this error. */
   ready(): MultipartEvent | null;
-  /** Returns the next event of the body, if necessary after reading more bytes. Rejects with the errors of `ready`. */
+  /** Returns the next event of the body, perhaps after reading more bytes. Rejects with errors that `ready` throws. */
   next(): Promise<MultipartEvent>;
   /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
   fail(error: unknown): never;
@@ -58,11 +58,11 @@ type StartedPart = { head: PartHead; first: MultipartEvent };
  * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is ignored.
  *
  * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 for a body over a
- * limit, 400 for a malformed or incomplete body. The chunks of the current file throw the same HttpError, so that
- * `onFile` can remove its copy. The caller removes the files that arrived before the error.
+ * limit, 400 for a malformed or incomplete body. The iterator of the current file throws the HttpError too, so that
+ * `onFile` can remove its copy of the file. The caller removes the files that arrived before the error.
  *
- * `typed` gets the fields as they arrive, so that the form can be shown again. With `typed`, a body that is too large
- * is refused at its first file, after the fields.
+ * `typed` gets the fields as they arrive, so that the form can be shown again. If `typed` is given, a body that is too
+ * large is refused only at its first file, after the fields.
  */
 export async function readMultipart(
   { stream, memory }: { stream: MultipartStream; memory?: BodyShare }, limits: MultipartLimits, onFile: OnFile,

@@ -10,7 +10,7 @@ export type ReplyHeaders = Record<string, string | string[]>;
 export type Page = {
   title: string;
   main: Html;
-  /** The bar above `main`: the only `h1`, and actions for the page. Without a bar, `main` has its own `h1`. */
+  /** The title bar: the only `h1`, and actions for the page. A page without a title bar has its `h1` in `main`. */
   bar?: Html;
   /**
    * The page's layout: `work` (default) is a column with margins, `list` goes from edge to edge, `article` has no
@@ -19,7 +19,7 @@ export type Page = {
   shape?: 'work' | 'list' | 'article' | 'landing' | 'door';
   /** The section of the navigation to mark as current. */
   section?: string;
-  /** The feeds that the hub publishes with the content of the page. */
+  /** The hub's own feeds that have the same posts as the page. */
   alternates?: { type: string; href: string; title: string }[];
   /** The page reloads after this many seconds, while work shown on the page is in progress. */
   refreshSeconds?: number;
@@ -38,7 +38,7 @@ export type Reply = {
 /** A reply whose page has been rendered, and whose text has been encoded. */
 export type RenderedReply = Omit<Reply, 'body'> & { body: Buffer | Readable | FileSlice | null; isText: boolean };
 
-/** A reply with a page, which the server will frame. */
+/** A reply with the content of a page, to which the server adds the head and the navigation. */
 export function page(content: Page, status = 200, headers: ReplyHeaders = {}): Reply {
   return { status, headers, body: content };
 }
@@ -85,7 +85,7 @@ export class HttpError extends Error {
   }
 }
 
-/** A 404 for a thing that does not exist or that the caller must not see. `what`: a noun for the thing. */
+/** A 404 for a thing that does not exist or that the caller must not see. `what` names the thing, such as "post". */
 export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
@@ -126,7 +126,7 @@ export function inChunks(pieces: Iterable<string>, characters = CHUNK): Readable
   return Readable.from(chunksOf(pieces, characters, AsyncLocalStorage.bind(nextTurn)));
 }
 
-/** `pause` is bound to its request, because the socket events that resume the stream belong to no request. */
+/** The socket's events run the generator outside any request, so `pause` is bound to the request for fair queuing. */
 async function* chunksOf(
   pieces: Iterable<string>, characters: number, pause: () => Promise<void>,
 ): AsyncGenerator<string> {

@@ -32,7 +32,7 @@ export function createResponseCache(version: () => number): ResponseCache {
   const recent = createRecentAnswers();
   let current = UNKNOWN;
 
-  /** If the version cannot be read (a failing disk), no cached answer counts as current. */
+  /** Whether the cached responses are current; false if the content version cannot be read, as on a failing disk. */
   function isCurrent(): boolean {
     const now = readVersion(version);
     if (now === current && now !== UNKNOWN) return true;
@@ -113,10 +113,11 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 }
 
 /**
- * A number that changes with all content that anonymous readers can see. `PRAGMA data_version` (3 µs) tells whether
- * another connection has committed; the stored number is read only after such a commit. `reader` must therefore be a
- * separate database connection that never writes. The number is read once per event-loop round, because Node reads a
- * request that was sent after a commit in a later round.
+ * Returns the version of the public content: a number that changes with all content that anonymous readers can see.
+ * `PRAGMA data_version` (3 µs) tells whether another connection has committed; the version is read from the table
+ * `counts` only after such a commit. `reader` must never write, because the pragma does not count commits of its own
+ * connection. The version is read once per event-loop round, because Node reads a request that was sent after a commit
+ * in a later round.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

@@ -43,7 +43,7 @@ export type HubRequest = {
   stream: IncomingMessage;
   /** The memory budget for the body, freed when the response has been sent. */
   memory: BodyShare;
-  /** Throws 401 or 403 if the viewer's session, token or role has ended. Handlers call this check after any waiting. */
+  /** Throws 401 or 403 if the viewer's session, token or role has ended. A handler calls `recheck` after each wait. */
   recheck(): void;
 };
 
@@ -61,15 +61,15 @@ type RouteOptions = {
   authenticate?: (req: IncomingMessage) => Caller;
   /** Makes the reply to a refused or failed request, instead of a page or `application/problem+json`. */
   refusal?: (error: HttpError) => Reply;
-  /** The handler checks a bearer token that is not an API token of the hub. The request's viewer is always null. */
+  /** The handler checks a bearer token that is not an API token of the hub, so the request's `viewer` is null. */
   checksBearer?: boolean;
   /** Replies to a request without a session in place of a 401, so that the text of a form is not lost. */
   signedOut?: Handler<HubRequest>;
   /** The route works under any host name, because monitoring may use another host name. */
   anyHost?: boolean;
   /**
-   * The route works while the disk is down to its reserve. Routes of administrators and routes for DELETE work on the
-   * reserve by default. Forms that sign in or delete set `usesReserve`.
+   * The route may write while the disk is down to its reserve. Routes of administrators and routes for DELETE may use
+   * the reserve by default. Forms that sign in or delete set `usesReserve`.
    */
   usesReserve?: boolean;
 };

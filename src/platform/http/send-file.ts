@@ -23,7 +23,7 @@ export async function sendFile(res: ServerResponse, slice: FileSlice): Promise<v
   const pair = idle.pop() ?? [Buffer.allocUnsafeSlow(SIZE), Buffer.allocUnsafeSlow(SIZE)];
   try {
     await pump(res, slice, pair);
-    if (idle.length < IDLE_PAIRS) idle.push(pair); // on success: else the socket may still send the buffers
+    if (idle.length < IDLE_PAIRS) idle.push(pair); // buffers of a failed send are not reused: they may be in use
     res.end();
   } finally {
     await closeFile(slice);

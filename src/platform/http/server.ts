@@ -25,7 +25,7 @@ import { createUntakenAnswers } from './untaken-answers.ts';
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
-/** High-water mark in bytes for reading a body. One further read of the socket may exceed the mark. */
+/** High-water mark in bytes for reading a body; one further read of the socket may exceed this high-water mark. */
 const READ_AHEAD = 16 * 1024;
 
 const STATUS_LINES: Record<string, string> = {
@@ -36,7 +36,7 @@ const STATUS_LINES: Record<string, string> = {
 const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; "
   + "manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/** Options of the request handling that the server creates itself. */
+/** The fields of `AnswerOptions` that the server makes itself, so that callers do not pass these fields. */
 type OwnParts = 'match' | 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemory' | 'untaken';
 
 export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
@@ -58,7 +58,7 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   /** Receives errors that are bugs of the hub. */
   onError(error: unknown): void;
   idleMs?: number;
-  /** A monotonic clock in ms, which measures turns. */
+  /** A monotonic clock in ms, which measures how long each request uses the main thread. */
   now?: () => number;
 };
 
@@ -178,7 +178,7 @@ export function createHubServer(options: ServerOptions): Server {
   const metPieces = (): void => void options.metLimit('body-pieces', 0, 'The body came in too many tiny pieces.');
   const streams = { highWaterMark: READ_AHEAD, IncomingMessage: requestsInLargePieces(metPieces) };
   const server = http.createServer({ ...LIMITS, ...streams }, onRequest);
-  server.on('checkExpectation', onRequest); // node:http itself would refuse such a request and read its body
+  server.on('checkExpectation', onRequest); // node:http would refuse an unknown Expect header and read the body
   server.on('clientError', clientErrors.refuse);
   const isForMonitoring = limitConnections(server, options.trustedProxies, options.metLimit, (socket, error) =>
     endSoon(socket, bareAnswer(`${error.status} ${statusTitle(error.status)}`, error.headers)));

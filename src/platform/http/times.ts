@@ -9,7 +9,7 @@ import type { Viewer } from './router.ts';
  */
 export type Times = { now: number | null; zone: string | undefined };
 
-/** The `Times` of cached public pages: no text depends on the time of reading. */
+/** The `Times` of cached public pages: without the current time, so that a cached text is right at any time. */
 export const EVERYBODY: Times = { now: null, zone: undefined };
 
 /** The `Times` of pages for a viewer, at the current time. */

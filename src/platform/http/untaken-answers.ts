@@ -29,10 +29,11 @@ export type UntakenAnswers<Asked> = {
 type Held = { who: string; bytes: number };
 
 /**
- * The memory budget for unread responses; `clientOf` names the client of a request. A response counts in full until the
- * operating system has taken its last byte, because Node holds the whole response until then. A cached response counts
- * for each reader, because the cache may evict it. Files do not count, because they are read only as fast as they are
- * sent. If all clients together hold too much, the oldest responses are cut off: their readers are the slowest.
+ * The memory budget for unread responses; `clientOf` names the client of a request. The budget counts a response in
+ * full until the operating system has taken its last byte, because Node holds the whole response until then. The budget
+ * counts a cached response for each reader, because the cache may evict the response. The budget does not count files,
+ * because files are read only as fast as they are sent. If all clients together hold too much, the oldest responses are
+ * cut off: their readers are the slowest.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
@@ -70,7 +71,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   function cutOldest(): void {
     for (const res of held.keys()) {
       if (ofAll <= OF_ALL) break;
-      if (res.writableLength === 0) continue; // skips a stream whose reader keeps up
+      if (res.writableLength === 0) continue; // a stream whose reader keeps up is not cut
       metLimit('answers', 0, 'Too many responses wait for slow clients to read them.');
       res.destroy();
       free(res);
@@ -111,7 +112,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   return {
     note,
     isFull(asked) {
-      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // usually true, and decided without finding the client
+      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // the usual case, which needs no look-up of the client
       const who = clientOf(asked);
       return isOver(who) || waiting.has(who);
     },

@@ -20,9 +20,10 @@ type OnDeadLettered = (job: Job, error: Error) => void;
 
 export type Claim = {
   /**
-   * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs of one lane. Job
-   * owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered; an error of
-   * `onDeadLettered` is rethrown. Shortens leases that end too far in the future because the clock was set back.
+   * Claims up to `limit` due jobs for one lease, jobs of dead workers first. Never claims two jobs with the same
+   * `lane`. Job owners take turns (`take-turns.ts`). A job whose lease ran out in its last attempt is dead-lettered; an
+   * error of `onDeadLettered` is rethrown. Shortens leases that end too far in the future because the clock was set
+   * back.
    */
   claim(kind: string, limit: number, onDeadLettered?: OnDeadLettered): Job[];
 };
@@ -48,7 +49,7 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
     return [...claimed, ...due];
   }
 
-  /** A page of due jobs may hold several jobs of one lane. The query for the next page skips lanes that are busy. */
+  /** Claims due jobs page by page. Only one job per lane may run, so the query for the next page skips busy lanes. */
   function takeDue(kind: string, limit: number, now: number, token: string): Job[] {
     const claimed: Job[] = [];
     const lanes = new Set<string>();

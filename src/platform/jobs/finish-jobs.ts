@@ -10,8 +10,8 @@ export type Effects = () => void;
 export type Fate = 'retrying' | 'failed';
 
 /**
- * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: the job gets no further attempt. `effects`:
- * the SQL in the transaction that records the failure.
+ * `retryAt`: the earliest time of the next attempt, unix ms. `permanent`: the job gets no further attempt. `effects`: a
+ * function that writes in the transaction that records the job's failure.
  */
 type FailOptions = { retryAt?: number; permanent?: boolean; effects?: (fate: Fate) => void };
 

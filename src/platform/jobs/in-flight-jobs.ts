@@ -50,7 +50,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     return before - inFlight.size;
   }
 
-  /** Completes jobs in one transaction. Returns the jobs whose effects failed. */
+  /** Completes jobs in one transaction. Returns the jobs whose `effects` (their final writes) failed. */
   function complete(successes: Map<InFlightJob, Effects | undefined>): Failure[] {
     const ended = [...successes.keys()];
     const finished = ended.map((one) => ({ job: one.job, effects: logged(one, successes.get(one)) }));

@@ -17,7 +17,7 @@ export type NewJob = {
   payload: unknown;
   dedupeKey?: string; // the queue holds at most one waiting or running job per kind and dedupe key
   lane?: string; // at most one running job per lane, across all job kinds
-  owner?: number; // account id of the job's owner, for all jobs of a kind or for none of its jobs; owners take turns
+  owner?: number; // account id of the job's owner; in a kind, all jobs or no jobs have owners; the owners take turns
   rank?: Rank; // default: usual
   runAt?: number; // when the job is due, unix ms; default: now
   maxAttempts?: number; // default: 5
@@ -26,7 +26,9 @@ export type NewJob = {
 export type JobQueue = JobRecords & JobReadings & {
   /** Adds a job, in the caller's transaction if any. Returns false if a live job has the same kind and dedupe key. */
   enqueue(job: NewJob): boolean;
-  /** Calls `watcher` when this process adds a job, perhaps before the commit. Returns a function that unsubscribes. */
+  /**
+   * Calls `watcher` when this process adds a job, perhaps before the commit. Returns a function that stops the calls.
+   */
   watch(watcher: () => void): () => void;
 };
 
@@ -74,11 +76,12 @@ function prepareInsert(db: Db) {
 }
 
 /**
- * Settles the jobs of a restored database. Jobs of the kinds in `runAgain` begin again with all attempts. All other
- * jobs are discarded, because they may have run since the backup was made. Returns the number of discarded jobs.
+ * Settles the jobs of a restored database. Jobs of the kinds in `runAgain` begin again with all attempts. Jobs of kinds
+ * that are not in `runAgain` are discarded, because these jobs may have run since the backup was made. Returns the
+ * number of discarded jobs.
  */
 export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
-  const discarded = db.prepare<[number, string]>('discard jobs that had run', `
+  const discarded = db.prepare<[number, string]>('discard jobs of a restored hub', `
     UPDATE jobs SET state = 'discarded', finished_at = ?, lease_token = NULL, lease_expires_at = NULL,
            last_error = 'the hub was restored from a backup'
      WHERE state IN ('queued', 'retrying', 'running') AND kind NOT IN (SELECT value FROM json_each(?))`)

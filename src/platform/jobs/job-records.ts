@@ -67,7 +67,7 @@ export function createJobRecords(db: Db, clock: Clock) {
     /** Stores a job's progress (`total` is null if unknown), in a transaction that the job makes anyway. */
     noteProgress: (id: number, progress: number, total: number | null): void =>
       void sql.noteProgress.run(progress, total, id),
-    /** Makes the waiting job of this kind and dedupe key due now. Returns false if no such job is waiting. */
+    /** Makes the waiting job of this kind and dedupe key due now. Returns false if no job with this key is waiting. */
     hurry: (kind: string, dedupeKey: string): boolean => sql.hurry.run(clock(), kind, dedupeKey).changes === 1,
     bringBackTimes: createTimeRepair(db, clock, [dueTimes(LONGEST_PAUSE)]),
     /** Discards a dedupe key's failed jobs after a later job has succeeded. Returns the number of discarded jobs. */

@@ -91,14 +91,14 @@ export function createHeartbeats(db: Db, clock: Clock) {
 }
 
 /**
- * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: the SQL condition of
- * these rows. `along`: a column of end times that moves back by the same amount as `column`.
+ * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: an SQL condition for the
+ * rows with such times. `along`: a second column, whose times a repair moves back as far as the times in `column`.
  */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 
 /**
- * Repairs times stored while the clock was ahead. Once the clock is set right, such times lie too far in the future,
- * and jobs would wait for them. The returned function sets such times to now.
+ * Returns a function that repairs times stored while the clock was ahead: once the clock is right, jobs would wait too
+ * long for times that lie far in the future. The function sets times that lie too far in the future to now.
  */
 export function createTimeRepair(db: Db, clock: Clock, times: StoredTime[]): () => void {
   const repairs = times.map((time) => prepareRepair(db, time));

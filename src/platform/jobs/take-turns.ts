@@ -42,7 +42,7 @@ export function createOwnerTurns(db: Db): TakeTurns {
     const mostDoubtful = Math.max(1, Math.floor(places * DOUBTFUL_SHARE));
     const jobs: Job[] = [];
 
-    /** Takes one job of each owner with the fewest running jobs; returns the number of jobs taken. */
+    /** Takes one job of each owner among the owners with the fewest running jobs; returns the number of jobs taken. */
     function takeRound(rank: Rank, room: number): number {
       const first = firstOfOwners(kind, rank, now, room + holds.size);
       const least = Math.min(...first.map(({ owner }) => holds.get(owner) ?? 0));

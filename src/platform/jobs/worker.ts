@@ -97,7 +97,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     let [lastVersion, othersWroteAt] = [undefined as unknown, 0];
     for (let troubles = 0; !stopping; ) {
       try {
-        const version = db.pragma('data_version'); // read before the round, so that no write goes unnoticed
+        const version = db.pragma('data_version'); // read before `round`, so that the loop misses no write
         const lookedAt = clock();
         const began = performance.now();
         if (version !== lastVersion) [lastVersion, othersWroteAt] = [version, began];
@@ -138,7 +138,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
       running ??= run();
     },
 
-    /** Resolves when the loop has ended. */
+    /** Stops the worker's loop. Resolves when the loop has ended. */
     async stop(): Promise<void> {
       stopping = true;
       idle.wake();

@@ -5,16 +5,16 @@ import { ID_PREFIX } from './markup-rules.ts';
 const DRESSED =
   /<(\/?)(table|pre|p|h[1-6]|ul|ol|li|dl|dt|dd|blockquote|figcaption|details|summary|caption)((?: [^<>]*)?)>/g;
 
-/** Elements that hold other blocks. `dir="auto"` on these elements ignores blocks with their own direction. */
+/** Elements that hold other blocks. With `dir="auto"`, a container ignores inner blocks that have their own `dir`. */
 const CONTAINERS = ['ul', 'ol', 'dl', 'blockquote', 'details'];
 
 /** Wrapper in which a table that is wider than the page scrolls by itself, also by keyboard. */
 const SCROLLING = '<div class="scroll" role="region" tabindex="0" aria-label="Table">';
 
 /**
- * Prepares sanitised markup for a page. Each block gets the direction of its words (within lists and quotations by the
- * style sheet). Tables and code that are wider than the page scroll. `url` is the address of the text, so that links to
- * a place within the text stay on the page.
+ * Prepares sanitised markup for a page. Each block gets the direction of its words; the style sheet sets the direction
+ * of blocks within lists and quotations. Tables and code that are wider than the page scroll. `url` is the address of
+ * the text, so that links to a place within the text stay on the page.
  */
 export function dressMarkup(sanitized: string, url: string | null): string {
   let [tables, containers] = [0, 0]; // open elements

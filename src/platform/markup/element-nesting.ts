@@ -15,7 +15,7 @@ const FOUND_BEHIND_DROPPED = new Set<ElementKind>(['block', 'heading', 'item', '
  */
 export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: string): boolean {
   if (kind === 'table-part' || kind === 'column') return makeRoomInTable(draft, output);
-  // Close the paragraph first: behind a hidden element in the paragraph, no open item would be found.
+  // The paragraph is closed first, because a dropped element in the paragraph ends the search for an open list item.
   if (kind === 'block' || kind === 'heading' || kind === 'item' || kind === 'rule') closeParagraph(draft);
   if (kind === 'item') closeNearest(draft, (candidate) => isSameItem(candidate, output));
   if (kind === 'heading' || kind === 'ruby-text') closeNearest(draft, (candidate) => candidate.kind === kind);
@@ -32,7 +32,7 @@ export function enterCell(draft: MarkupDraft): void {
   openImplied(draft, 'td');
 }
 
-/** Closes the element that an end tag names, and its content. Does nothing if no such element is open. */
+/** Closes the element that an end tag names, and its content. Does nothing if no open element has this name. */
 export function closeNamed(draft: MarkupDraft, name: string): void {
   const kind = ELEMENT_RULES.get(name)?.kind ?? 'dropped';
   const index = findOpen(draft, name, kind);
@@ -59,7 +59,7 @@ function closeAndResume(draft: MarkupDraft, index: number): void {
   for (const resumed of interrupted.reverse()) open(draft, Object.assign(resumed, { isResumed: true }));
 }
 
-/** Whether an interrupted element may be opened again, unlike a dropped element and its content. */
+/** Whether an element that another element's end has closed may be opened again; dropped elements may not. */
 function canResume({ isDropped, isResumed, startTag, output }: OpenElement): boolean {
   return !isDropped && !isResumed && (startTag !== '' || output === '');
 }

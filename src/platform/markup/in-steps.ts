@@ -4,7 +4,7 @@ import { charged } from '../turns.ts';
 /** Resumable work on a text; `read` handles about `characters` characters and returns whether text is left. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
 
-/** Characters per step. The slowest markup takes about 5 ms per step. */
+/** Characters of markup per step; a step takes about 5 ms with the slowest markup. */
 export const STEP = 20_000;
 
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
@@ -12,7 +12,9 @@ export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   return end();
 }
 
-/** Reads with an event-loop round after each step, outside of turns, because several requests wait for the result. */
+/**
+ * Reads markup in steps, one per event-loop round, without fair queuing, because several requests wait for the result.
+ */
 export async function inSteps<Result>(reading: Reading<Result>): Promise<Result> {
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;

@@ -1,7 +1,7 @@
 import { escapeHtml } from './entities.ts';
 import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
 
-// Links lengthen the output, so the output limit is far below the input limit. A post of 400,000 quotation marks fits.
+// Links lengthen the output, so this limit is far below the input limit. The limit fits 400,000 quotation marks.
 const MAX_OUTPUT_LENGTH = 2_500_000;
 
 const INLINE = new Set(['inline', 'ruby-text']);
@@ -12,9 +12,9 @@ export type FileLink = { url: URL; label: string; isImage: boolean; size?: strin
 
 /** An element that has begun and not ended. */
 export type OpenElement = {
-  /** The name in the input, as in the element's end tag. */
+  /** The element's name in the input: the end tag has to repeat this name. */
   name: string;
-  /** The name in the output, which decides nesting; empty if only the element's content is written. */
+  /** The element's name in the output, which decides nesting; empty if only the element's content is written. */
   output: string;
   kind: string;
   /** The start tag in the output; empty if neither start tag nor end tag is written. */
@@ -25,7 +25,7 @@ export type OpenElement = {
   isResumed: boolean;
   /** The text for an anchor without text; empty if the anchor should vanish. */
   fallbackText: string;
-  /** Images inside an anchor; their own links follow the anchor. */
+  /** Images inside an anchor; the links to these images are written after the anchor. */
   files: FileLink[];
   /** The image candidates from a picture's source elements. */
   candidates: ImageCandidate[];
@@ -57,7 +57,7 @@ export function createDraft(baseUrl: string): MarkupDraft {
   };
 }
 
-/** A new element to be opened, without content. */
+/** Makes an element without content, which `open` can add to the open elements. */
 export function element(name: string, output: string, kind: string, startTag: string): OpenElement {
   return {
     name, output, kind, startTag, isDropped: false, isResumed: false, fallbackText: '', files: [], candidates: [],
@@ -65,7 +65,7 @@ export function element(name: string, output: string, kind: string, startTag: st
   };
 }
 
-/** Whether the draft takes no output now: inside a dropped element, or because the draft is full. */
+/** Whether markup is left out of the output now: inside a dropped element, or because the output is full. */
 export function isSilent(draft: MarkupDraft): boolean {
   return draft.droppedFrom !== -1 || draft.isFull;
 }
@@ -128,7 +128,7 @@ function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   return true;
 }
 
-/** Writes the link to a file. Inside an anchor, keeps the link for the anchor's end, as anchors do not nest. */
+/** Writes a link that leads to a file. Inside an anchor, keeps the link for the anchor's end: anchors do not nest. */
 export function writeFile(draft: MarkupDraft, file: FileLink): void {
   if (isSilent(draft)) return;
   if (draft.anchor !== undefined) {
@@ -144,7 +144,7 @@ function linkTo({ url, label, isImage, size }: FileLink): string {
   return mediaLink(url, label || fileNameOr(url.host, url));
 }
 
-/** Writes visible markup, such as escaped text. */
+/** Writes markup that readers see, such as a text, a rule or a link to a file. */
 export function writeVisible(draft: MarkupDraft, markup: string): void {
   if (isSilent(draft) || !fits(draft, markup)) return;
   draft.content += 1;
@@ -156,7 +156,7 @@ export function writeSeparator(draft: MarkupDraft, markup: string): void {
   if (!isSilent(draft) && fits(draft, markup)) write(draft, markup);
 }
 
-/** Whether markup fits. After the first markup that does not fit, the draft takes end tags only. */
+/** Whether markup fits into the output. After markup that does not fit, only end tags are written. */
 function fits(draft: MarkupDraft, markup: string): boolean {
   if (draft.length + markup.length > MAX_OUTPUT_LENGTH) draft.isFull = true;
   return !draft.isFull;

@@ -36,12 +36,14 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
     [name, { output: name, kind: 'inline', needsAttributes: true }]),
 ]);
 
-/** Elements outside of which a start tag closes nothing (HTML Standard, 13.2.4.2, and all dropped elements). */
+/**
+ * Boundaries (HTML Standard, 13.2.4.2, and dropped elements): a start tag inside a boundary closes no element outside.
+ */
 export const SCOPE_BOUNDARIES = new Set([
   'table td th caption svg math template select object applet button canvas datalist dialog audio video',
 ].flatMap((line) => line.split(' ')));
 
-/** Elements outside of which end tags of ordinary elements close nothing. */
+/** Boundaries: the end tag of an ordinary element inside a boundary closes no element outside the boundary. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
 /** The parents of a part of a table, nearest first, and the element to write around the part without any parent. */

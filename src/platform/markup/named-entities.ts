@@ -1,6 +1,6 @@
 /**
- * The WHATWG list of named character references (HTML Standard, section 13.5), without the final semicolon. Each item
- * is the value as hexadecimal code points joined by `+`, a colon, and the names of these characters.
+ * The WHATWG list of named character references (HTML Standard, section 13.5), without the final semicolon. Each entry
+ * has the form `value:names`: hexadecimal code points joined by `+`, and the names of the reference joined by commas.
  */
 export const NAMED_REFERENCES = `
 9:Tab a:NewLine 21:excl 22:QUOT,quot 23:num 24:dollar 25:percnt 26:AMP,amp 27:apos 28:lpar 29:rpar 2a:ast,midast
@@ -230,7 +230,7 @@ fb01:filig fb02:fllig fb03:ffilig fb04:ffllig 1d49c:Ascr 1d49e:Cscr 1d49f:Dscr 1
 1d56a:yopf 1d56b:zopf
 `;
 
-/** The names that are also references without a semicolon. */
+/** The names of character references that browsers also decode without a semicolon. */
 export const LEGACY_REFERENCES = `
 AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Ccedil ETH Eacute Ecirc Egrave Euml GT Iacute Icirc Igrave
 Iuml LT Ntilde Oacute Ocirc Ograve Oslash Otilde Ouml QUOT REG THORN Uacute Ucirc Ugrave Uuml Yacute aacute acirc

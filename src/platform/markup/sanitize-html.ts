@@ -14,7 +14,7 @@ import type { MarkupDraft, OpenElement, FileLink } from './markup-draft.ts';
 
 const MAX_INPUT_LENGTH = 4_000_000;
 
-// Browsers flatten nesting of more than 512 elements. Each table adds up to four levels that MAX_DEPTH does not count.
+// Browsers flatten nesting of more than 512 elements. A table adds up to four elements that MAX_DEPTH does not count.
 const MAX_DEPTH = 90;
 const MAX_DROPPED_DEPTH = 200;
 

@@ -45,7 +45,7 @@ const GREATER = 0x3e;
 /** The beginning of a tag, comment, declaration or instruction; any other `<` is text. */
 const MARKUP = /<[A-Za-z_:/!?\x80-\uffff]/g;
 const NAME = /[^\0-\x20>/<]*/y;
-/** An attribute: a name and a value, in quotes or up to white space. The last quote or the name may be missing. */
+/** An attribute: a name, and a value in quotes or up to white space. The name or the closing quote may be missing. */
 const ATTRIBUTE =
   /([^\0-\x20=/"']+|(?==))(?:[\0-\x20]*=[\0-\x20]*(?:"([^"]*)"|'([^']*)'|["']?([^\0-\x20]*)))?/g;
 /** Matches brackets in a document type with an internal subset, and skips values, comments and instructions. */

@@ -33,7 +33,7 @@ type XmlTreeOptions = {
 
 /** `prefixes` maps written prefixes to well-known prefixes, `names` maps written names to well-known names. */
 type Scope = { prefixes: Map<string, string>; names: Map<string, string> };
-/** `written`: the name as its end tag repeats it, in lower case. */
+/** `written`: the element's name as in its tags, in lower case. */
 type OpenElement = { element: XmlElement; written: string; scope: Scope };
 
 const DECLARATION = /\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')/gi;
@@ -258,7 +258,7 @@ function writeElement(element: XmlElement, cdata: CdataMeaning, parts: string[])
   if (!VOID_ELEMENTS.has(element.name)) parts.push('</', element.name, '>');
 }
 
-/** Writes text between children. References are copied, because they mean the same in HTML. */
+/** Writes text between elements. Character references are copied, because they mean the same in XML and HTML. */
 function writeText(element: XmlElement, start: number, end: number, cdata: CdataMeaning, parts: string[]): void {
   if (start >= end) return;
   const { source } = element;

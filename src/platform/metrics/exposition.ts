@@ -129,13 +129,13 @@ export function negotiateFormat(accept: string | undefined): Format {
   return wanted && openMetrics.quality >= prometheus.quality ? 'openmetrics' : 'prometheus';
 }
 
-/** Parses an Accept range. A malformed range matches no format. */
+/** Parses a media range of an Accept header. A malformed media range matches no format. */
 function parseMediaRange(text: string): Range {
   const { value: type = '', parameters } = readParameters(text.trim()) ?? {};
   return { type, version: parameters?.get('version'), quality: parseQuality(parameters?.get('q') ?? '1') };
 }
 
-/** Parses the quality of an Accept range. An unreadable quality counts as 0. */
+/** Parses the quality (`q`) of a media range. An unreadable quality counts as 0. */
 function parseQuality(text: string): number {
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0;
 }
@@ -170,7 +170,7 @@ type Histogram<Reading> = Omit<HistogramFamily, 'help' | 'samples'> & {
 
 /** A metric whose label values appear while the hub runs. */
 type Open<Reading> = (Histogram<Reading> | Named & { samples(reading: Reading): readonly Sample[] }) & {
-  /** The meaning of each label, for the handbook. */
+  /** The meaning of each label of the metric, for the handbook. */
   labels?: Readonly<Record<string, string>>;
 };
 

@@ -16,7 +16,7 @@ export type ProcessReading = {
   limits: string;
   descriptors: number | undefined;
   lagMs: number;
-  delays: Delays | undefined; // undefined if nothing was recorded since the last reading
+  delays: Delays | undefined; // undefined if no delay of the event loop was measured since the last reading
 };
 
 const LAG_RESOLUTION_MS = 10;
@@ -59,7 +59,7 @@ function countDescriptors(): number | undefined {
   const places = /^FDSize:\s+(\d+)$/m.exec(readProc('/proc/self/status'))?.[1];
   if (places === undefined) return undefined;
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0; // building a stack for the error of each closed descriptor would double the time
+  Error.stackTraceLimit = 0; // stack traces of failed fstat calls would double the time of the count
   try {
     return Array.from({ length: Number(places) }, (_, descriptor) => descriptor).filter(isOpen).length;
   } catch {

@@ -48,7 +48,7 @@ const REFUSED_IPV4 = parseCidrs(`
   198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4
 `);
 
-// IPv6 addresses outside this block, which no public host needs, are refused: loopback, ULA, link-local, multicast,
+// IPv6 addresses outside 2000::/3, which no public host needs, are refused: loopback, ULA, link-local, multicast,
 // discard-only, SRv6, IPv4-compatible (::a.b.c.d) and IPv4-translated (::ffff:0:a.b.c.d) addresses.
 const GLOBAL_UNICAST = parseCidrs('2000::/3');
 

@@ -83,7 +83,7 @@ function withLength(chunk: Buffer): Buffer {
   return Buffer.concat([length, chunk]);
 }
 
-/** Parses `stream: OK` or `stream: NAME FOUND`. With ExtendedDetectionInfo, (hash:size) follows the name. */
+/** Parses `stream: OK` or `stream: NAME FOUND`. With ExtendedDetectionInfo, clamd puts (hash:size) after NAME. */
 function parseVerdict(answer: string): ClamdVerdict {
   if (answer === 'stream: OK') return { clean: true };
   const signature = /^stream: (\S.*?)(?:\([0-9a-f]+:\d+\))? FOUND$/.exec(answer)?.[1];
@@ -120,7 +120,7 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
   return { send, answer: (limitMs) => within(limitMs, 'gave no verdict', answered), close: () => socket.destroy() };
 }
 
-/** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes earlier. */
+/** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes before the NUL. */
 function readAnswer(socket: Socket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';

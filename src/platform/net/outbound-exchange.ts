@@ -62,8 +62,8 @@ const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
 ]);
 
 /**
- * Sends one GET request and reads the response. The body is empty unless the status is 2xx. The connection is always
- * closed. Throws OutboundError, or the signal's reason after an abort.
+ * Sends one GET request and reads the response. The body is empty unless the status is 2xx. Closes the connection after
+ * the response or an error. Throws OutboundError, or the signal's reason after an abort.
  */
 export async function exchange(hop: OutboundRequest): Promise<Answer> {
   const { url, addresses, headers, signal } = hop;
@@ -222,8 +222,8 @@ export function openRequest(url: URL, { method = 'GET', headers, lookup, signal 
 }
 
 /**
- * Resolves when the response's headers have arrived. `failure` makes the error, without `cause` if the connection just
- * closed.
+ * Resolves when the response's headers have arrived. `failure` returns the error to reject with; `cause` is undefined
+ * if the connection closed without an error.
  */
 export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,

@@ -128,7 +128,7 @@ function startDeadline(url: URL, totalMs: number, outer: AbortSignal | undefined
   if (outer?.aborted) onAbort();
   return {
     signal: controller.signal,
-    /** Waits for a turn of the hub; this waiting time does not count towards the fetch's time limit. */
+    /** Awaits `wait`, the queue for large bodies; this waiting time does not count towards the fetch's time limit. */
     async without(wait: () => Promise<void>): Promise<void> {
       const since = performance.now();
       clearTimeout(timer);
