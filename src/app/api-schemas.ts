@@ -28,7 +28,7 @@ export function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
 
-/** The schema of an object with required and optional members. */
+/** The schema of an object with required and optional fields. */
 export function object(required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }

@@ -42,7 +42,7 @@ type ScheduledTask = {
   name: string;
   everyMs: number;
   run(hub: Hub, stopping: AbortSignal): void | Promise<void>;
-  /** The SQL of the task, which a worker on trial runs in a transaction that is rolled back. */
+  /** The SQL of the task, which the worker of a new version first runs in a transaction that is rolled back. */
   rehearse?(hub: Hub): void;
 };
 

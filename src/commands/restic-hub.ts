@@ -21,8 +21,8 @@ export function settleHub({ dataDir }: Config, machineId: string, fileSystem: st
 }
 
 /**
- * Prints the ids of the hubs whose snapshots this hub removes, this hub's own id first. The second line is `look` if
- * this hub has not yet searched the repository for snapshots of older hubs, otherwise `known`.
+ * Prints the ids of the hubs whose snapshots this hub removes, this hub's own id first. The second line of the output
+ * is `look` if this hub has not yet searched the repository for snapshots of older hubs, otherwise `known`.
  */
 export async function printHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
   const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
@@ -84,7 +84,7 @@ export async function answerAdoption({ config, out }: CommandContext, answer: st
   if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
   await writeOffsiteHub(config.dataDir, answered);
   const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describeHub);
-  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // the operator changes an answer
+  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // the operator changes an earlier answer
   out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
 }
 

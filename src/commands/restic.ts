@@ -186,7 +186,7 @@ function backupNames(snapshots: Snapshot[]): string[] {
 
 /** Makes a backup folder from the files that restic restored. restic-backups.sh moves hub.db itself. */
 async function packFolder(_context: CommandContext, from: string, into: string): Promise<void> {
-  const { packFetched } = await import('../features/backups/make-backup.ts'); // only `packFolder` needs this module
+  const { packFetched } = await import('../features/backups/make-backup.ts'); // only `packFolder` needs make-backup.ts
   await packFetched(from, into);
 }
 

@@ -41,7 +41,7 @@ export const COMMANDS: ListedCommand[] = [
       'lacks the backups made in it. --interim: make an interim backup in BACKUP_DIR/interim, then remove all but ' +
       'the newest 24 interim backups; the hub calls interim backups late after three times --every. ' +
       'show: print what the backup contains, and the posts and files in the backup whose names contain the text. ' +
-      'extract: print a post as JSON, or an uploaded file. due: the backups that the nightly run verifies.',
+      'extract: print a post as JSON, or an uploaded file. due: list the backups that the nightly run verifies.',
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {

@@ -28,7 +28,7 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
   };
 }
 
-/** Runs work under a key, such as a host, once the key has a free slot. */
+/** Runs work under a key, such as a host, once fewer calls than the maximum run under this key. */
 type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
 
 /**
@@ -62,7 +62,7 @@ export function createLanes(atOnce = 1): Lanes {
     await promise.finally(() => signal.removeEventListener('abort', onAbort));
   }
 
-  /** Hands the slot to the next waiting call. */
+  /** Lets the next waiting call run in place of the call that has ended. */
   function leave(key: string | number): void {
     const lane = lanes.get(key);
     const [next] = lane?.waiting ?? [];

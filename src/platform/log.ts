@@ -51,7 +51,7 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
 }
 
-/** The fields as JSON members with a leading comma, to be appended to earlier members. */
+/** The fields as JSON with a leading comma, to be appended to earlier fields. */
 function members(more: LogFields = {}): string {
   const text = JSON.stringify(more).slice(1, -1);
   return text && `,${text}`;

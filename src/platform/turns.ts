@@ -5,11 +5,11 @@ import { hasPassed, SECOND } from './clock.ts';
 /*
  * Fair queuing of requests. The main thread of the web process does one thing at a time, so each request waits for its
  * turn to run on the main thread. The next turn goes to the client that has lately used the main thread least: each
- * client's used time is halved every second. Two comparisons of used time find this client. The first comparison is
- * between all signed-in accounts (members) and all networks, so that each side gets half of the main thread while both
- * sides have waiting requests. The second comparison is between the accounts, or between the networks (IPv4 addresses,
- * IPv6 /48s, the /56s within a /48). A client that has waited for two seconds goes first. Requests of one client begin
- * in order of arrival; a begun request goes on before another begins.
+ * client's used time is halved every second. Two comparisons of used time find the client of the next turn. The first
+ * comparison is between all signed-in accounts (members) and all networks, so that each side gets half of the main
+ * thread while both sides have waiting requests. The second comparison is between the accounts, or between the networks
+ * (IPv4 addresses, IPv6 /48s, the /56s within a /48). A client that has waited for two seconds goes first. Requests of
+ * one client begin in order of arrival; a begun request goes on before another begins.
  *
  * A client is charged the time of its turns. A turn of the main thread lasts from one `setImmediate` callback to the
  * next. During a turn of the main thread, only one request runs: its code, and its promises that resolve without

@@ -103,7 +103,7 @@ export function confinedCommand(config: Config, name: string, args: readonly str
 /** The commands of hubctl whose next argument is a folder to read. */
 const READING = ['verify', 'restore begin', 'backup show', 'backup extract'].map((words) => words.split(' '));
 
-/** The folder argument of a hubctl command in READING; undefined if the argument names a backup in BACKUP_DIR. */
+/** The folder argument of a command in the list READING; undefined if the argument names a backup in BACKUP_DIR. */
 export function folderToRead(name: string, args: readonly string[]): string | undefined {
   const words = READING.find((verb) => name === 'hubctl' && verb.every((word, at) => args[at] === word));
   const folder = words && args.slice(words.length).find((arg) => !arg.startsWith('-'));
@@ -166,7 +166,8 @@ export function permissionFlags(access: ProcessAccess): string[] {
     ...foldersAt(...folders),
   ], node.hasRootLink);
   const nameOf = (path: string): string => names.get(path) ?? path;
-  // BACKUP_DIR may be mounted later. Only with /* does Node grant the files in a folder that is missing at the start.
+  // BACKUP_DIR may be mounted later. Node grants the files in a folder that is missing at the start only if the granted
+  // path ends in /*.
   const backups = apart.map(nameOf).flatMap((name) => [name, `${name}/*`]);
   const readable = [...new Set([...names.values(), ...backups])];
   const written = [nameOf(dataDir), ...mayWriteBackups ? backups : []];

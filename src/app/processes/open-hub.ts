@@ -48,7 +48,7 @@ export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config)
 
 /**
  * Opens a hub's database to change its content. Throws SchemaError if migrations are pending, because they need a
- * backup first, and DataInUseError while a version or a backup is on trial.
+ * backup first, and DataInUseError while a new version or a restored backup is being tried.
  */
 export function openToChange({ dataDir, databasePath, migrationsDir }: Config): Db {
   assertNoRestore(dataDir);

@@ -8,7 +8,7 @@ import type { StartCommand } from './supervise.ts';
 export type Prepared = {
   dataDir: string;
   commands: StartCommand[];
-  failure: string | null; // why the hub cannot run on data that is on trial
+  failure: string | null; // why the hub cannot run on restored data that is being tried
 };
 
 type Preparation = {

@@ -32,7 +32,7 @@ type SuperviseOptions = {
   onMessage?: (name: string, message: unknown) => void;
 };
 
-/** Runs the processes side by side: when one process ends by itself, the others are stopped too. */
+/** Runs processes side by side: when one process ends by itself, the hub stops the other processes too. */
 export function supervise(commands: readonly StartCommand[], options: SuperviseOptions): Supervision {
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const running = new Map<ChildProcess, string>();

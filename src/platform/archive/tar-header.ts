@@ -55,7 +55,7 @@ export function decodeHeader(block: Buffer): TarHeader {
   }
   const magic = slice(block, MAGIC).toString('latin1');
   if (!MAGICS.includes(magic)) throw new ArchiveError('the archive holds a member of an unknown format');
-  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU tar stores times in PREFIX
+  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU tar stores times in the field PREFIX
   const name = readText(block, NAME);
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,

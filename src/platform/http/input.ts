@@ -6,7 +6,7 @@ import { type FieldError, HttpError, invalid } from './reply.ts';
 /** A rule for trimmed text, with lengths in characters; `expected` describes `pattern` in words. */
 type TextRule = { max: number; min?: number; pattern?: RegExp; expected?: string };
 
-/** Adds a fault of a member of the input; `detail` follows the member's name, as in "must be text." */
+/** Adds a fault of a field of the input; `detail` follows the field's name, as in "must be text." */
 type Refuse = (detail: string) => undefined;
 
 /** `pointer`: JSON Pointer of the object within the input. `label`: the name of a field in messages. */
@@ -37,7 +37,7 @@ export type Input = {
   time(name: string): number | undefined;
   /** Reads an http or https address, and removes credentials and tracking parameters. */
   address(name: string): string | undefined;
-  /** Returns an `Input` for the object in a member. */
+  /** Returns an `Input` for the object in a field. */
   object(name: string): Input | undefined;
   /** Returns an `Input` for each object in a list; returns no `Input` if the list is longer than `max`. */
   list(name: string, max: number): Input[];
@@ -52,7 +52,7 @@ export type Input = {
 const MAX_ADDRESS = 4_096; // characters
 
 /**
- * Reads members of a JSON object or form and collects every fault with its pointer. Missing and wrong members read as
+ * Reads fields of a JSON object or form and collects every fault with its pointer. Missing and wrong fields read as
  * undefined. Call `done()`, which throws 422 with all faults, before using the values.
  */
 export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}): Input {

@@ -6,7 +6,7 @@ import { type Html, html } from './html.ts';
 
 export type ReplyHeaders = Record<string, string | string[]>;
 
-/** A page without its frame; the server puts the site's head and navigation around the page. */
+/** A page's content; the server puts the site's head and navigation around the page. */
 export type Page = {
   title: string;
   main: Html;
@@ -64,7 +64,7 @@ export function seeOther(location: string, headers: ReplyHeaders = {}): Reply {
   return { status: 303, headers: { location, ...headers }, body: null };
 }
 
-/** A fault in one member of the input; `pointer` is a JSON Pointer (RFC 6901). */
+/** A fault in one field of the input; `pointer` is a JSON Pointer (RFC 6901). */
 export type FieldError = { pointer: string; detail: string };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };

@@ -126,7 +126,9 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
     /** Calls `settle`, and logs errors instead of throwing them. */
     trySettle: (): void => loggingErrors(settle),
 
-    /** Stores the results of ended jobs and releases unfinished jobs; on a full disk, their leases run out instead. */
+    /**
+     * Stores the results of ended jobs and releases unfinished jobs. On a full disk, the leases of these jobs run out.
+     */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();

@@ -64,7 +64,8 @@ const LAST_CALL = 0.05; // share of the lease for which the worker waits for a h
 
 /**
  * Starts a job's handler. The handler's signal aborts at 90 % of the lease, or of the extended lease. The worker gives
- * up a handler that ignores the signal before the lease ends. `onEnd` is called when the job has succeeded or failed.
+ * up a handler that ignores the signal before the lease ends. `onEnd` is called when the handler has succeeded or
+ * failed.
  */
 export function runJob(
   job: Job, handler: JobHandler, { queue, clock, onEnd }: { queue: WorkerQueue; clock: Clock; onEnd: () => void },

@@ -97,7 +97,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     let [lastVersion, othersWroteAt] = [undefined as unknown, 0];
     for (let troubles = 0; !stopping; ) {
       try {
-        const version = db.pragma('data_version'); // read before `round`, so that the loop misses no write
+        const version = db.pragma('data_version'); // the version is read before `round`, so that no write is missed
         const lookedAt = clock();
         const began = performance.now();
         if (version !== lastVersion) [lastVersion, othersWroteAt] = [version, began];

@@ -1,7 +1,8 @@
 import { escapeHtml } from './entities.ts';
 import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
 
-// Links lengthen the output, so this limit is far below the input limit. The limit fits 400,000 quotation marks.
+// Links lengthen the output, so this limit is far below the input limit. The output for a post of 400,000 quotation
+// marks is shorter than this limit.
 const MAX_OUTPUT_LENGTH = 2_500_000;
 
 const INLINE = new Set(['inline', 'ruby-text']);

@@ -37,13 +37,14 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
 ]);
 
 /**
- * Boundaries (HTML Standard, 13.2.4.2, and dropped elements): a start tag inside a boundary closes no element outside.
+ * Boundary elements of start tags (HTML Standard, 13.2.4.2, and all dropped elements): a start tag inside a boundary
+ * element closes no element outside.
  */
 export const SCOPE_BOUNDARIES = new Set([
   'table td th caption svg math template select object applet button canvas datalist dialog audio video',
 ].flatMap((line) => line.split(' ')));
 
-/** Boundaries: the end tag of an ordinary element inside a boundary closes no element outside the boundary. */
+/** Boundary elements of end tags: an ordinary end tag inside a boundary element closes no element outside. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
 /** The parents of a part of a table, nearest first, and the element to write around the part without any parent. */
