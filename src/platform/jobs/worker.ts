@@ -138,7 +138,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
       running ??= run();
     },
 
-    /** Stops the worker's loop. Resolves when the loop has ended. */
+    /** Stops the worker's loop; resolves when this loop has ended. */
     async stop(): Promise<void> {
       stopping = true;
       idle.wake();

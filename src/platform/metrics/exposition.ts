@@ -135,7 +135,7 @@ function parseMediaRange(text: string): Range {
   return { type, version: parameters?.get('version'), quality: parseQuality(parameters?.get('q') ?? '1') };
 }
 
-/** Parses the quality (`q`) of a media range. An unreadable quality counts as 0. */
+/** Parses the quality (`q`) of a media range; an unreadable `q` counts as 0. */
 function parseQuality(text: string): number {
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0;
 }
