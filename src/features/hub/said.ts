@@ -7,7 +7,7 @@ type Counted = (count: number) => string;
  * a message, because a forged link could then show any text.
  */
 const SAID = {
-  'app-password-ended': 'The app password has ended. The app that uses it is refused from now on.',
+  'app-password-ended': 'The app password has ended. The app that uses the app password is refused from now on.',
   'bell-off': 'You will no longer be notified of new posts of this source.',
   'bell-on': 'You will be notified of new posts of this source.',
   'deleted': 'Deleted.',
