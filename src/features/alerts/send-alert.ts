@@ -218,8 +218,8 @@ const WORTH_RETRYING = new Set([408, 425, 429]);
 /**
  * Decides from the receiver's answer whether an alert arrived. With a 2xx status, the alert arrived if the answer's
  * body is a body that receivers of this format send. The hub tries again after a temporary status (408, 425, 429, 5xx),
- * or a 2xx answer that broke off. After an answer with a permanent error, a new attempt would fail again, and after a
- * 2xx answer with an unexpected body, a new attempt might deliver the alert twice: the hub does not try again.
+ * or a 2xx answer that broke off. The hub does not try again after a permanent error, because the attempt would fail
+ * again, nor after a 2xx answer with an unexpected body, because the attempt might deliver the alert twice.
  */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;

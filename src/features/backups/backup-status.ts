@@ -75,7 +75,7 @@ export type BackupStatus = {
 /** The folders that contain the hub's backups and the records about backups. */
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
-/** A backup named further in the future than this shows a wrong clock; usual corrections of a clock are smaller. */
+/** A backup name further in the future than this shows a wrong clock; usual corrections of a clock are smaller. */
 export const AHEAD = 5 * MINUTE;
 
 /** Reads the status of the hub's backups from three small files and the list of names in BACKUP_DIR. Never throws. */

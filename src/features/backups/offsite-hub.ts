@@ -30,7 +30,7 @@ export type OffsiteHub = Place & {
   left: string[]; // the ids of older hubs whose backups are never removed
 };
 
-/** The place of a DATA_DIR. A null field is unknown, such as a container's machine id, and matches any value. */
+/** The place of a DATA_DIR. A null field, such as the machine id in a container, is unknown and fits any value. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
 /** The place of this hub, from arguments of scripts/off-site-restic.sh: /etc/machine-id and the file system's id. */

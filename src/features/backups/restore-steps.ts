@@ -185,7 +185,7 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // removed after `path` was written: one of both state files must always exist
+  await rm(other, { force: true }); // `path` is written first: one of the two state files must always exist
   await syncPath(dirname(path));
   return state;
 }

@@ -23,7 +23,7 @@ type ArchiveOptions = {
   onProgress: (bytes: number) => void;
 };
 
-/** The hub tries to make an archive this often: if an archived upload proves damaged, the next try omits the upload. */
+/** The most attempts to make an archive: if an archived upload proves damaged, the next attempt omits the upload. */
 const ATTEMPTS = 3;
 
 /** Archives the uploaded files that the rows name. Leaves out missing and changed files; lists them in `absent`. */
