@@ -55,7 +55,7 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 /** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
-/** The caller of a route that looks at no credentials. */
+/** The caller of a route that reads neither cookies nor the Authorization header. */
 const NOBODY = { viewer: null, hasCookie: false };
 
 /** Signing in or out and deleting stay possible while the disk is down to its reserve. */
@@ -278,14 +278,14 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /api/sources/:id/webhook/rotate', 'member', 'Make a new webhook secret', webhooks.rotateWebhookSecret),
   at('POST /sources/:id/webhook/rotate', 'member', 'Form: make a new webhook secret', webhookPages.submitRotateSecret),
 
-  // The Google Reader API. `canonicalReaderPath` maps other spellings of its paths to these paths.
-  at('GET /reader', 'public', 'App: whether the Google Reader API is here', () => plain()),
+  // Routes of the Google Reader API. `canonicalReaderPath` maps other spellings of a path to the path of a route.
+  at('GET /reader', 'public', 'App: test whether the hub has the Google Reader API', () => plain()),
   at(
     'POST /accounts/ClientLogin', 'public', 'App: sign in with an app password', readerSignIn.clientLogin,
     { ...REPAIRS, authenticate: () => NOBODY, refusal: refuseApp },
   ),
-  forApps('GET /reader/api/0/token', 'App: the token of writes', readerSignIn.showToken),
-  forApps('GET /reader/api/0/user-info', 'App: the account', readerSignIn.showUser),
+  forApps('GET /reader/api/0/token', 'App: the token that POST requests repeat', readerSignIn.showToken),
+  forApps('GET /reader/api/0/user-info', 'App: id and name of the account', readerSignIn.showUser),
   forApps('GET /reader/api/0/tag/list', 'App: folders', readerLists.listTags),
   forApps('GET /reader/api/0/subscription/list', 'App: followed sources', readerLists.listSubscriptions),
   forApps('GET /reader/api/0/unread-count', 'App: unread counts', readerLists.showUnreadCounts),
@@ -306,8 +306,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /reader/api/0/subscription/import', 'member', 'App: add the feeds of an OPML document',
     (request) => readerSubscriptions.importSubscriptions(hub, request), appHeaderAccess(hub),
   ),
-  forApps('GET /reader/:rest*', 'App: an unknown call', unknownCall),
-  forApps('POST /reader/:rest*', 'App: an unknown call', unknownCall),
+  forApps('GET /reader/:rest*', 'App: refuse an unknown call', unknownCall),
+  forApps('POST /reader/:rest*', 'App: refuse an unknown call', unknownCall),
 
   at('GET /api/health', 'public', 'Readiness of the hub, or liveness: ?probe=live', showHealth, { anyHost: true }),
   at(

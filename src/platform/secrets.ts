@@ -7,7 +7,7 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Letters and digits of secrets that people type, without `l`, `o`, `0` and `1`, which look alike. */
+/** The characters of secrets that people type: no `l`, `o`, `0` or `1`, which are easily mistaken for each other. */
 const TYPED = 'abcdefghijkmnpqrstuvwxyz23456789';
 const TYPED_LENGTH = 24;
 

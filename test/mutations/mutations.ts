@@ -1665,8 +1665,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'nothing is moved while a process has the database open',
     file: 'src/features/backups/restore-steps.ts',
-    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // The ids are",
-    to: '// The ids are',
+    from: "await closeDatabase(join(dataDir, 'hub.db'), letGoMs);\n    // The hub assigns",
+    to: '// The hub assigns',
     test: 'test/features/backups/restore-steps.test.ts',
     name: 'case 60: while a process has the database open nothing is moved, and afterwards it can be done',
   },

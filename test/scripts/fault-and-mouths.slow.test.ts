@@ -131,8 +131,8 @@ const FAULTS: Record<string, Fault> = {
     inject: (hub) => (renameSync(hub.upload, `${hub.upload}.aside`), backUp(hub)),
     undo: (hub) => (renameSync(`${hub.upload}.aside`, hub.upload), backUp(hub)),
     health: ['backup not verified'], metrics: ['last_run_failed backup'], alerts: ['backup-degraded error'],
-    tile: 'BAD Backup here: the last is incomplete',
-    says: /lacks something that the hub has lost: missing or damaged uploads: 1/,
+    tile: 'BAD Backup here: the last backup is incomplete',
+    says: /lacks data that the hub has lost: missing or damaged uploads: 1/,
     advice: /restore the data from an older backup/,
   },
   'a backup that was damaged': {

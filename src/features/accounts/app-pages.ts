@@ -7,7 +7,7 @@ import { appsPage, headerCheckPage } from './app-views.ts';
 import { makeToken } from './change-account.ts';
 import { apiTokens, TOKENS_MAX, type NewToken } from './credential-store.ts';
 
-/** The app password form that was just sent, and its result or error. */
+/** The form for an app password that was just sent: its values, and the new app password or the error. */
 type SentApp = { made?: NewToken; values?: Record<string, string>; problem?: HttpError };
 
 /** Page: app passwords, and how to connect apps. */
@@ -30,7 +30,7 @@ export async function submitApp(hub: Hub, req: MemberRequest): Promise<Reply> {
   }
 }
 
-/** Page: tells whether the Authorization header arrives. Status 401 makes the browser ask for a name and password. */
+/** Page: tells whether the browser's Authorization header arrives. With status 401, the browser asks for a password. */
 export function showHeaderCheck(_hub: Hub, { headers }: MemberRequest): Reply {
   const hasArrived = headers.authorization !== undefined;
   const ask = { 'www-authenticate': 'Basic realm="Type any word, no real password"', 'cache-control': 'no-store' };

@@ -21,7 +21,7 @@ const ABOUT_PASSWORDS = 'Each app gets a password of its own, which opens nothin
   'A new account password ends all app passwords.';
 const ABOUT_ADDRESS = 'Apps for feeds use the Google Reader API. ' +
   'Choose “FreshRSS” or “Google Reader API” as the kind of account.';
-const ABOUT_CHECK = 'Some proxies remove the Authorization header, and then every app fails after signing in.';
+const ABOUT_CHECK = 'If a proxy removes the Authorization header, every app fails after signing in.';
 
 /** Page: app passwords, and how to connect apps. */
 export function appsPage({ username, baseUrl, passwords, times, made, values, problem }: AppSettings): Page {
@@ -47,7 +47,8 @@ ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
 function madeNote({ name, token }: NewToken, username: string, address: string): Html {
   return html`
 <div class="done" role="status" tabindex="-1" autofocus>
-  <p><strong>The password for ${name} is shown only once.</strong> Type these three into the app:</p>
+  <p><strong>The password for ${name} is shown only once.</strong> Type the address, the name and the password into
+    the app:</p>
   <p>Address: <code>${address}</code></p><p>Name: <code>${username}</code></p>
   <p>Password: <code class="secret">${token}</code></p></div>`;
 }
@@ -88,7 +89,7 @@ function appHints(baseUrl: string, address: string, username: string): [app: str
   ];
 }
 
-/** Page: whether the Authorization header of this very request has arrived. */
+/** Page: whether the request for this page has arrived with its Authorization header. */
 export function headerCheckPage(hasArrived: boolean): Page {
   const main = hasArrived ? html`
 <section class="narrow">
@@ -99,9 +100,10 @@ export function headerCheckPage(hasArrived: boolean): Page {
 </section>` : html`
 <section class="narrow">
   <h1>No Authorization header arrived</h1>
-  <p class="lead">If you typed a name and a password, then a proxy in front of this hub has removed the header.</p>
-  <p>Apache removes the header before CGI programs; <code>CGIPassAuth On</code> keeps the header. In nginx, look for
-    <code>proxy_set_header Authorization</code>.</p>
+  <p class="lead">If you typed a name and a password, a proxy in front of this hub has removed the Authorization
+    header.</p>
+  <p>Apache removes the Authorization header for CGI programs; <code>CGIPassAuth On</code> keeps the header. In nginx,
+    look for <code>proxy_set_header Authorization</code>.</p>
   <p><a class="button" href="/settings/apps/check">Check again</a> <a href="/settings/apps">Back to apps</a></p>
 </section>`;
   return { title: 'Check of the Authorization header', main, section: 'settings' };

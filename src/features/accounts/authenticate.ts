@@ -27,14 +27,14 @@ export function authenticate(hub: Hub, req: IncomingMessage): Caller {
   return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
 }
 
-/** Returns a function that returns the client's address if the use of a credential may be stored now. */
+/** Returns a function that returns the client's address if the hub may store the use of a credential now. */
 function usedFrom(hub: Hub, { headers, socket }: IncomingMessage): () => string | undefined {
   return () => (mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined);
 }
 
 /**
- * The viewer of a request of the Google Reader API, by the app password in its header; null without a valid app
- * password. Cookies and other tokens do not count.
+ * The viewer of a request to the Google Reader API, by the app password in the Authorization header; null without a
+ * valid app password. Cookies and API tokens of other scopes do not count.
  */
 export function authenticateApp(hub: Hub, req: IncomingMessage): Caller {
   const password = appPasswordOf(req);

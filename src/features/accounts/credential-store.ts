@@ -24,7 +24,7 @@ export const SESSIONS_KEPT = TABLES.sessions.most;
 /** Maximum of API tokens of an account. An expired token counts until its owner revokes it. */
 export const TOKENS_MAX = TABLES.api_tokens.most;
 
-/** A token of scope `reader` is an app password: it opens the Google Reader API and nothing else. */
+/** An API token of scope `reader` is an app password, which opens the Google Reader API and nothing else. */
 export const TOKEN_SCOPES = ['read', 'write', 'admin', 'reader'] as const;
 type TokenScope = (typeof TOKEN_SCOPES)[number];
 type Used = { createdAt: number; seenAt: number | null };
@@ -168,7 +168,7 @@ type NewTokenRow = {
   expiresAt: number | null;
 };
 
-/** What a token opens: the API of the hub, or, for an app password, the Google Reader API. */
+/** The API that a token opens: the hub's own API or, for an app password, the Google Reader API. */
 type Opens = 'api' | 'reader';
 
 /** Stores API tokens, with which programs sign in, and app passwords. */

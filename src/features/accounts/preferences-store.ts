@@ -6,7 +6,7 @@ type Switches = { keys: number; marksOpened: number; nextSteps: number };
 /** Preferences as the database stores them. */
 export type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
 
-/** Writes preferences of accounts. The queries for sessions and tokens read preferences with the viewer. */
+/** Writes preferences of accounts. `credential-store.ts` reads the preferences in its queries for the viewer. */
 export const preferences = store(({ db }) => {
   const upsert = db.prepare<[PreferencesRow & { id: number }]>('set preferences', `
     INSERT INTO preferences (account_id, time_zone, density, text_size, keys, marks_opened, next_steps)

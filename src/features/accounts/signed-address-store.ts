@@ -4,10 +4,10 @@ import { hashSecret, signText } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
 
-/** The query parameter of a signed address: the id of an app password, the day on which it expires, and a signature. */
+/** The query parameter of a signed address: an app password's id, the day on which the address expires, a signature. */
 const SIGNED = 'app';
 
-/** Apps show pictures of old posts, without any header: a signed address works for at least this long. */
+/** Signed addresses work for at least this many days, because apps show pictures of old posts. */
 const SIGNED_DAYS = 90;
 
 const SIGNATURE_LENGTH = 22;
@@ -25,12 +25,12 @@ const signers = store(({ db }) => {
 });
 
 /**
- * A function that signs paths of files for an app, so that the app can show the files without sending a header. The key
- * is the stored hash of the app password: the addresses end with the app password.
+ * Returns a function that signs paths of files for an app, so that the app can load the files without an Authorization
+ * header. The key is the stored hash of the app password: signed addresses end with the app password.
  */
 export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
   const signer = signers(hub).find(credentialId, hub.clock());
-  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // the same address all day, for caches of apps
+  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // an address stays the same for a day, for caches
   return (path) => {
     const about = `${credentialId}.${lastDay}`;
     return signer ? `${path}?${SIGNED}=${about}.${signatureOf(path, about, signer.hash)}` : path;
@@ -48,7 +48,7 @@ export function viewerOfAddress(hub: StoreHub, path: string, query: URLSearchPar
   return { ...account, ...app, preferences: DEFAULT_PREFERENCES };
 }
 
-/** Compares hashes, so that the time of the comparison reveals nothing. */
+/** Compares the hashes of two texts, so that the duration of the comparison reveals nothing about the texts. */
 function isEqual(one: string, other: string): boolean {
   return hashSecret(one) === hashSecret(other);
 }

@@ -87,7 +87,7 @@ function item(delivery: AlertDelivery, times: Times): Html {
   </div></li>`;
 }
 
-/** Scheme, host and port of the alert receiver's address. The rest of the address is secret. */
+/** Scheme, host and port of the alert receiver's address. The address's path and query are secret. */
 export function describeDestination(address: string): string {
   const url = URL.parse(address);
   return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;

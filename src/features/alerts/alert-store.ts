@@ -7,9 +7,9 @@ import { store } from '../hub/hub.ts';
 export type AlertEvent = {
   event: string; // the name of a condition, possibly a condition that only an older version of the hub had
   isOpen: number;
-  isTold: number; // 1: the last message reported that the problem exists
-  untold: number; // how often the condition raised its alert since the last message
-  subjects: string[]; // the first few problems that were found since the last message, a line each
+  isTold: number; // 1: the receiver was told that the problem exists, and not yet that the problem has ended
+  untold: number; // how often the condition raised its alert since the last message about the condition
+  subjects: string[]; // a line for each of the first problems found since the last message about the condition
   raisedAt: number | null;
   toldAt: number | null;
   overToldAt: number | null;

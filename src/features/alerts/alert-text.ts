@@ -76,8 +76,8 @@ export function escapeSlack(text: string): string {
 }
 
 /**
- * Escapes Markdown for Mattermost and Rocket.Chat; links stay links. Replaces angle brackets too: both services read
- * Slack's `<!channel>` and `<url|label>`, and their Markdown cannot escape these.
+ * Escapes Markdown for Mattermost and Rocket.Chat; links stay links. Also replaces angle brackets: Mattermost and
+ * Rocket.Chat obey Slack's `<!channel>` and `<url|label>`, and Markdown has no escape for the brackets.
  */
 export function escapeMarkdown(text: string): string {
   const escape = (part: string) => breakMentions(escapeMarks(part)).replaceAll('<', '‹').replaceAll('>', '›');
@@ -139,8 +139,8 @@ const WORD_END = '?=';
 const WORD_BYTES = 45; // bytes: 60 characters of base64, because an encoded word has at most 75 (RFC 2047, section 2)
 
 /**
- * Encodes a text as the value of an ASCII header. Visible ASCII that does not look encoded stays as it is. Any other
- * text becomes encoded words (RFC 2047), which never split a character.
+ * Encodes a text as the value of an ASCII header. Visible ASCII that does not look encoded stays as it is. A text that
+ * looks encoded or is not ASCII becomes encoded words (RFC 2047), which never split a character.
  */
 export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();

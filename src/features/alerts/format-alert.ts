@@ -128,7 +128,7 @@ const LOOKS = {
   resolved: { mark: '🟢', colour: 0x2eb886, card: 'Good', tag: 'green_circle', ntfy: 'default', gotify: 5 },
 } satisfies Record<Severity, object>;
 
-// The maximum of characters of an escaped message, except for Teams. Receivers accept longer messages or cut them.
+// The most characters of an escaped message to each chat service; the services accept more, or cut the message off.
 const MAX = { slack: 3_000, mattermost: 4_000, rocketchat: 1_000, discord: 4_000, googlechat: 4_000 };
 const MAX_CARD_BYTES = 20_000; // the text of a card as JSON; Teams limits the whole card to 28 KB
 

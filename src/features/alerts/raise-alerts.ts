@@ -10,7 +10,7 @@ import { deliverAlert } from './send-alert.ts';
 /** The shortest time between two messages about one condition. */
 export const TELL_EVERY = HOUR;
 
-/** While a problem lasts, the hub raises the problem's alert again after each such period. */
+/** While a problem lasts, the hub raises the problem's alert again once a day. */
 export const REMIND_EVERY = DAY;
 
 const LISTED = 5; // the number of problems that one message lists
@@ -36,7 +36,7 @@ export function raiseAlert(hub: Hub, { event, source, problem }: NewAlert): void
   if (hasReceiver(hub)) noteRaised(hub, event, line);
 }
 
-/** The end of the address of a source's page. `forgetSourceAlerts` finds every line about the source by this text. */
+/** The end of a source page's address, by which `forgetSourceAlerts` finds the lines of alerts about the source. */
 function addressEnd(sourceId: number): string {
   return `/sources/${sourceId}):`;
 }

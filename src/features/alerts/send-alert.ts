@@ -14,7 +14,7 @@ import { alertDeliveries, DELIVER_ALERT } from './alert-store.ts';
 import type { Alert } from './alert-text.ts';
 import { decode, formatAlert, guessFormat, type AlertRequest } from './format-alert.ts';
 
-/** Attempts to deliver an alert, including the first attempt. */
+/** The maximum number of attempts to deliver an alert, including the first attempt. */
 export const MAX_ATTEMPTS = 5;
 
 /** Alerts that could not be delivered are kept longer, so that an operator can find out the reason. */
@@ -112,7 +112,7 @@ type Received = ReceiverAnswer & { headers: IncomingHttpHeaders };
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** Thrown if the receiver gave no answer; the error's message becomes `detail`. */
+/** Thrown if the alert receiver gave no answer; the error's message becomes the `detail` of the delivery's result. */
 class NoAnswer extends Error {}
 
 /** The receiver that the operator has configured for alerts, or null. */
@@ -174,7 +174,7 @@ function post({ method, url, headers, body }: AlertRequest, userAgent: string, s
   return openRequest(new URL(url), { method, headers: { ...headers, ...ours }, signal }).end(body);
 }
 
-/** Reads the receiver's answer up to the size limits. Its status counts even if the answer's body breaks off. */
+/** Reads the receiver's answer up to the size limits. The answer's status counts even if the body breaks off. */
 async function readAnswer(response: IncomingMessage): Promise<Received> {
   const { statusCode: status = 0, headers } = response;
   const chunks: Buffer[] = [];
@@ -218,8 +218,8 @@ const WORTH_RETRYING = new Set([408, 425, 429]);
 /**
  * Decides from the receiver's answer whether an alert arrived. With a 2xx status, the alert arrived if the answer's
  * body is a body that receivers of this format send. The hub tries again after a temporary status (408, 425, 429, 5xx),
- * or a 2xx answer that broke off. After any other answer the hub does not try again: the attempt would fail again, or
- * deliver the alert twice.
+ * or a 2xx answer that broke off. The hub does not try again after a permanent error, because the attempt would fail
+ * again, nor after a 2xx answer with an unexpected body, because the attempt might deliver the alert twice.
  */
 function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutcome {
   const { status, isWhole } = answer;

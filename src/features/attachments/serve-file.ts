@@ -25,7 +25,7 @@ export type ServedFile = {
   filename: string;
   sha256: string;
   isPublic: boolean;
-  /** The address is signed for an app, which may show an image on pages of its own. */
+  /** Whether the address is signed for an app, which may show an image on pages of another origin. */
   isSigned?: boolean;
 };
 
@@ -129,7 +129,7 @@ async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html>
 <pre tabindex="0">${shown}</pre>`;
 }
 
-/** A post's content with the hub's addresses of its images: `origin`, and the image's path as `sign` returns it. */
+/** A post's content in which images have addresses on the hub: `origin`, then the image's path as `sign` returns it. */
 export function contentWithImages(
   hub: LinkHub, { contentHtml, attachments }: Omit<PostContent, 'url'>, origin: string,
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,

@@ -10,12 +10,12 @@ import { diskUsage, reserveOf } from '../hub/disk-space.ts';
 import type { Config } from '../hub/read-config.ts';
 import { BackupError, backupName, interimName, timeOfBackup, timeOfInterim } from './backup-name.ts';
 
-/** The only files of a nightly backup. An interim one has the folder of uploads in place of the archive. */
+/** The only files of a nightly backup. An interim backup has a folder of uploads in place of the archive. */
 export const DATABASE = 'hub.db';
 export const ARCHIVE = 'uploads.tar.gz';
 export const SUMS = 'SHA256SUMS';
 
-/** Folders that killed runs left: unfinished and half-removed backups. */
+/** Folders that killed backup runs left: unfinished and half-removed backups. */
 const LEFTOVER = /^\.(?:tmp-(?<unfinished>.+)-\d+|del-(?<removed>.+))$/;
 
 const NAMES_TO_TRY = 60;
@@ -50,7 +50,7 @@ export function backupFolder(root: string, { format, timeOf }: Naming = NIGHTLY)
     partialPath: (at: number, pid: number): string => join(root, `.tmp-${format(at)}-${pid}`),
     /** Names of the finished backups, oldest first. Ignores symbolic links. */
     list: (): Promise<string[]> => matching((name) => timeOf(name) !== undefined),
-    /** Removes folders that killed runs left. The caller holds the lock. */
+    /** Removes folders that killed backup runs left. The caller must hold the backup lock. */
     async removeLeftovers(): Promise<void> {
       const leftovers = await matching(isLeftover);
       for (const name of leftovers) await rm(join(root, name), { recursive: true, force: true });
@@ -94,7 +94,7 @@ export function reserveIn(
 
 /**
  * Throws BackupError if the disk of a folder has too little room for a backup. Called before a backup is written.
- * `kept`: the number of bytes that must stay free in addition.
+ * `kept`: the number of bytes that must still be free after the backup was written.
  */
 export async function requireSpace(folder: string, needed: number, what = 'a backup', kept = 0): Promise<void> {
   const { free } = diskUsage(folder);
@@ -124,7 +124,7 @@ export async function applyRetention(
   return result;
 }
 
-/** Keeps this run's backup and the newest others, `kept` in all. Reports failures in the same way. */
+/** Removes all but `kept` backups: `made` and the newest other backups stay. Failed removals are only reported. */
 export async function keepNewest(
   folder: BackupFolder, { made, kept }: { made: string; kept: number }, takeLock: () => FileLock | undefined,
 ): Promise<RetentionResult> {

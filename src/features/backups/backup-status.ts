@@ -45,7 +45,7 @@ export type Dated = { name: string; createdAt: number };
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
-  wereEverMade: boolean; // a run was recorded, or a backup exists
+  wereEverMade: boolean; // the result of a backup run was recorded, or a backup exists
   lastBackup: RunResult | null;
   lastVerification: RunResult | null; // the result of a backup in BACKUP_DIR
   lastSuccessAt: number | null; // unix ms, when the hub last made a backup without a failure
@@ -75,7 +75,7 @@ export type BackupStatus = {
 /** The folders that contain the hub's backups and the records about backups. */
 export type BackupPlaces = Pick<Config, 'dataDir' | 'backupDir'>;
 
-/** A name further in the future than this shows a wrong clock; usual corrections of a machine's clock are smaller. */
+/** A backup name further in the future than this shows a wrong clock; usual corrections of a clock are smaller. */
 export const AHEAD = 5 * MINUTE;
 
 /** Reads the status of the hub's backups from three small files and the list of names in BACKUP_DIR. Never throws. */
@@ -115,7 +115,7 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
   };
 }
 
-/** The verdicts on backups that older versions of the hub recorded: these versions stored only the last runs. */
+/** The verdicts of the last backup run and verification: an older version of the hub stored no other verdicts. */
 function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): Record<string, Judged> {
   const runs = lastVerification ? [...good, lastVerification] : good;
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
@@ -145,13 +145,13 @@ export function statusPath(dataDir: string, kind: Kind): string {
   return join(dataDir, 'run', `last-${kind}.json`);
 }
 
-/** The last runs of the given kind; both runs are null if the file cannot be read. */
+/** The last run and the last good run of a kind (such as `backup`); null if the file of the runs cannot be read. */
 export function readKept<R extends RunResult | OffsiteRun = RunResult>(dataDir: string, kind: Kind): KeptRuns<R> {
   const kept = readJsonFile<{ last?: unknown; lastGood?: unknown }>(statusPath(dataDir, kind));
   return { last: toRun<R>(kept?.last), lastGood: toRun<R>(kept?.lastGood) };
 }
 
-/** Returns the value if it describes a run, else null: the file may be damaged or from another version. */
+/** Returns the value if it records a backup, verification or off-site run, else null: the file may be damaged. */
 function toRun<R extends RunResult | OffsiteRun>(value: unknown): R | null {
   const run = value as Partial<RunResult> | null;
   const isRun = typeof run === 'object' && run !== null && Number.isFinite(run.at) && typeof run.ok === 'boolean' &&
@@ -194,19 +194,19 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** The file with the time (unix ms) at which the running backup began. `whileLocked` removes it under its lock. */
+/** The file with the start (unix ms) of the running backup; `whileLocked` removes the file when the backup ends. */
 export function begunPath(dataDir: string, kind: 'backup' | 'interim'): string {
   return join(dataDir, 'run', `${kind}-begun.json`);
 }
 
-/** A failed run, if the last backup neither ended nor goes on; null if `last` is newer. */
+/** A record of failure if the last backup was killed, else null. `last`: the last backup whose end was recorded. */
 export function readKilled(
   dataDir: string, kind: 'backup' | 'interim', last: RunResult | null,
 ): RunResult | null {
   const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir, kind))?.at;
   const at = begunAt();
   if (typeof at !== 'number' || (last && last.at > at)) return null;
-  // The backup may have ended between the two readings.
+  // Reads the file again, because the backup may have ended since the file was first read.
   if (isLocked(backupLock(dataDir)) || begunAt() !== at) return null;
   const problem = 'the backup was killed before it was complete';
   return { name: null, at, ok: false, verdict: 'failed', bytes: null, seconds: 0, problem };

@@ -74,7 +74,7 @@ export function drillsPath(dataDir: string, name: Destination): string {
   return join(dataDir, 'run', `last-drill-${name}.json`);
 }
 
-/** The last drills of a destination, wherever its copies were then; nulls if the file cannot be read. */
+/** The last drill and the last proven drill of a destination, even from an earlier address; null if unreadable. */
 export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
   const { last, lastProven } = readJsonFile<KeptDrills>(drillsPath(dataDir, name)) ?? {};
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };

@@ -8,9 +8,9 @@ import {
 export const INTERIM_HOURS = [1, 2, 3, 4, 6, 8, 12];
 
 /** How a run that makes an interim backup ended. */
-export type InterimRun = RunResult & { everyHours: number | null }; // as cron or the timer says; null: by hand only
+export type InterimRun = RunResult & { everyHours: number | null }; // null: cron or a timer has made no interim backup
 
-/** Missed runs in a row after which interim backups are late. A nightly backup takes the place of one run. */
+/** After this many missed interim backups, interim backups are late. A nightly backup counts as an interim backup. */
 const MISSED = 3;
 
 export type InterimStatus = {
@@ -18,7 +18,7 @@ export type InterimStatus = {
   everyHours: number | null;
   kept: number; // interim backups on this machine
   newestAt: number | null; // unix ms, when the newest verified interim backup was made
-  isLate: boolean; // no verified backup, interim or nightly, for three times the hours
+  isLate: boolean; // no interim or nightly backup was verified within the last 3 × `everyHours` hours
 };
 
 /** The hub's knowledge of its interim backups. Never throws. */

@@ -33,7 +33,7 @@ export type BackupOptions = {
   migrations: Migration[];
   version: string;
   retentionDays: number | null; // null: old backups are never removed
-  isUnattended: boolean; // no person can say whether an empty BACKUP_DIR is a new disk
+  isUnattended: boolean; // cron or a timer makes the backup: nobody can say that an empty BACKUP_DIR is a new disk
   diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
@@ -46,7 +46,7 @@ export type MadeBackup = { name: string; path: string; verification: Verificatio
 
 /** How a form of backup stores the uploads. */
 export type UploadStore = {
-  /** The most bytes that `put` writes; in a store that sees to the space itself, 0. */
+  /** The most bytes that `put` writes, for a check of the free space; 0 if `put` itself checks the free space. */
   bytes(db: Db): number;
   /** Stores the uploads of the snapshot in the new folder. */
   put(folder: string, snapshot: SavedRows): Promise<{ absent: AbsentUpload[]; archive: string | null }>;
@@ -77,7 +77,7 @@ export async function whileLocked<T>(
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
     if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
-    // Without a free byte here, a BACKUP_DIR on another disk still gets its backup.
+    // A failed write is ignored: a full disk of DATA_DIR must not prevent a backup in a BACKUP_DIR on another disk.
     await replaceFile(begunPath(dataDir, kind), JSON.stringify({ at: options.clock() })).catch(() => {});
     return await work().finally(() => rm(begunPath(dataDir, kind), { force: true }));
   } finally {
@@ -103,7 +103,7 @@ function refuseEmptied({ dataDir, backupDir, clock }: BackupOptions): void {
 /** Refuses a backup during a restore, which releases the backup lock between its steps and may undo its steps. */
 const RESTORING = 'a restore or an upgrade is in progress or was interrupted: see ./scripts/restore.sh --recover';
 
-/** Makes a backup in that folder, with the store for the moment of its snapshot, under the lock of the caller. */
+/** Makes a backup in `folder`; `storeFor` creates the store of uploads. The caller must hold the backup lock. */
 export async function makeAndPublish(
   options: BackupOptions, folder: BackupFolder, storeFor: (createdAt: number) => UploadStore,
 ): Promise<Omit<MadeBackup, 'retention'>> {

@@ -11,13 +11,13 @@ import { placeUploads } from './upload-folder.ts';
 /** The hub keeps this many interim backups. */
 export const INTERIM_KEPT = 24;
 
-/** A nightly backup replaces an interim backup for so long; less than an hour, so that the run at 04:15 is made. */
+/** For this long after a nightly backup no interim backup is made; an interim backup an hour later is made. */
 const NIGHT_COUNTS = 50 * MINUTE;
 
 /**
  * Makes, verifies and publishes an interim backup: the database, and links to uploads or copies of new uploads. Then
- * removes all but the newest 24 interim backups. Within 50 minutes after a nightly backup, returns null instead.
- * Rejects as `makeBackup` does.
+ * removes all but the newest 24 interim backups. Within 50 minutes after a nightly backup, makes no interim backup and
+ * returns null. Rejects as `makeBackup` does.
  */
 export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
   const { backupDir, clock, dataDir } = options;

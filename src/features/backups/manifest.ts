@@ -32,8 +32,8 @@ const HASH_LINE = /^([0-9a-f]{64})  (.+)$/;
 const COUNTS: (keyof Counts)[] = ['accounts', 'admins', 'sources', 'posts', 'attachments', 'uploads', 'uploadBytes'];
 
 /**
- * The text of the file SHA256SUMS. The facts are written as comments, which `sha256sum --check --strict` ignores. The
- * last comment is the hash of all other lines.
+ * The text of the file SHA256SUMS. Facts about the backup, such as its time, are comments in SHA256SUMS, which
+ * `sha256sum --check --strict` ignores. The last comment in SHA256SUMS is the hash of all other lines of the file.
  */
 export function formatManifest({ createdAt, version, schemaVersion, counts, absent }: Facts, hashes: Hashes): string {
   const comments = [
@@ -50,8 +50,8 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
 }
 
 /**
- * Throws BackupError unless SHA256SUMS has one hash for each file, and all facts or no fact. The archive may have no
- * hash.
+ * Throws BackupError unless SHA256SUMS has one hash for each file of the backup, and either all facts about the backup
+ * or no facts. The hash of the archive may be missing.
  */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');

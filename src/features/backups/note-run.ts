@@ -12,8 +12,8 @@ import { type RepositoryReading, readingPath, textOfReading } from './restic-rea
 type Run = RunResult | InterimRun | OffsiteRun;
 
 /**
- * Records the result of a run of the given kind. `last`: the run that still counts as the last. Throws if DATA_DIR/run
- * is not writable.
+ * Records the result of a backup, a verification or an off-site run. `last`: an earlier run, if the earlier run's
+ * failure must still be shown as the last result. Throws if DATA_DIR/run is not writable.
  */
 export async function noteRun(
   dataDir: string, kind: Kind, run: Run, pid: number, last: Run = run,
@@ -24,10 +24,10 @@ export async function noteRun(
 }
 
 /**
- * Records the result of sending copies to a destination. `owed`: a backup that the run before left unsent, and this one
- * too. It stays the oldest one until everything is sent, even if it is no longer on this machine. A nightly run also
- * checks the repository and removes old backups there: if it failed after its copies had arrived, a good run between
- * the nights leaves that to be told.
+ * Records the result of sending copies to a destination. `owed`: a backup that neither the previous off-site run nor
+ * this off-site run could send. This backup stays recorded as unsent until all backups are sent, even if the backup is
+ * no longer on this machine. A nightly off-site run also checks the repository and removes old backups there. If only
+ * the nightly check or removal failed, the failure stays recorded, even when an interim backup is sent later.
  */
 export async function noteOffsite(
   config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },

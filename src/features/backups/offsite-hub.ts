@@ -8,7 +8,7 @@ import { destinationKey } from './offsite-status.ts';
 
 /**
  * The file in DATA_DIR that holds the hub's off-site identity; backups never contain this file. A restore replaces the
- * file together with the data (`swap-data.ts`).
+ * file of the off-site identity together with the data (`swap-data.ts`).
  */
 export const OFFSITE_HUB = 'offsite-hub.json';
 
@@ -16,21 +16,21 @@ export const OFFSITE_HUB = 'offsite-hub.json';
 export type OlderHub = { id: string; backups: number; newest: string };
 
 /**
- * The identity by which a restic repository distinguishes this hub from other hubs. Several hubs may come from one
- * backup. Therefore the id is random and belongs to one place: the inode of DATA_DIR/run, its file system and this
- * machine. If DATA_DIR is found in another place, the id is void, and the hub makes a new id. If DATA_DIR moves within
- * its disk, the inode and therefore the id stay; a copy of DATA_DIR gets another inode.
+ * The identity by which a restic repository distinguishes this hub from other hubs, even from hubs restored from the
+ * same backup. A hub's id in the repository is random and belongs to one place: the inode of DATA_DIR/run, its file
+ * system and this machine. If a hub's DATA_DIR is found in another place, the hub makes a new id. If DATA_DIR moves
+ * within its disk, the inode and the hub's id stay; a copy of DATA_DIR gets another inode.
  */
 export type OffsiteHub = Place & {
   id: string;
-  isRestored: boolean; // this id was made by a restore
+  isRestored: boolean; // a restore made the hub's id
   lookedAt: string | null; // the restic repository (`destinationKey`) that was already searched for older hubs
   older: OlderHub[]; // older hubs about which the operator has not decided yet
   adopted: string[]; // the ids of older hubs that this hub replaces
   left: string[]; // the ids of older hubs whose backups are never removed
 };
 
-/** A null member of the place is unknown, such as a container's machine id, and matches any value. */
+/** The place of a DATA_DIR. A null field, such as the machine id in a container, is unknown and fits any value. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
 /** The place of this hub, from arguments of scripts/off-site-restic.sh: /etc/machine-id and the file system's id. */
@@ -82,7 +82,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** The stored off-site identity, even if it belongs to another place; null if the identity's file is unreadable. */
+/** The stored off-site identity, even if made on another machine or disk; null if the file is unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
   const lists = [hub?.older, hub?.adopted, hub?.left];
@@ -106,8 +106,9 @@ function shortHash(text: string): string {
 }
 
 /**
- * Adds the operator's decision to the identity: whether this hub adopts the backups of the older hub `about`, or of all
- * undecided older hubs if `about` is null. Returns null if no hub matches `about`.
+ * Adds the operator's decision to the hub's off-site identity: whether this hub adopts the backups of the older hub
+ * with the id `about`. If `about` is null, the decision is about all undecided older hubs. Returns null if the decision
+ * is about no known hub.
  */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const undecided = hub.older.map(({ id }) => id);
@@ -120,7 +121,7 @@ export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string |
   return { ...hub, older, adopted, left: [...left, ...ids] };
 }
 
-/** Adds the hubs of the same origin with backups in that repository, except hubs with the operator's decision. */
+/** Sets the identity's older hubs to the hubs found in the restic repository, without hubs already decided on. */
 export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): OffsiteHub {
   const decided = [hub.id, ...hub.adopted, ...hub.left];
   return { ...hub, lookedAt: place, older: found.filter(({ id }) => !decided.includes(id)) };

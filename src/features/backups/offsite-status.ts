@@ -20,14 +20,14 @@ export type OffsiteStatus = {
   place: string; // its `destinationKey`
   last: OffsiteRun | null;
   lastGood: OffsiteRun | null; // the last run that sent all backups that the destination lacked
-  hasFailed: boolean; // whether the last run failed
+  hasFailed: boolean; // whether the last off-site run failed
   isStale: boolean; // no off-site run has succeeded in the last 26 hours
 };
 
 /**
- * The state of the copies at each configured off-site destination. If an off-site run was recorded after this process
- * started, the run shows which destination .env names now, because the scripts read .env each time. Such a run counts
- * more than the settings of this process. Never throws.
+ * The state of the copies at each configured off-site destination. The scripts read .env at each off-site run, so an
+ * off-site run newer than this process shows which destination .env names now. The destination of a newer off-site run
+ * overrides the settings of this process. Never throws.
  */
 export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
   const { config, clock } = hub;

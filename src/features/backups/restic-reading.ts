@@ -39,7 +39,7 @@ const MAX_PARTS = 30;
 /** The next part of a large repository is read only when the last reading is at least this old: about once a day. */
 const BETWEEN_PARTS = 20 * HOUR;
 
-/** If a pack of the next part has not been read for this long, a run reads a second part. */
+/** If a part of the restic repository has not been read for this long, one off-site run reads two parts. */
 const LONGEST_UNREAD = 30 * DAY;
 
 const BETWEEN_PRUNINGS = 7 * DAY;
@@ -48,7 +48,7 @@ export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
-/** Updates `reading` to the current packs and snapshots of the repository, after a run has sent `added` bytes. */
+/** Updates a restic repository's record with the packs and snapshots there now. `added`: bytes that were just sent. */
 export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
@@ -65,8 +65,8 @@ export function takeIn(reading: RepositoryReading, packs: string[], snapshots: s
 
 /**
  * The part of the repository to read next, for `restic check --read-data-subset`: WHOLE, or part n of t by the first
- * byte of the packs' ids; null if no part is due. `isNext`: this run has just read a part, so another part is due only
- * if it is long overdue.
+ * byte of the packs' ids; null if no part is due. `isNext`: the off-site run has just read a part, so a second part is
+ * due only if the second part has not been read for LONGEST_UNREAD.
  */
 export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
   const parts = partsOf(reading);
@@ -78,7 +78,7 @@ export function nextPart(reading: RepositoryReading, now: number, isNext = false
   return isDue ? first.name : null;
 }
 
-/** The parts of the repository that hold packs. `unreadSince`: a part's oldest reading; 0 if a pack is damaged. */
+/** The repository's parts. `unreadSince`: when a part's longest-unread pack was read; 0 if a pack is damaged. */
 function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
@@ -123,8 +123,8 @@ function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
 }
 
 /**
- * The time since when every pack that a snapshot of `time` may need has been read. Returns null if such a pack has not
- * been read after `time`.
+ * When the longest-unread pack was read among all packs that a snapshot made at `time` may need. Returns null if a
+ * needed pack has not been read since `time`.
  */
 function readSince(packs: Pack[], time: number, now: number): number | null {
   const needed = packs.filter(({ since, isMoved }) => since <= time || isMoved);
@@ -133,8 +133,8 @@ function readSince(packs: Pack[], time: number, now: number): number | null {
 }
 
 /**
- * Whether `restic prune` is due: once a week, but not while the repository is damaged. In a large repository, all packs
- * must first have been read since the last prune, because packs that a prune rewrites have to be read again.
+ * Whether `restic prune` is due: once a week, but not while the repository is damaged. A large repository is pruned
+ * only if all packs were read since the last prune: packs that a prune rewrites have to be read again.
  */
 export function isPruningDue(reading: RepositoryReading, now: number): boolean {
   const isRead = !reading.isLarge || readSince([...reading.packs.values()], reading.prunedAt, now) !== null;
@@ -157,8 +157,8 @@ type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
 };
 
 /**
- * Loads the record of the packs that were read. If a reading lies in the future, its pack counts as never read. A
- * listing in the future counts as made now.
+ * Loads the record of the packs that were read. After a clock was wrong, times in the record may lie in the future: a
+ * pack read in the future counts as never read, and a pack first seen in the future counts as first seen now.
  */
 export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);

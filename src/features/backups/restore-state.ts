@@ -48,8 +48,8 @@ export function isRestoreOpen(dataDir: string): boolean {
 }
 
 /**
- * The files that may hold the state of a restore, in the order in which they are read. The first state file is read
- * twice, because a rename may move the state while the files are read.
+ * The files that may hold the state of a restore, in the order in which they are read. `statePath` is read twice,
+ * because another process may rename `probationPath` to `statePath` between two reads.
  */
 function whereaboutsOf(dataDir: string): string[] {
   return [statePath(dataDir), probationPath(dataDir), statePath(dataDir)];
@@ -61,7 +61,7 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
     const text = readIfThere(path);
     if (text === undefined) continue;
     const state = parseState(path, text);
-    // `rejectTrial` renames the file of the probation.
+    // `rejectTrial` renames `probationPath` to `statePath`, but leaves the phase 'probation' in the file.
     const isRejected = state.phase === 'probation' && path === statePath(dataDir);
     return isRejected ? { ...state, phase: 'rejected' } : state;
   }
@@ -70,7 +70,8 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
 
 /**
  * A trial of a restored or upgraded hub, and the seconds after which the hub itself ends the trial; null if the script
- * set no limit. The hub never ends the trial of kind 'rehearsal' itself.
+ * set no limit. 'rehearsal': a script tries a version or a backup in a temporary folder, and the hub never ends the
+ * trial itself.
  */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 

@@ -18,8 +18,9 @@ const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
 /**
- * Stages the data of a backup. Once the data is staged, the hub cannot start. `called`: the operator's name for the
- * backup, if the given folder is only a copy of the backup. Throws BackupError if another restore is in progress.
+ * Unpacks (stages) the data of a backup in DATA_DIR. Once the data is staged, the hub cannot start. `called`: the
+ * operator's name for the backup, if the given folder is only a copy of the backup. Throws BackupError if another
+ * restore is in progress.
  */
 export async function beginRestore(
   options: Omit<StageOptions, 'staged'> & { called?: string | undefined },
@@ -46,7 +47,7 @@ export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promis
   const places = restoreFolders(dataDir, state.id);
   if (state.phase === 'staged') {
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
-    // The ids are raised only now, because the hub assigned ids until it closed the database.
+    // The hub assigns ids until its database is closed, so the restored database's ids are raised after the closing.
     raiseIdsAbove(join(places.staged, 'hub.db'), join(dataDir, 'hub.db'));
     state = await writeRestoreState(dataDir, { ...state, phase: 'swapping', old: itemsIn(dataDir) });
   }
@@ -87,8 +88,8 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
   const places = restoreFolders(dataDir, state.id);
   if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
     state = await writeRestoreState(dataDir, { ...state, phase: 'rejected' });
-    // The stopped hub must not write while its files are moved. In later phases the database must not be opened: SQLite
-    // would apply the write-ahead log of the new database to the old database.
+    // The stopped hub must not write while its files are moved. In the phase 'undoing', opening the database is
+    // forbidden, because SQLite would apply the write-ahead log of the new database to the old database.
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     requireKept(places.kept, state.old);
   }
@@ -143,8 +144,8 @@ async function freeId(dataDir: string, now: number): Promise<string> {
 
 /**
  * Proves that no process has the database open: SQLite leaves write-ahead mode only if the database has a single user.
- * Leaving write-ahead mode also moves the log into the database file, so that the kept file is complete. Does nothing
- * if the database is damaged or missing.
+ * Leaving write-ahead mode also moves the log into the database file, so that the old database's file, which the
+ * restore keeps, is complete. Does nothing if the database is damaged or missing.
  */
 async function closeDatabase(path: string, letGoMs: number): Promise<void> {
   if (!existsSync(path)) return;
@@ -184,7 +185,7 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // only now, because one of the two state files must always exist
+  await rm(other, { force: true }); // `path` is written first: one of the two state files must always exist
   await syncPath(dirname(path));
   return state;
 }

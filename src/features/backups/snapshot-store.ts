@@ -52,7 +52,7 @@ export async function readSnapshot(path: string): Promise<SavedRows> {
   return withSnapshot(path, readRows);
 }
 
-/** The random seed of the hub that made the backup. */
+/** The random seed in a backup's database, which a hub shares with all hubs restored from its backups. */
 export function readSeed(path: string): Promise<string | undefined> {
   return withSnapshot(path, (db) => readHubSeed({ db }));
 }

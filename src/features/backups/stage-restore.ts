@@ -26,8 +26,8 @@ import { checkUploads, foldersOf } from './upload-folder.ts';
 import { counting, verifyBackup, type Verification } from './verify-backup.ts';
 
 /**
- * A folder of filler files beside the staged data, which keeps space free. Before a step ends or undoes the restore,
- * the step removes these filler files. Without the files, the step has bytes and inodes on a full disk.
+ * A folder of filler files beside the staged data. A restore ends, or is undone, by first removing the filler files,
+ * which frees bytes and inodes on a full disk.
  */
 const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
@@ -157,7 +157,7 @@ async function syncTree(staged: string, rows: UploadRow[]): Promise<void> {
   await syncPath(dirname(staged));
 }
 
-/** Numbers of ended sessions and of discarded jobs that may have run since the backup. */
+/** How many sessions a restore has ended, and how many waiting jobs the restore has discarded. */
 type Settled = { sessions: number; jobs: number };
 
 /** The changes that a restore makes to a database before the hub runs on it. */
@@ -171,8 +171,8 @@ type RestoreTarget = {
 const START_OF_2026 = Date.UTC(2026, 0);
 
 /**
- * Prepares the staged database for running: applies migrations, raises ids, ends sessions and discards jobs. Throws
- * BackupError if a migration fails.
+ * Prepares the staged database for running: applies migrations, raises the ids of future rows, ends sessions and
+ * discards waiting jobs. Throws BackupError if a migration fails.
  */
 function prepareRestored(path: string, backup: string, target: RestoreTarget) {
   return changeStaged(path, (db) => {
@@ -222,10 +222,10 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
 }
 
 /**
- * Raises the next ids of a restored database. Otherwise the hub would assign ids again that it already assigned after
- * the backup was made. New ids begin at the number of hundredths of a second since 2026, which grows faster than the
- * ids of any hub. Raising ids in this way works without the replaced database, and for restores in any order. Until
- * 2057, ids raised in this way have at most 11 digits.
+ * Raises the ids that a restored database gives to future rows, because the hub must not assign an id again that the
+ * hub already assigned after the backup was made. New ids begin at the number of hundredths of a second since 2026,
+ * which grows faster than the ids of any hub. Raising ids by the time needs no replaced database, and works for
+ * restores in any order. Until 2057, ids raised by the time have at most 11 digits.
  */
 function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));

@@ -33,7 +33,7 @@ export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
 
-/** The exchanged items that exist in a folder. */
+/** The items of DATA_ITEMS (database, uploads and off-site identity) that exist in a folder. */
 export function itemsIn(folder: string): string[] {
   return DATA_ITEMS.filter((item) => existsSync(join(folder, item)));
 }

@@ -23,7 +23,7 @@ type ArchiveOptions = {
   onProgress: (bytes: number) => void;
 };
 
-/** A file's damage may show only when the file is in the archive. Then a new archive is made without the file. */
+/** The most attempts to make an archive: if an archived upload proves damaged, the next attempt omits the upload. */
 const ATTEMPTS = 3;
 
 /** Archives the uploaded files that the rows name. Leaves out missing and changed files; lists them in `absent`. */
@@ -74,8 +74,8 @@ const PIECE = 256 * 1_024; // bytes
 /**
  * Opens the uploaded file that a row names, or returns what is wrong with the file. Throws a system error if this
  * process may not read the file. `content` yields as many bytes as the row states, with zeros for unreadable bytes.
- * `isSound` then tells whether the bytes have the hash of the uploaded file. Synchronous reading blocks this process,
- * but takes a tenth of the time for small files.
+ * After the last bytes of `content`, `isSound` tells whether the bytes have the hash of the uploaded file. Synchronous
+ * reading blocks this process, but takes a tenth of the time for small files.
  */
 export function openUpload(dataDir: string, row: UploadRow) {
   const fd = openOrMissing(join(dataDir, uploadPath(row.sha256)));
@@ -160,7 +160,7 @@ async function* withSignal(chunks: AsyncIterable<Buffer>, signal: AbortSignal | 
   }
 }
 
-/** Compares the members of an archive, or the files of a folder, with the rows. */
+/** Compares the members of an archive, or the files of a folder, with the rows of uploads in the backup's database. */
 export function createWalk({ rows, absent, destination = () => undefined }: CheckOptions) {
   const expected = new Map<string, UploadRow>();
   for (const row of rows) {

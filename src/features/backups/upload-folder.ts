@@ -18,13 +18,13 @@ const UPLOADS = 'uploads';
 type Placing = {
   dataDir: string;
   previous: string | null; // the folder of the interim backup before this one
-  folder: string; // of the new backup
+  folder: string; // the folder of the new backup
   rows: UploadRow[];
-  isCareful: boolean; // reads each linked file at once; otherwise only the verification reads it
+  isCareful: boolean; // `placeUploads` reads each linked file; if false, only the verification reads the file
   signal: AbortSignal;
-  /** Told of bytes of files, as they are in place. */
+  /** Called with the size of each file when the file is in the backup. */
   onProgress: (bytes: number) => void;
-  /** Throws if so many bytes cannot be copied. */
+  /** Throws BackupError if the disk has no room for copies of `bytes` bytes. */
   requireRoom: (bytes: number) => Promise<void>;
 };
 
@@ -61,7 +61,7 @@ export function foldersOf(rows: UploadRow[]): string[] {
   return [...new Set(rows.map(({ sha256 }) => dirname(uploadPath(sha256))))];
 }
 
-/** Whether a link to a file with the row's content, or at least its size, could be made. */
+/** Links the row's uploaded file into the backup. Returns false if linking fails or the linked file is damaged. */
 function linkUpload({ dataDir, previous, folder, isCareful }: Placing, row: UploadRow): boolean {
   const path = join(folder, uploadPath(row.sha256));
   for (const from of previous === null ? [dataDir] : [dataDir, previous]) {
@@ -97,7 +97,7 @@ function isSound(folder: string, row: UploadRow, isCareful: boolean): boolean {
   }
 }
 
-/** Copies the hub's file durably. Returns why it cannot be in the backup, or null. */
+/** Copies an upload from the hub into the backup. Returns why the upload cannot be in the backup, or null. */
 async function copyUpload({ dataDir, folder }: Placing, row: UploadRow): Promise<AbsentUpload['why'] | null> {
   const upload = openUpload(dataDir, row);
   if (typeof upload === 'string') return upload;
@@ -122,8 +122,9 @@ async function* asynchronous(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
 }
 
 /**
- * Checks the uploads of a backup of either form: every file that the rows name is there once, with its size and its
- * SHA-256, and nothing else is. Returns their bytes, and the hash of the archive if there is one. Throws BackupError.
+ * Checks the uploads of a nightly or interim backup: each file of the rows must be there once, with its size and
+ * SHA-256, and no other file. Returns the bytes of all uploads, and the hash of the archive or null. Throws
+ * BackupError.
  */
 export async function checkUploads(
   backup: string, options: CheckOptions,

@@ -28,7 +28,7 @@ export type Verification = {
   counts: Counts | null;
   isInterim: boolean; // the folder has the files of an interim backup
   databaseBytes: number | null;
-  archiveBytes: number | null; // of an interim backup: of its uploads
+  archiveBytes: number | null; // the size of the archive; in an interim backup, the size of all uploads
   verifiedAt: number; // unix ms, end of the verification
   seconds: number;
 };
@@ -97,7 +97,7 @@ async function examine(folder: string, options: VerifyOptions, found: Partial<Ve
   compareHash(ARCHIVE, archive.sha256, recorded);
 }
 
-/** Reads SHA256SUMS of a folder that has exactly the files of a backup of its form. */
+/** Reads SHA256SUMS of a folder that has exactly the files of a nightly backup or of an interim backup. */
 async function readWhole(folder: string): Promise<Manifest> {
   const files = await requireFiles(folder);
   const manifest = await readManifest(folder);
@@ -107,7 +107,7 @@ async function readWhole(folder: string): Promise<Manifest> {
 }
 
 const SEE_LIST = ' (restore.sh --list shows all backups)';
-const SEALED = 'backup.tar.gz.age'; // a backup with this file is an encrypted copy, which only the scripts can open
+const SEALED = 'backup.tar.gz.age'; // the file in an encrypted copy of a backup, which only the scripts can open
 
 /** Adds up the bytes that were read, and reports the sum as progress. */
 export function counting(total: number, onProgress: VerifyOptions['onProgress']) {
@@ -185,7 +185,7 @@ function compareHash(name: string, actual: string | null, recorded: string | nul
   if (actual !== recorded) throw new BackupError(`${name} does not match SHA256SUMS: its hash is ${actual}`);
 }
 
-/** A message for the error that ended a verification. The message of a system error names the file itself. */
+/** A message for the error that ended a verification. A system error's message already names the unreadable file. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);

@@ -22,7 +22,7 @@ type MadeAnswer = { since: number; made: number; reply: Reply };
 type Probes = {
   /** Counts a request. Returns false if a network of the probe's client has sent too many probes within this second. */
   admit(networks: readonly string[]): boolean;
-  /** Counts a probe that was admitted. Returns false if too many probes have skipped the queues within this second. */
+  /** Counts an admitted probe. Returns false if too many probes skipped the queues of requests within this second. */
   goesAhead(): boolean;
   /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
   answer(kind: string, make: () => Reply): Reply;

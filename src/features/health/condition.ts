@@ -31,8 +31,8 @@ export type Restores = (typeof RESTORES)[Destination];
 type TroubleLevel = 'warn' | 'bad';
 
 /**
- * Trouble that a condition has found. The trouble's state, texts and level replace the condition's; detail and time
- * replace the tile's.
+ * A problem that the `look` of a condition has found. The state, texts and level of the problem replace the condition's
+ * own state, texts and level. The problem's detail and time replace the detail and time of the tile on the overview.
  */
 export type Trouble = {
   headline?: string; // the problem in few words; the default is the condition's title
@@ -51,11 +51,12 @@ type Alerting = {
   over: string; // the title of the message that the problem has ended
   severity?: Severity; // severity of the alert; the default is error
   /**
-   * Which code raises the alert. By default the worker raises the alert when `look` finds trouble; with `its cause`,
-   * the code with the problem raises the alert.
+   * The part of the hub that raises the alert. By default, the worker raises the alert when `look` finds a problem.
+   * `web`: the web process raises the alert. `its cause`: the function that fails, such as the synchronisation of a
+   * source, raises the alert itself.
    */
   raisedBy?: 'its cause' | 'web';
-  /** Whether an alert raised by `its cause` stays open; by default the alert stays open while `look` finds trouble. */
+  /** Whether an alert that the failing function raised stays open; default: while `look` finds a problem. */
   lasts?: (reading: HubReading) => boolean;
 };
 
@@ -74,7 +75,7 @@ export type Condition = {
   degrades?: 'disk' | 'backup-dir'; // the problem's name in `degraded` of GET /api/health
 };
 
-/** The trouble that a condition finds. Texts that the trouble lacks come from the condition. */
+/** The problems that a condition finds. A problem without a text or level has the condition's text or level. */
 export function troublesOf({ subject, level, state, title, href, whatToDo, look }: Condition, reading: HubReading) {
   return [look(reading) ?? []].flat().map((found) => {
     const headline = found.headline ?? `${title}.`;
@@ -90,7 +91,7 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/** The hub's state, which all conditions and tiles of a list share. Parts of the state are read when first needed. */
+/** The hub's state for one check of all conditions and tiles. Each part of the state is read when first needed. */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes

@@ -32,7 +32,7 @@ const SCANNER_PATIENCE = 90 * SECOND;
 /** If at least this many unexpected errors happen within BURST_TIME, `error-burst` is raised. */
 export const BURST = 20;
 
-/** Failing feeds are the hub's problem from this number on, if they are this part of all feeds or all of one host. */
+/** From this many failing feeds on, the hub reports a problem if a fifth of all feeds or all feeds of a host fail. */
 const MANY_FAILING = 3;
 const MANY_OF_ALL = 0.2;
 
@@ -47,7 +47,7 @@ const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
   found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
 };
 
-/** All conditions. The tile of a subject shows the first condition of this subject that finds trouble. */
+/** All conditions, such as a full disk. A tile of the overview shows its first condition that finds a problem. */
 export const CONDITIONS: readonly Condition[] = [
   {
     name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,
@@ -129,7 +129,7 @@ export const CONDITIONS: readonly Condition[] = [
       const host = failingSources(hub).wholeHost(MANY_FAILING);
       return host && { state, since: host.since, headline: `All ${host.count} feeds of ${host.host} are failing.` };
     },
-    // The synchronisation of a source raises this alert when its retries are used up.
+    // The synchronisation of a source raises the alert `sync-failed` when its retries are used up.
     alert: {
       over: 'All sources are synchronised again', raisedBy: 'its cause',
       lasts: ({ hub }) => jobs(hub).failedCount(SYNC_SOURCE) > 0,
@@ -242,13 +242,13 @@ export const CONDITIONS: readonly Condition[] = [
     alert: { over: 'Backups succeed again' },
   },
   {
-    name: 'backup-degraded', subject: 'Backup here', level: 'bad', state: 'the last is incomplete', href: NIGHTS_HREF,
-    title: 'The last backup lacks something that the hub has lost',
+    name: 'backup-degraded', subject: 'Backup here', level: 'bad', state: 'the last backup is incomplete',
+    href: NIGHTS_HREF, title: 'The last backup lacks data that the hub has lost',
     whatToDo: 'The hub has lost data. ./scripts/hubctl doctor names the data; restore the data from an older backup.',
     look({ backups }) {
       const { lastBackup } = backups();
       if (lastBackup?.verdict !== 'degraded') return null;
-      const what = `The last backup (${lastBackup.name}) lacks something that the hub has lost`;
+      const what = `The last backup (${lastBackup.name}) lacks data that the hub has lost`;
       return { ...newestHere(backups()), since: lastBackup.at, problem: because(what, lastBackup) };
     },
     alert: { over: 'Backups are complete again' },
@@ -275,7 +275,7 @@ export const CONDITIONS: readonly Condition[] = [
       const { last, everyHours, isLate, newestAt } = interim();
       if (last?.ok === false) {
         const headline = last.verdict === 'degraded' ?
-          'The last interim backup lacks something that the hub has lost.' : 'The last interim backup failed.';
+          'The last interim backup lacks data that the hub has lost.' : 'The last interim backup failed.';
         return { since: last.at, headline, problem: because(headline.slice(0, -1), last) };
       }
       if (!isLate || everyHours === null) return null;
@@ -341,8 +341,8 @@ export const CONDITIONS: readonly Condition[] = [
     name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', state: 'not removed',
     href: NIGHTS_HREF, title: 'In the restic repository, this hub counts as a new hub',
     whatToDo: 'If this machine replaces the machine that sent the older backups, run ./scripts/hubctl offsite adopt: ' +
-      'then the older backups are removed as BACKUP_RESTIC_KEEP says. To keep the older backups, or if the other ' +
-      'machine goes on, run ./scripts/hubctl offsite adopt --no.',
+      'then the older backups are removed as BACKUP_RESTIC_KEEP says. To keep the older backups, or if the old ' +
+      'machine stays in use, run ./scripts/hubctl offsite adopt --no.',
     look({ hub }) {
       const question = readOffsiteQuestion(hub.config);
       if (question === null) return null;

@@ -28,17 +28,17 @@ export type Finding = {
   isBad: boolean; // `warn` or `bad` means that somebody has to act
   state: string; // the state in a few words: "running", "4 waiting"
   detail: string | null; // more words about the state
-  at: number | null; // unix ms, when the state began or was last seen
+  at: number | null; // unix ms, when the tile's state began, or when the hub last saw the state
   problem: string | null; // the problem and its cause, in one or more sentences
   headline: string | null; // the problem in few words
   since: number | null; // unix ms, when the problem began, if known
   href: string | null; // the address of the page about the subject
-  whatToDo: string | null; // a sentence that says what to do; also for a subject that is not set up
+  whatToDo: string | null; // how to solve the problem, or how to set up a subject that is not set up
 };
 
 type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
 
-/** Makes a finding on a subject from the given members. The default level is `good`. */
+/** Makes a finding (a tile of the overview) from the given fields. The default level of a finding is `good`. */
 export function finding(given: GivenFinding): Finding {
   const level = given.level ?? 'good';
   const isBad = level === 'warn' || level === 'bad';
@@ -60,7 +60,8 @@ const TILES: Record<Subject, (reading: HubReading) => Tile | null> = {
   Schema: () => null,
   Settings: () => null,
   Web({ hub, pending }) {
-    const seconds = pending.length > 0 ? undefined : recentAnswerTime(hub, 0.99); // the table may not exist yet
+    // While migrations are pending, the table of answer times may not exist.
+    const seconds = pending.length > 0 ? undefined : recentAnswerTime(hub, 0.99);
     const detail = seconds === undefined ? null : `p99 ${measuredTime(seconds * SECOND)}`;
     return { state: upFor(hub, 'web'), detail, href: '/admin#answers' };
   },
@@ -172,7 +173,7 @@ export function unknownYet(subject: string, pending: readonly Migration[]): (err
   };
 }
 
-/** The trouble found by the first condition of the subject that finds trouble. */
+/** The problem found by the first condition of the subject that finds a problem. */
 function firstTrouble(subject: Subject, reading: HubReading): Partial<Finding> | undefined {
   const isCopies = ([...Object.values(COPIES), ...Object.values(RESTORES)] as Subject[]).includes(subject);
   const about: Subject[] = isCopies ? [subject, 'Copies elsewhere'] : [subject];

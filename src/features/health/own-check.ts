@@ -8,8 +8,8 @@ import { newSecret } from '../../platform/secrets.ts';
 export const OWN_CHECK_HEADER = 'x-own-check';
 
 /**
- * Makes the secret of this web process, and stores it in DATA_DIR. If the disk is full, the secret is not stored, and
- * health checks are limited like other probes.
+ * Makes the secret by which the web process recognises the hub's own health check, and stores the secret in DATA_DIR.
+ * If the disk is full, the secret is not stored, and the hub limits its own health checks like any client's.
  */
 export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();

@@ -37,7 +37,7 @@ export const schemaVersionReader = store(({ db }) => createSchemaVersion(db));
 /** Device and inode of the database file that this process opened and keeps open, whatever happens to its path. */
 export const openedFile = once(({ config }: Hub) => fileId(config.databasePath));
 
-/** Thrown if the database file was removed or replaced. The file that is still open is no longer the hub's file. */
+/** Thrown if the database file was removed or replaced: changes to the removed file would be lost. */
 export class DatabaseGoneError extends Error {}
 
 /** Throws DatabaseGoneError if the database's path no longer leads to the file that this process has opened. */

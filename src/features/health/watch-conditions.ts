@@ -39,7 +39,7 @@ function watchCondition(condition: AlertingCondition, reading: HubReading): void
   if (isOver) resolveAlert(reading.hub, name);
 }
 
-/** For each subject in which the condition finds trouble, one line that describes the trouble. */
+/** For each subject in which the condition finds a problem, one line that describes the problem. */
 function problemLines(condition: Condition, reading: HubReading): Map<string, string> {
   return new Map(troublesOf(condition, reading).filter(({ isQuiet }) => !isQuiet)
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
@@ -95,8 +95,8 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
 }
 
 /**
- * Returns a function that tells whether the given value has stayed the same for LONGEST_SILENCE. If the time between
- * two calls is irregular, the measurement begins again.
+ * Returns a function that tells whether the given value has stayed the same for LONGEST_SILENCE. If the clock was set
+ * or the machine slept between two calls of the function, the measured time begins again at zero.
  */
 function noticingStillness(clock: Clock): (value: number | null) => boolean {
   let last = { value: null as number | null, at: -Infinity };

@@ -12,7 +12,7 @@ type Dress = 'page' | 'api';
 
 /** The filter of a list on the administrators' pages, read from the query of the URL. */
 type ListFilter<Filter> = {
-  /** Reads the filter; throws 400 for an invalid query. Without a query, the page may list less than the API. */
+  /** Reads the filter, or throws 400. For a URL without a query, the page may list fewer items than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
   /** Links or a form to choose the filter, below the page's title. `problem`: the error of a field of the filter. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
@@ -28,13 +28,13 @@ type Definition<Item, Key extends keyof Item, Filter> = {
   key: readonly Key[];
   /** Reads up to `limit` items that follow the given key. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
-  filter?: ListFilter<Filter>; // required if the description's type parameter `Filter` is given
+  filter?: ListFilter<Filter>; // required if the list has a type argument for `Filter`
   toJson(item: Item): object;
   /** If given, the API can export the whole list as CSV too; JSON lines are always possible. */
   csv?: CsvColumns<Item>;
   lead?(hub: Hub): Html; // a text that introduces the list below the page's title
   above?(hub: Hub): Html | false; // content above the items, such as a form that creates an item
-  refreshSeconds?(items: Item[]): number | undefined; // when the page reloads, while an item is in progress
+  refreshSeconds?(items: Item[]): number | undefined; // seconds until the page reloads; undefined: never
   view(items: Item[], times: Times): Html;
   empty: string; // the text that the page shows if the list has no items
   more?: string; // the label of the link to the next page; the default is 'Older'
@@ -43,7 +43,7 @@ type Definition<Item, Key extends keyof Item, Filter> = {
 /** The reply to a form on a list's page: the page again, with a message above the items. */
 type FormAnswer = { above: Html; status?: number };
 
-/** A list that only administrators see, as a page and by the API. `app/frame/admin-lists.ts` names all such lists. */
+/** A list for administrators, as a page and in the API; `app/frame/admin-lists.ts` names all administrators' lists. */
 export type AdminList = {
   name: string;
   title: string;
@@ -150,8 +150,8 @@ function listed<Item, Key extends keyof Item, Filter>(
 }
 
 /**
- * Makes a filter of a list by the query parameter `?state=`. Without this parameter, the page shows the items in the
- * state `first`, or in all states if `first` is not given.
+ * Makes a filter of a list by the URL's query parameter `state`. If the URL has no `state`, the page shows the items in
+ * the state that `first` names, or the items in all states if `first` is not given.
  */
 export function byState<State extends string>(
   name: string, states: readonly State[], first?: State,

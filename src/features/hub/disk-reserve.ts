@@ -27,7 +27,7 @@ export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer:
   if (!route.usesReserve) requireRoomOf(hub, viewer);
 }
 
-/** Does the same as `requireRoom`, but for a form in which only some choices may use the disk reserve. */
+/** Throws 507 as `requireRoom` does, for a form in which only some actions may use the disk reserve. */
 export function requireRoomOf(hub: Hub, viewer: Viewer | null): void {
   if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw noRoom(hub, NO_ROOM);
 }
@@ -39,8 +39,8 @@ export function requireRoomForFile(hub: Hub, bytes: number, message: string): vo
 }
 
 /**
- * Whether only the disk reserve is left on the hub's disk. A file in DATA_DIR/run shares this state among the hub's
- * processes until clearly more than the reserve is free.
+ * Whether only the disk reserve is left on the hub's disk. A file in DATA_DIR/run tells all processes of the hub that
+ * the disk is low, until clearly more than the reserve is free.
  */
 export function isDiskLow(hub: Hub): boolean {
   const wasLow = lowSince(hub) !== null;
@@ -75,8 +75,8 @@ function isOnlyForRepairs(hub: Hub): boolean {
 }
 
 /**
- * Creates or removes the file that shows the hub's processes that the disk is full. If the disk has no room even for
- * this file, each process measures the disk again.
+ * Creates or removes the file that tells the hub's processes that the disk is full. If the full disk has no room for
+ * the file itself, each process of the hub measures the disk again.
  */
 function noteLow({ config }: Hub, isLow: boolean): void {
   try {

@@ -27,7 +27,7 @@ const MiB = 1024 * 1024;
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
-/** The smallest default reserve: 16 MiB, or 25 % of a tiny disk. Deleting may add 6 MiB to the log in one step. */
+/** The smallest default reserve: 16 MiB, or 25 % of a tiny disk. One deletion may add 6 MiB to the write-ahead log. */
 const LEAST_RESERVE = 16 * MiB;
 const LEAST_SHARE = 0.25;
 
@@ -44,7 +44,7 @@ const MOST_SHARE = 0.5;
 /** Below twice the reserve, large changes go in small steps: one large step can use as much as the reserve. */
 const TIGHT = 2;
 
-/** With 1 GiB to spare, a measurement is reused for a second, because no process fills 1 GiB in a second. */
+/** With 1 GiB of free space to spare, measured space is reused for a second: no process fills 1 GiB in a second. */
 const PLENTY = 1024 * MiB;
 const KEPT_MS = SECOND;
 
@@ -66,8 +66,8 @@ function usualReserve({ total, searchIndex }: Measured): number {
 }
 
 /**
- * Whether the disk is so nearly full that large changes must be made in small steps. Empty pages in hub.db do not help
- * here, because every change, even a deletion, is first written to the log.
+ * Whether the disk is so nearly full that large changes must be made in small steps. Empty pages in hub.db do not count
+ * as free, because SQLite first writes every change, even a deletion, to the write-ahead log.
  */
 export function isTight({ space }: Disk): boolean {
   const now = space();
@@ -117,7 +117,7 @@ function measureDatabase(db: Db, databasePath: string): { emptyPages: number; in
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
   const logBytes = fileBytes(`${databasePath}-wal`);
-  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // a checkpoint makes the database file this long
+  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // growth of the database file by a checkpoint
   return { inLog: logBytes - toCome, emptyPages: Number(db.pragma('freelist_count')) * pageBytes };
 }
 

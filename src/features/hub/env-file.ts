@@ -98,7 +98,7 @@ export function variableNames(list: SettingList): string[] {
 
 /**
  * Errors for misspelt names of settings in .env. The file .env belongs to the hub alone, so a name close to a setting
- * is a mistake. Without an error, the setting's default would apply, which could delete data.
+ * is a mistake. If the hub started with the misspelt name, the setting's default would apply, which could delete data.
  */
 export function misspeltNames(names: readonly string[], known: readonly string[]): string[] {
   return names.flatMap((name) => {

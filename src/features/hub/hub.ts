@@ -17,8 +17,8 @@ import { LIMITS, type LimitName, type NamedLimit } from './limits.ts';
 import type { Config } from './read-config.ts';
 
 /**
- * The parts of the hub that actions depend on. Each action gets a hub as its first parameter. Each process has one hub;
- * tests build hubs of their own.
+ * The database, settings, clock and other parts of a hub, which most functions take as their first parameter. Each
+ * process has one hub; tests build hubs of their own.
  */
 export type Hub = {
   db: Db;
@@ -48,7 +48,7 @@ export function once<Needs extends object, Value>(make: (hub: Needs) => Value): 
   };
 }
 
-/** As `once`, for values with prepared SQL statements: `openStores` makes these stores before the process listens. */
+/** Returns a function that makes a store (prepared SQL statements) once for each hub; see `openStores`. */
 export function store<Value>(make: (hub: StoreHub) => Value): (hub: StoreHub) => Value {
   const find = once(make);
   stores.push(find);
@@ -87,7 +87,7 @@ export const processMetrics = once(({ clock }: Hub) => createProcessMetrics({ st
 
 /** For how many seconds the longest-waiting due job of any kind has been due; 0 if no job is due. */
 export function oldestDueSeconds(hub: Hub): number {
-  const labels = counts(hub).read().labels('jobs'); // labels kind,state of every kind that was ever queued
+  const labels = counts(hub).read().labels('jobs'); // "kind,state" for each kind of job that was ever queued
   const kinds = new Set(labels.map((label) => label.slice(0, label.lastIndexOf(','))));
   return Math.max(0, ...[...kinds].map((kind) => Math.floor(jobs(hub).oldestDueSeconds(kind))));
 }

@@ -50,7 +50,7 @@ export const LIMITS = {
     503, 'At most 200 remote files may be fetched or queued at once; 100 of one account’s sources, 40 of one host.',
   ],
   'turns': [
-    503, 'A client may have at most 1,000 waiting requests, or 10 while 2,000 of members, or of visitors, wait.',
+    503, 'A client may have 1,000 waiting requests, but only 10 while 2,000 requests of members (or visitors) wait.',
   ],
   'probes': [
     429, 'At most 100 requests a second for health or metrics from an address or IPv6 /56 network, 200 from a /48.',
@@ -59,10 +59,10 @@ export const LIMITS = {
     503, 'At most 2,000 open connections; 100 from one address, 200 from an IPv6 /56 network, 400 from a /48 network.',
   ],
   'body-size': [
-    413, 'A member’s form may have 64 KiB, JSON and apps’ requests 1 MiB, post 2.5 MiB, OPML 4 MiB; visitors’ 16 KiB.',
+    413, 'A form may have 64 KiB, JSON and apps’ requests 1 MiB, a post 2.5 MiB, OPML 4 MiB, a visitor’s form 16 KiB.',
   ],
   'body-pieces': [
-    413, 'A request body may arrive in at most 256 pieces, or one for each 32 bytes; the hub cuts further pieces off.',
+    413, 'The hub cuts off a request body of more than 256 pieces if its pieces have less than 32 bytes on average.',
   ],
   'answers': [
     503, 'At most 96 MiB of unread replies of all clients; at most 100 waiting requests of a client with 8 MiB unread.',

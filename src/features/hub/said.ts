@@ -7,7 +7,7 @@ type Counted = (count: number) => string;
  * a message, because a forged link could then show any text.
  */
 const SAID = {
-  'app-password-ended': 'The app password has ended. The app that uses it is refused from now on.',
+  'app-password-ended': 'The app password has ended. The app that uses the app password is refused from now on.',
   'bell-off': 'You will no longer be notified of new posts of this source.',
   'bell-on': 'You will be notified of new posts of this source.',
   'deleted': 'Deleted.',
@@ -58,7 +58,7 @@ const SAID = {
   'source-saved': 'The source was saved.',
   'source-syncing': 'The hub is looking for new posts now.',
   'source-transferred': 'The source has a new owner.',
-  'steps-put-away': 'The getting-started list is hidden. A choice in your settings shows the list again.',
+  'steps-put-away': 'The getting-started list is hidden. In your settings you can show the getting-started list again.',
   'token-revoked': 'The token was revoked. Programs that use the token are refused from now on.',
   'too-late': 'It is too late to undo this change: a change can be undone for a minute.',
   'undone': 'The change was undone: everything is as before.',
@@ -77,7 +77,7 @@ export function saying(path: string, code: SaidCode, about: { count?: number; un
   return `${place}?${query.toString()}${hash === undefined ? '' : `#${hash}`}`;
 }
 
-/** The message for a URL, and the id of the change that its Undo button reverts; undefined without a message code. */
+/** The message that a URL's code stands for, and the id of the change that Undo reverts; undefined without a code. */
 export function readSaid(target: string): { text: string; undo: number | null; page: string } | undefined {
   const [path = '', search = ''] = target.split('?', 2);
   const query = new URLSearchParams(search);

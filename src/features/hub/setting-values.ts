@@ -15,7 +15,7 @@ export const TOKEN_PREFIX = 'hub_';
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
-const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // the URL standard reads such a host name as an IPv4 address
+const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // the URL standard reads a host name of this form as IPv4
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // a recipient of age or of an age plugin
@@ -135,7 +135,7 @@ export function sealingKey(bytes: string): KeyObject {
   }
 }
 
-/** Parses an rclone destination, `<remote>:<path>`. Without the colon, rclone would use a local folder. */
+/** Parses an rclone destination, `<remote>:<path>`. Without a colon, rclone would read a path on this machine. */
 export function rcloneRemote(text: string): string {
   if (RCLONE_REMOTE.test(text) && !CONTROL.test(text)) return text;
   throw new Error('must be a remote of the rclone configuration and a path, for example box:hub');

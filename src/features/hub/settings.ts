@@ -24,8 +24,8 @@ export type Setting<Value> = {
   meaning: string; // the text in README.md and .env.example, which a test compares with this list
   seeHandbook?: string; // the anchor of the section of scripts/README.md that explains the setting
   /**
-   * A secret setting is never shown. `text`: the value may also come from the file named in NAME_FILE. `bytes`: the
-   * value comes only from this file.
+   * A secret setting is never shown. `text`: NAME contains the secret, or NAME_FILE names a file that contains the
+   * secret. `bytes`: only NAME_FILE exists, which names a file that contains the secret.
    */
   secret?: 'text' | 'bytes';
   usedBy?: 'scripts'; // web and worker do not read the setting: changes need no restart
@@ -125,8 +125,8 @@ export const SETTINGS = {
   },
   postRetentionDays: {
     name: 'POST_RETENTION_DAYS', parse: integer(0, 9_999), default: '0',
-    meaning: 'days after which posts that have left their feed are removed; posts that a member has starred or not ' +
-      'read stay; 0 keeps all posts for ever',
+    meaning: 'days after which posts that have left their feed are removed; posts that a member has starred or ' +
+      'has not read are kept; 0 keeps all posts for ever',
   },
   auditRetentionDays: {
     name: 'AUDIT_RETENTION_DAYS', parse: integer(0, 9_999), default: '365',

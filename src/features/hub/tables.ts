@@ -14,10 +14,10 @@ type Bounded = { bounded: string };
 /**
  * `export`: the part of `GET /api/account/export` that contains an account's rows of this table; null if the table
  * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
- * once`: in the request that deletes the account. `steps`: by a job. `cascade`: together with a row of another table.
- * `before`: before the account is deleted, because the member first transfers or deletes these rows. `none`: the rows
- * belong to no account. `restore`: whether a restore keeps, empties or changes the table. Waiting work in a backup may
- * have been done since the backup was made.
+ * once`: the request that deletes the account removes the rows. `steps`: a job removes the rows later. `cascade`:
+ * SQLite removes the rows with the row of another table that the rows refer to. `before`: the member must transfer or
+ * delete the rows before deleting the account. `none`: the rows belong to no account. `restore`: whether a restore
+ * keeps, empties or changes the table. Waiting work in a backup may have been done since the backup was made.
  */
 type Table = (Counted | Bounded) & {
   export: string | null;
@@ -31,9 +31,9 @@ const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', .
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
 /**
- * Every table of the hub's database, with its limit. Stores read the limits of their tables from this list.
- * `test/app/tables.test.ts` compares each entry with the schema, the API, the export, the deletion of an account and a
- * restored backup.
+ * Every table of the hub's database, with its limit. The `*-store` files read the limits of their tables from TABLES.
+ * `test/app/tables.test.ts` compares each table's entry in TABLES with the schema, the API, the export, the deletion of
+ * an account and a restored backup.
  */
 export const TABLES = {
   // platform
@@ -123,7 +123,7 @@ export const TABLES = {
   retention_runs: { bounded: 'one row', ...NOBODYS },
   history_figures: { bounded: 'one row for each figure of the history', ...NOBODYS },
   history: { bounded: '2,018 rows: two days in steps of five minutes, and 60 days in steps of an hour', ...NOBODYS },
-  history_readings: { bounded: 'one row for each note of a process', ...NOBODYS },
+  history_readings: { bounded: 'a row of figures and a row of changed settings for each process', ...NOBODYS },
   backup_runs: { bounded: 'each place of backups has at most 500 rows, of the last 60 days', ...NOBODYS },
   certificates: { bounded: 'one row for each BASE_URL that the hub has had', ...NOBODYS },
 } as const satisfies Record<string, Table>;

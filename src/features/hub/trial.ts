@@ -12,9 +12,9 @@ export function isOnTrial(hub: Pick<Hub, 'db'>): boolean {
 }
 
 /**
- * Makes SQLite refuse every write of this process with the error SQLITE_READONLY. `endIfOver` ends the trial if it is
- * over, and then returns true. Every write calls `endIfOver` first, so that no write is refused after the end of the
- * trial.
+ * Makes SQLite refuse every write of this process with the error SQLITE_READONLY. `endIfOver`: ends the trial of a new
+ * version or restored backup if the script has accepted the result, and returns whether the trial has ended. Every
+ * write calls `endIfOver` first, so that the hub refuses no write after the end of the trial.
  */
 export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   Object.assign(trials(hub), { isOpen: true, endIfOver });
@@ -34,7 +34,7 @@ export function requireNoTrial(hub: Hub): void {
     'The hub is checking a new version or a restored backup, and stores nothing until the check is done.');
 }
 
-/** Writes a heartbeat, which proves that this process can write. During a trial, no other write is allowed. */
+/** Writes a heartbeat as proof that this process can write: the only write while a new version is being tried. */
 export function beatOnTrial(hub: Hub): void {
   hub.db.pragma('query_only = OFF');
   try {

@@ -30,7 +30,7 @@ export async function showAttachment(hub: Hub, req: HubRequest): Promise<Reply> 
   return serveFile({ path: uploadFiles(hub).pathOf(sha256), sha256, bytes, mediaType, ...about }, req);
 }
 
-/** Throws 404 unless the account follows the source: unfollowing a private source ends its signed addresses. */
+/** Throws 404 unless the account follows the source, so that unfollowing a private source ends signed addresses. */
 function requireFollowed(hub: Hub, { id }: Viewer, { sourceId }: PostAccess): void {
   if (!follows(hub).isFollowed(id, sourceId)) throw notFound('file');
 }

@@ -60,7 +60,7 @@ export type Post = Pick<PreparedPost, 'guid' | keyof typeof LISTED_COLUMNS> & {
   ownerId: number;
   publishedAt: number;
   updatedAt: number;
-  createdAt: number; // when the post arrived
+  createdAt: number; // unix ms, when the post arrived
   isPublic: number;
   searchKey: number;
   contentBytes: number;

@@ -11,8 +11,9 @@ import { plain, type AppRequest } from './reader-request.ts';
 import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream } from './streams.ts';
 
 /**
- * POST edit-tag: marks the posts `i` as read, unread, starred or unstarred by the states `a` (added) and `r` (removed).
- * Unknown posts and states change nothing, and the answer is OK all the same: apps repeat a refused edit for ever.
+ * POST edit-tag: marks the posts with the ids `i` as read, unread, starred or unstarred. `a`, `r`: the states that the
+ * app adds and removes. Unknown posts and states change nothing, and the reply is `OK` nevertheless, because apps
+ * repeat a refused edit for ever.
  */
 export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
   const ids = values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
@@ -31,7 +32,7 @@ function statesIn(streams: string[]): Set<string> {
   }));
 }
 
-/** POST mark-all-as-read: marks posts of the stream `s` as read that arrived until `ts`; without `ts`, until now. */
+/** POST mark-all-as-read: marks all posts of the stream `s` as read that arrived until the time `ts` (default: now). */
 export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
   const stream = requireStream(values.get('s') ?? '');
   const view = readArrivalView(hub, viewer, stream, new URLSearchParams());
@@ -42,7 +43,7 @@ export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): P
   return plain();
 }
 
-/** The target of `markRead` that holds the same posts as a stream; null for the starred posts. */
+/** The target of `markRead` with the posts of a stream; null if no target fits, as for the starred posts. */
 function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
   if ('label' in stream) return { folder: stream.label };
   if ('state' in stream) return ['starred', 'read'].includes(stream.state) ? null : { all: true };
@@ -50,7 +51,7 @@ function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
   return sourceId === undefined ? null : { sourceId };
 }
 
-/** A time as apps write it, in unix ms: at least 15 digits are microseconds, 12 to 14 milliseconds, fewer seconds. */
+/** A time from an app, in unix ms. Apps send microseconds (15 or more digits), milliseconds (12 to 14) or seconds. */
 function readTime(text: string): number | undefined {
   if (!/^[1-9]\d{0,17}$/.test(text)) return undefined;
   if (text.length >= 15) return Math.floor(Number(text) / 1_000);

@@ -1,26 +1,27 @@
 /**
- * The id of a post in the Google Reader API is FIRST + the post id: 16 decimal digits, 13 hex digits, less than 2^53.
- * Some apps pad the hex form to the length of the decimal form; others read the id as a signed or floating number.
+ * The item id of a post in the Google Reader API is FIRST + the post id: 16 decimal digits, or 13 hex digits, and less
+ * than 2^53. Some apps pad the hex form to the length of the decimal form; other apps read an item id as a signed or
+ * floating-point number.
  */
 const FIRST = 10 ** 15;
 
 const LONG_FORM = 'tag:google.com,2005:reader/item/';
 
-/** The id as lists of ids have it: decimal. */
+/** The decimal form of a post's item id, for lists of ids. */
 export function decimalId(postId: number): string {
   return String(FIRST + postId);
 }
 
-/** The id as items have it: `tag:google.com,2005:reader/item/` and 16 hex digits. */
+/** The long form of a post's item id, for items: `tag:google.com,2005:reader/item/` and 16 hex digits. */
 export function longId(postId: number): string {
   return LONG_FORM + (FIRST + postId).toString(16).padStart(16, '0');
 }
 
-/** The post id of an item id in decimal, hex or long form; undefined for another text. */
+/** Parses an item id in decimal, hex or long form, and returns the post id; undefined for any other text. */
 export function parseItemId(text: string): number | undefined {
   const id = text.trim();
   if (id.startsWith(LONG_FORM)) return postIdOf(id.slice(LONG_FORM.length), 16);
-  const isDecimal = /^[1-9]\d*$/.test(id); // the hex form begins with 0, because of its padding
+  const isDecimal = /^[1-9]\d*$/.test(id); // the padded hex form of an item id begins with 0
   return postIdOf(id, isDecimal ? 10 : 16);
 }
 

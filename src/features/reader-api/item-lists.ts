@@ -9,23 +9,23 @@ import { itemTexts } from './items-json.ts';
 import type { AppRequest } from './reader-request.ts';
 import { readArrivalView, requireStream, stateStream } from './streams.ts';
 
-/** The most ids of one page, and ids of a page if the app names no number: apps that never turn pages miss nothing. */
+/** The maximum and default number of post ids on one page; some apps never ask for a second page. */
 const IDS_MAX = 10_000;
 
-/** Items of a page if the app names no number, and the most items of one page. */
+/** The default and the maximum number of items on one page. */
 const ITEMS = 20;
 const ITEMS_MAX = 1_000;
 
-/** A page of items ends early when the contents of its posts exceed this many bytes. */
+/** A page of items ends early if the contents of the page's posts would exceed this many bytes. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** GET stream/items/ids: the ids of a stream's posts, newest arrival first. */
+/** GET stream/items/ids: the ids of a stream's posts, by default the newest arrival first. */
 export async function listItemIds(hub: Hub, request: AppRequest): Promise<Reply> {
   const { ids, next } = await pageOfStream(hub, request, request.values.get('s') ?? '', IDS_MAX, IDS_MAX);
   return json({ itemRefs: ids.map((id) => ({ id: decimalId(id) })), ...continuing(next) });
 }
 
-/** GET stream/contents and stream/contents/…: the items of a stream, newest arrival first. */
+/** GET stream/contents and stream/contents/…: the items of a stream, by default the newest arrival first. */
 export async function listItems(hub: Hub, request: AppRequest): Promise<Reply> {
   const named = request.params['stream'] ?? request.values.get('s') ?? stateStream('reading-list');
   const { ids, next } = await pageOfStream(hub, request, named, ITEMS, ITEMS_MAX);
@@ -34,14 +34,14 @@ export async function listItems(hub: Hub, request: AppRequest): Promise<Reply> {
   return items(hub, request, named, fitting, continuing(last));
 }
 
-/** POST stream/items/contents: all items that are named by `i`. Unknown ids are left out. */
+/** POST stream/items/contents: the items whose ids the app sends as `i`, without unknown ids. */
 export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
-  await nextTurn(); // reading a long body has taken one
+  await nextTurn(); // lets other requests run after a long body was parsed
   const ids = request.values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
   return items(hub, request, stateStream('reading-list'), [...new Set(ids)]);
 }
 
-/** Characters of an answer that are made in one turn: about 30 short items, in 0.5 ms. */
+/** Characters of an answer that are made in one turn of the main thread: about 30 short items, in 0.5 ms. */
 const CHUNK = 32 * 1024;
 
 type Continuing = { continuation?: string };
@@ -54,7 +54,7 @@ function items(hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], 
   return { status: 200, headers, body };
 }
 
-/** The pieces of a JSON text whose last member is an empty list, with these entries in the list. */
+/** Yields a JSON text in pieces: the text `emptyList` ends with an empty list, which `entries` fill. */
 function* around(emptyList: string, entries: Iterable<string>): Generator<string> {
   yield emptyList.slice(0, -2);
   let separator = '';
@@ -65,7 +65,7 @@ function* around(emptyList: string, entries: Iterable<string>): Generator<string
   yield emptyList.slice(-2);
 }
 
-/** The ids of one page of a stream, as the parameters want it. `next`: the last id if more posts follow, or null. */
+/** The post ids of a stream's page, by the app's parameters. `next`: the page's last id, or null if no post follows. */
 async function pageOfStream(
   hub: Hub, { viewer, values }: AppRequest, stream: string, standard: number, most: number,
 ): Promise<{ ids: number[]; next: number | null }> {
@@ -81,12 +81,12 @@ function readCount(text: string | null, standard: number, most: number): number 
   return text !== null && /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), most) : standard;
 }
 
-/** The continuation of a page: digits, because apps put it into addresses as it is. */
+/** The continuation of a page consists of digits, because apps put the continuation into URLs without encoding. */
 function continuing(next: number | null): Continuing {
   return next === null ? {} : { continuation: decimalId(next) };
 }
 
-/** The first ids whose contents fit into one page; at least one id. */
+/** The first post ids whose contents together fit into PAGE_BYTES; at least one post id. */
 function fittingIds(hub: Hub, ids: number[]): number[] {
   let bytes = 0;
   const listed = posts(hub).listed(ids);

@@ -15,17 +15,17 @@ import { longId } from './item-ids.ts';
 import { siteOf } from './subscription-lists.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
-/** Posts that are looked up in the database at once, in about 1 ms. Their contents are read in smaller parts. */
+/** This many posts are looked up at once, in about 1 ms. The contents of the posts are read in smaller parts. */
 const AT_ONCE = 100;
 
-/** Facts that the items of one answer share. */
+/** Facts that all items of one answer share. */
 type Shared = {
   hub: Hub; folders: Map<number, string | null>; sites: Map<number, string>; sign: (path: string) => string;
 };
 
 /**
- * The items with these post ids as JSON texts, made while the answer is sent. Posts that the viewer may not see, and
- * posts of sources that are neither followed nor starred, are left out.
+ * Yields posts as items in JSON, while the answer is sent. Leaves out posts that the viewer may not see, and posts that
+ * are not starred if the viewer does not follow the post's source.
  */
 export function* itemTexts(hub: Hub, viewer: Viewer, ids: number[]): Generator<string> {
   const folders = new Map(follows(hub).listed(viewer).map(({ sourceId, folder }) => [sourceId, folder]));
@@ -42,7 +42,7 @@ export function* itemTexts(hub: Hub, viewer: Viewer, ids: number[]): Generator<s
   }
 }
 
-/** The posts with their contents, of which few are in memory at once. */
+/** Yields posts with their contents, and holds the contents of few posts in memory at once. */
 function* wholeInParts(hub: Hub, listed: Post[]): Generator<WholePost> {
   for (let start = 0; start < listed.length;) {
     const rest = listed.slice(start);
@@ -58,7 +58,7 @@ function addSites({ hub, sites }: Shared, sourceIds: number[]): void {
   for (const source of manySources(hub).among(missing)) sites.set(source.id, siteOf(hub, source));
 }
 
-/** A post as apps want it. Members that some app needs are always there, even if they say nothing new. */
+/** A post as an item of the Google Reader API. Fields that some app requires are always present, even if redundant. */
 function itemOf({ hub, folders, sites, sign }: Shared, post: WholePost, state: PostState) {
   const { id, sourceId, sourceTitle, author, publishedAt, updatedAt, createdAt } = post;
   const { baseUrl } = hub.config;
@@ -88,7 +88,7 @@ function categoriesOf(folder: string | null, { isRead, isStarred }: PostState): 
   ];
 }
 
-/** A file of a post. Audio and video stay at their publisher, as on pages; all other files are at the hub. */
+/** A post's file as an enclosure: audio and video have their publisher's address, all other files the hub's address. */
 function enclosureOf(hub: Hub, file: Attachment, sign: (path: string) => string) {
   const path = attachmentPath(hub, file);
   const href = path === null ? file.remoteUrl : hub.config.baseUrl + sign(path);

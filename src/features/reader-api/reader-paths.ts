@@ -1,10 +1,11 @@
-/** A call below any spelling of the base address, and the base address alone. */
+/** Patterns of a path: a call of the Google Reader API below any spelling of the base address, or the address alone. */
 const CALL = /^\/+(?:api\/+greader\.php\/*)?(accounts|reader\/+api\/+0)\/+(.*)$/;
 const BASE = /^\/+api\/+greader\.php\/*$/;
 
 /**
- * The path of the route that a path of the Google Reader API stands for: people type the base address with and without
- * `/api/greader.php`, and apps append to it with doubled and missing slashes. Other paths stay as they are.
+ * Maps a path of the Google Reader API to the path of the hub's route. People type the base address with or without
+ * `/api/greader.php`, and apps double or omit slashes when appending a call to the base address. Paths outside the
+ * Google Reader API stay as they are.
  */
 export function canonicalReaderPath(path: string): string {
   if (BASE.test(path)) return '/reader';

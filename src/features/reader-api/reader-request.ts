@@ -8,52 +8,52 @@ import { nextTurn } from '../../platform/turns.ts';
 import { authenticateApp, viewerOfApp } from '../accounts/authenticate.ts';
 import type { Hub } from '../hub/hub.ts';
 
-/** A request of an app. `values`: the parameters of query and body together. */
+/** A request of an app. `values`: the parameters of the request's query and body together. */
 export type AppRequest = Omit<MemberRequest, 'query'> & { values: URLSearchParams };
 
 export type AppHandler = (hub: Hub, request: AppRequest) => Reply | Promise<Reply>;
 
-/** Limits of a body in bytes: 10,000 ids take 610 kB. An app that has not proved itself by its header gets less. */
+/** Limits of an app's request body in bytes (10,000 ids take 610 kB), and of a body without a valid header. */
 const BODY_BYTES = 1024 * 1024;
 const UNKNOWN_BODY_BYTES = 64 * 1024;
 
-/** Longer bodies are parsed in a turn of their own. */
+/** Bodies of more bytes than this are parsed in a separate turn of the main thread. */
 const LONG_BODY = 64 * 1024;
 
-/** The most parameters of a body, which take about 10 ms to parse. RSS Guard names 9,999 posts at once. */
+/** The most parameters of a body, which are parsed in about 10 ms. RSS Guard sends the ids of 9,999 posts at once. */
 const MAX_VALUES = 20_000;
 
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
-/** A 200 reply with plain text, by default `OK`, which apps compare with the whole body. */
+/** A 200 reply with plain text, by default `OK`; apps check that the whole body is `OK`. */
 export function plain(body = 'OK', headers: ReplyHeaders = {}): Reply {
   return text(body, PLAIN_TEXT, headers);
 }
 
-/** The reply to a refused request: one line of plain text, because apps parse neither pages nor problem details. */
+/** The reply to an app's refused request: one line of text, because apps parse neither pages nor problem details. */
 export function refuseApp({ status, message, headers }: HttpError): Reply {
   const line = status === 401 ? 'Error=BadAuthentication' : message;
   return { status, headers: { 'content-type': PLAIN_TEXT, ...headers }, body: `${line}\n` };
 }
 
-/** The options of a route for apps: who may call the route, and how the route refuses. */
+/** The options of a route for apps: who may call the route, and how the route refuses a request. */
 export function appAccess(hub: Hub, handler: AppHandler) {
   const signedOut = (request: HubRequest): Promise<Reply> => answerByToken(hub, request, handler);
   return { ...appHeaderAccess(hub), signedOut };
 }
 
-/** The options of a route that needs the header, because the body is no form and has no `T`. */
+/** The options of a route for apps whose body, such as OPML, cannot contain `T`: the app must send the header. */
 export function appHeaderAccess(hub: Hub) {
   const authenticate = (req: IncomingMessage): Caller => authenticateApp(hub, req);
   return { authenticate, refusal: refuseApp };
 }
 
-/** Answers the request of an app that has sent its app password in the header. */
+/** Answers the request of an app that has sent its app password in the Authorization header. */
 export async function answerApp(hub: Hub, request: MemberRequest, handler: AppHandler): Promise<Reply> {
   return handler(hub, { ...request, values: await readValues(request, BODY_BYTES) });
 }
 
-/** Answers a POST without a valid header whose `T` is an app password: Liferea sends no header. Throws 401. */
+/** Answers a POST whose parameter `T` is an app password, because Liferea sends no Authorization header. Throws 401. */
 async function answerByToken(hub: Hub, request: HubRequest, handler: AppHandler): Promise<Reply> {
   if (request.method !== 'POST' || request.headers.authorization !== undefined) throw notSignedIn();
   const values = await readValues({ ...request, recheck: () => {} }, UNKNOWN_BODY_BYTES);
@@ -75,7 +75,7 @@ export function notSignedIn(): HttpError {
   return new HttpError(401, 'Sign in with an app password.', { headers });
 }
 
-/** The parameters of query and body. The body may have any media type: some apps name none, or a wrong one. */
+/** The parameters of query and body. The body may have any media type: some apps send no type or a wrong type. */
 export async function readValues(request: HubRequest, limit: number): Promise<URLSearchParams> {
   const { query, method, stream } = request;
   if (method !== 'POST') return query;

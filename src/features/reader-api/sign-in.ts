@@ -10,8 +10,9 @@ import { notSignedIn, plain, readValues, type AppRequest } from './reader-reques
 const SIGN_IN_BYTES = 16 * 1024;
 
 /**
- * POST /accounts/ClientLogin: signs in with name and app password. The answer repeats the app password as `Auth`, which
- * the app sends from now on. Status 401 for a wrong name or app password, 429 after repeated failures.
+ * POST /accounts/ClientLogin: an app signs in with a member's name and an app password. The answer repeats the app
+ * password as `Auth`, which the app sends with each later request. Throws 401 for a wrong name or app password, 429
+ * after repeated failures.
  */
 export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply> {
   const values = await readValues(request, SIGN_IN_BYTES);
@@ -26,12 +27,12 @@ export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply>
   return plain(Object.entries(tokens).map(([name, value]) => `${name}=${value}\n`).join(''));
 }
 
-/** GET token: apps repeat this text as `T` when they write. `T` proves nothing if the header has signed in. */
+/** GET token: the text that apps send as `T` with each POST. `T` is ignored if the Authorization header is valid. */
 export function showToken(_hub: Hub, { headers }: AppRequest): Reply {
   return plain(/auth=(\S+)/i.exec(headers.authorization ?? '')?.[1] ?? '', { 'cache-control': 'no-store' });
 }
 
-/** GET user-info */
+/** GET user-info: the id and the name of the viewer's account. */
 export function showUser(_hub: Hub, { viewer: { id, username } }: AppRequest): Reply {
   return json({ userId: String(id), userName: username, userProfileId: String(id), userEmail: username });
 }

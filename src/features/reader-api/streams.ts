@@ -10,16 +10,16 @@ import { manySources } from '../sources/source-store.ts';
 const STATE = 'user/-/state/com.google/';
 const LABEL = 'user/-/label/';
 
-/** States of the Google Reader API that the hub has. */
+/** States of posts in the Google Reader API that the hub has. */
 export type KnownState = 'reading-list' | 'read' | 'unread' | 'starred';
 
-/** Other spellings, and states of which the hub has no posts: apps name these states, and must not be refused. */
+/** States by the names that apps use. `nothing`: a state that apps ask for, but that no post of the hub has. */
 const STATES: Record<string, KnownState | 'nothing'> = {
   'reading-list': 'reading-list', 'read': 'read', 'unread': 'unread', 'kept-unread': 'unread', 'starred': 'starred',
   'tracking-kept-unread': 'nothing', 'fresh': 'nothing', 'broadcast': 'nothing', 'like': 'nothing',
 };
 
-/** What a stream id names. A source is named by its id or by an address of its feed. */
+/** The posts that a stream id names: by state, folder (`label`) or source (`feed`: a source id or feed address). */
 export type Stream = { state: KnownState | 'nothing' } | { label: string } | { feed: string };
 
 export function stateStream(state: KnownState): string {
@@ -34,7 +34,7 @@ export function feedStream(sourceId: number): string {
   return `feed/${sourceId}`;
 }
 
-/** Parses a stream id; undefined for another text. Apps write any user, and FreshRSS's apps `feed/feed/…`. */
+/** Parses a stream id; undefined for any other text. Apps name any user, and some apps write `feed/feed/…`. */
 export function parseStream(text: string): Stream | undefined {
   const id = text.trim();
   const feed = /^(?:feed\/)+(.+)$/.exec(id)?.[1];
@@ -45,17 +45,17 @@ export function parseStream(text: string): Stream | undefined {
   return state && { state };
 }
 
-/** Parses a stream id. Status 400 for another text: an unknown stream must never stand for all posts. */
+/** Parses a stream id. Throws 400 for any other text: an unknown stream must never stand for all posts. */
 export function requireStream(text: string): Stream {
   const stream = parseStream(text);
   if (!stream) throw new HttpError(400, 'Unknown stream.');
   return stream;
 }
 
-/** A followed source, with the parts that decide its streams. */
+/** A followed source: its id and its folder name the streams that contain the source's posts. */
 type FollowedFeed = { sourceId: number; folder: string | null };
 
-/** The source that `feed/…` names, by id or by an address that subscription/list shows; undefined if unknown. */
+/** The id of the followed source that `feed/…` names by id or by feed address; undefined if no source fits. */
 export function sourceOfFeed(hub: Hub, followed: FollowedFeed[], feed: string): number | undefined {
   const ids = followed.map(({ sourceId }) => sourceId);
   const id = parseId(feed) ?? parseId(ownFeedId(hub, feed));
@@ -63,7 +63,7 @@ export function sourceOfFeed(hub: Hub, followed: FollowedFeed[], feed: string): 
   return manySources(hub).among(ids).find(({ feedUrl }) => feedUrl === feed)?.id;
 }
 
-/** The source id in an address of a feed that this hub publishes; otherwise empty. */
+/** The source id in the address of a feed that this hub publishes; empty for any other address. */
 function ownFeedId({ config }: Hub, address: string): string {
   const path = address.startsWith(config.baseUrl) ? address.slice(config.baseUrl.length) : '';
   return /^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? '';
@@ -72,7 +72,7 @@ function ownFeedId({ config }: Hub, address: string): string {
 /** A stream without posts. */
 const NOTHING: Stream = { state: 'nothing' };
 
-/** The posts that a request names by its stream, `it`, `xt`, `ot` and `nt`; null if no post can fit. */
+/** The posts that a request selects: in its stream and `it`, not in `xt`, arrived from `ot` to `nt`. Null: no posts. */
 export function readArrivalView(
   hub: Hub, viewer: Viewer, stream: Stream, values: URLSearchParams,
 ): ArrivalView | null {
@@ -88,7 +88,7 @@ export function readArrivalView(
 
 type Part = { stream: Stream; isWanted: boolean };
 
-/** Narrows a view to the posts that are in a stream, or not; null if no post is left. */
+/** Narrows a view to the posts in a stream, or (without `isWanted`) outside the stream; null if no post is left. */
 function narrow(hub: Hub, followed: FollowedFeed[], view: ArrivalView, { stream, isWanted }: Part): ArrivalView | null {
   if ('state' in stream) return narrowState(view, stream.state, isWanted);
   const among = sourcesOf(hub, followed, stream);
@@ -106,7 +106,7 @@ function narrowState(view: ArrivalView, state: KnownState | 'nothing', isWanted:
   return view[name] === undefined || view[name] === isOn ? { ...view, [name]: isOn } : null;
 }
 
-/** The ids of the followed sources in a folder, or of one source; undefined if there is no such folder or source. */
+/** The ids of the followed sources that a stream names by folder or feed; undefined if the stream names no source. */
 function sourcesOf(hub: Hub, followed: FollowedFeed[], stream: Exclude<Stream, { state: string }>) {
   const ids = 'label' in stream
     ? followed.filter(({ folder }) => folder === stream.label).map(({ sourceId }) => sourceId)
@@ -114,7 +114,7 @@ function sourcesOf(hub: Hub, followed: FollowedFeed[], stream: Exclude<Stream, {
   return ids.length > 0 ? new Set(ids) : undefined;
 }
 
-/** `ot` and `nt`: times of arrival in seconds, both inclusive. Other texts are ignored. */
+/** Reads the first (`ot`) and last (`nt`) time of arrival, in seconds. Ignores a text that is no number of seconds. */
 function readTimes(values: URLSearchParams): Pick<ArrivalView, 'since' | 'until'> {
   const seconds = (name: string): number | undefined =>
     /^\d{1,11}$/.test(values.get(name) ?? '') ? Number(values.get(name)) : undefined;

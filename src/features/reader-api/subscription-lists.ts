@@ -10,7 +10,7 @@ import { manySources, mayManage, type Source } from '../sources/source-store.ts'
 import type { AppRequest } from './reader-request.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
-/** GET tag/list: stars, and the folders of followed sources. Apps look up here each folder of subscription/list. */
+/** GET tag/list: the starred state, and the folders of followed sources; apps look up each folder in tag/list. */
 export function listTags(hub: Hub, { viewer }: AppRequest): Reply {
   const folders = new Set(follows(hub).listed(viewer).flatMap(({ folder }) => folder ?? []));
   const labels = [...folders].sort().map((name) => ({ id: labelStream(name), type: 'folder' }));
@@ -28,7 +28,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
       id: feedStream(source.id),
       title: source.title || feedStream(source.id),
       categories: categoriesOf(folders.get(source.id) ?? null),
-      // The address of another owner's feed may hold a secret.
+      // The feed's own address may hold a secret: only members who manage the source get this address.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),
       ...(icon !== undefined && { iconUrl: hub.config.baseUrl + sign(icon) }),
@@ -45,14 +45,14 @@ function ownFeedUrl({ config }: Hub, sourceId: number): string {
   return `${config.baseUrl}/sources/${sourceId}.atom`;
 }
 
-/** The web site of a source, or its page on the hub. */
+/** The address of a source's web site, or of the source's page on the hub if no web site is known. */
 export function siteOf({ config }: Hub, { id, siteUrl }: Pick<Source, 'id' | 'siteUrl'>): string {
   return siteUrl ?? `${config.baseUrl}/sources/${id}`;
 }
 
 type Count = { unread: number; newestAt: number };
 
-/** GET unread-count: unread posts by source, by folder and of all sources; each number is at most COUNT_MAX. */
+/** GET unread-count: numbers of unread posts by source, by folder and in total; each number is at most COUNT_MAX. */
 export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
   const newest = arrivals(hub).newestOf(asking(viewer));
   const counts = new Map<string, Count>();

@@ -14,7 +14,7 @@ import { sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { feedStream, parseStream, sourceOfFeed } from './streams.ts';
 
-/** POST subscription/quickadd: adds the feed at an address, or follows the hub's source of the feed. */
+/** POST subscription/quickadd: adds the feed at an address, or follows the source that the hub has of the feed. */
 export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
   const query = (request.values.get('quickadd') ?? '').trim();
   try {
@@ -28,7 +28,7 @@ export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
   }
 }
 
-/** POST subscription/edit: follows, unfollows, renames or moves the sources `s`. The folder is the label in `a`. */
+/** POST subscription/edit: follows, unfollows, renames or moves the sources `s`. `a`: the label of the new folder. */
 export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<Reply> {
   const { values } = request;
   const act = values.get('ac') ?? 'edit';
@@ -50,7 +50,7 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
   return plain();
 }
 
-/** Follows the source that an id or an address names, and returns its id. The viewer may have the feed already. */
+/** Follows the source that `feed` names by id or address, and returns the source's id. Adds the feed if it is new. */
 async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<number> {
   const { viewer } = request;
   const known = parseId(feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
@@ -69,16 +69,16 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
   }
 }
 
-/** Renames a source to `t`. Everybody sees the name of a source, so only its owner may change the name (403). */
+/** Renames a source to the title `t`. Everybody sees a source's title, so only the owner may change the title (403). */
 async function rename(hub: Hub, request: AppRequest, sourceId: number, act: string): Promise<void> {
   const title = request.values.get('t')?.trim();
   if (!title || title === sources(hub).find(sourceId)?.title) return;
   const isOwner = sources(hub).find(sourceId)?.ownerId === request.viewer.id;
-  if (act === 'subscribe' && !isOwner) return; // apps send the title that they found in the feed
+  if (act === 'subscribe' && !isOwner) return; // a subscribing app sends the title that stands in the feed
   await changeSource(hub, sourceId, { title }, request);
 }
 
-/** The folder that `a` names; null if `r` alone names a folder; undefined if the folder stays. Status 400: bad name. */
+/** The folder that `a` names; null if only `r` names a folder; undefined if the folder stays. Throws 400: bad name. */
 function readFolder(values: URLSearchParams): string | null | undefined {
   const [added] = labelsIn(values.getAll('a'));
   if (added === undefined) return labelsIn(values.getAll('r')).length > 0 ? null : undefined;
@@ -98,7 +98,7 @@ function requireFolderName(name: string): string {
   throw new HttpError(400, `The name of a folder must have 1 to ${FOLDER_MAX} characters.`);
 }
 
-/** POST rename-tag: renames the folder `s` to `dest`, which may exist already. Status 400 for an unknown folder. */
+/** POST rename-tag: renames the folder `s` to `dest`; a folder `dest` may exist. Throws 400 for an unknown `s`. */
 export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   const [[from], [to]] = ['s', 'dest'].map((name) => labelsIn(values.getAll(name))) as [string[], string[]];
   if (from === undefined || to === undefined || !follows(hub).hasFolder(viewer.id, from)) {
@@ -109,7 +109,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   return plain();
 }
 
-/** POST disable-tag: deletes the folders `s`; their sources stay in the list. Unknown folders count as deleted. */
+/** POST disable-tag: deletes the folders `s`, whose sources stay in the list. Unknown folders count as deleted. */
 export function disableTags(hub: Hub, { viewer, values }: AppRequest): Reply {
   hub.db.write('delete folders of app', () => {
     for (const name of labelsIn(values.getAll('s'))) follows(hub).moveFolder(viewer.id, name, null);

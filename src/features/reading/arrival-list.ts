@@ -6,8 +6,8 @@ import { posts } from '../posts/post-store.ts';
 import { arrivals } from './arrival-store.ts';
 
 /**
- * The posts that a list by arrival holds. `sources`: source ids; null, for starred posts only: every visible source.
- * `since`, `until`: times of arrival, unix ms, both inclusive.
+ * Which posts a list in the order of arrival contains. `sources`: source ids; for starred posts also null, which means
+ * every visible source. `since`, `until`: the first and last time of arrival, unix ms.
  */
 export type ArrivalView = {
   sources: number[] | null;
@@ -17,17 +17,17 @@ export type ArrivalView = {
   until?: number | undefined;
 };
 
-/** `after`: the last post of the page before. */
+/** `after`: the id of the last post on the previous page. */
 type ArrivalPaging = { after?: number | undefined; limit: number; isOldestFirst: boolean };
 
-/** Post ids that one step covers, at first and at most: 16,384 posts of 1,000 sources take about 25 ms. */
+/** The first and the largest number of post ids in a step: 16,384 posts of 1,000 sources take about 25 ms. */
 const FIRST_STEP = 4_096;
 const LONGEST_STEP = 16_384;
 
-/** A step that finds fewer posts makes the next step twice as long. */
+/** If a step finds fewer posts than this, the next step covers twice as many post ids. */
 const FEW = 500;
 
-/** A page of ids in the order of arrival. `next`: the last id of the page if more posts follow; otherwise null. */
+/** A page of post ids in the order of arrival. `next`: the page's last id if more posts follow; otherwise null. */
 export async function arrivedPosts(
   hub: Hub, viewer: Viewer, view: ArrivalView, { after, limit, isOldestFirst }: ArrivalPaging,
 ): Promise<{ ids: number[]; next: number | null }> {
@@ -62,7 +62,7 @@ function toNumber(flag: boolean | undefined): number | null {
   return flag === undefined ? null : Number(flag);
 }
 
-/** The first post id of the view, and the first id behind the view. */
+/** The first post id of a view, and the first post id behind the view. */
 function boundsOf(hub: Hub, { since, until }: ArrivalView): [from: number, to: number] {
   const end = posts(hub).lastId() + 1;
   const from = since === undefined ? 1 : posts(hub).firstSince(since) ?? end;

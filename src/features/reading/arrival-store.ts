@@ -4,9 +4,9 @@ import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 /**
- * The posts with `from` <= id < `to` that have a state. `sources`: the ids of sources as JSON; null, for starred posts
- * only: every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for either. `direction`: -1 for the
- * newest arrival first, 1 for the oldest.
+ * Parameters of a query for posts with `from` <= id < `to`. `sources`: the ids of sources as JSON; for starred posts
+ * also null, which means every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for either.
+ * `direction`: -1 for the newest arrival first, 1 for the oldest arrival first.
  */
 export type ArrivedParams = Asking & {
   sources: string | null; from: number; to: number; isRead: number | null; isStarred: number | null;
@@ -15,14 +15,14 @@ export type ArrivedParams = Asking & {
 
 type Id = { id: number };
 
-/** SQL: the viewer's exception `m` and star `t` for the post `p`. */
+/** SQL that joins to the post `p` the viewer's read-state exception `m` and star `t`. */
 const STATE = `
   LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
   LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;
 const STAR_FITS = '(@isStarred IS NULL OR (t.post_id IS NOT NULL) = @isStarred)';
 const READ_FITS = '(@isRead IS NULL OR COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) = @isRead)';
 
-/** Queries for posts in the order of arrival, that is by id, in which apps read lists. */
+/** Queries for posts in the order of arrival, which is the order of post ids and of the Google Reader API's lists. */
 export const arrivals = store(({ db }) => {
   const selectNewest = db.prepare<[Asking & { folder: null }], { sourceId: number; at: number | null }>(
     'newest arrivals of sources', `
@@ -36,7 +36,7 @@ export const arrivals = store(({ db }) => {
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = j.value AND p.id >= @from AND p.id < @to
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
        WHERE ${READ_FITS} AND ${STAR_FITS} ORDER BY p.id * @direction LIMIT @limit`),
-    /** The unread posts alone: posts above the high-water marks, and the exceptions below. */
+    /** Unread posts: posts above the high-water marks, and exceptions (posts marked as unread one by one) below. */
     unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
       SELECT id FROM (
         SELECT p.id FROM json_each(@sources) j
@@ -60,7 +60,7 @@ export const arrivals = store(({ db }) => {
          AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
        ORDER BY p.id * @direction LIMIT @limit`),
 
-    /** When the newest post of each followed source arrived (unix ms), by source id; null without posts. */
+    /** When the newest post of each followed source arrived (unix ms), by source id; null: the source has no post. */
     newestOf: (viewer: Asking): Map<number, number | null> =>
       new Map(selectNewest.all({ ...viewer, folder: null }).map(({ sourceId, at }) => [sourceId, at])),
   };

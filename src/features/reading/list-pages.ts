@@ -30,7 +30,7 @@ export async function showList(hub: Hub, req: MemberRequest, above: Html | false
   return page({ title, bar: listBar(list), main, shape: 'list', section });
 }
 
-/** For a minute after an app has marked several posts as read: how many, and a button to undo the marking. */
+/** A note for a minute after an app has marked several posts as read, with a button to undo the marking. */
 function markedByApp(hub: Hub, { viewer, path }: MemberRequest): Html | false {
   const marking = readUndo(hub).lastOfApp(viewer.id);
   return marking !== undefined && html`

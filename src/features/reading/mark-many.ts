@@ -7,16 +7,16 @@ import { addException, markRead, type MarkTarget } from './mark-read.ts';
 import { compactMarks } from './raise-marks.ts';
 import { readMarks, readUndo, stars, type PostState, type ReadChanges } from './reading-store.ts';
 
-// Marks of apps, which send thousands of posts at once and repeat a refused request for ever. An app is therefore never
-// refused at the limit of exceptions: an account has at most one exception for each existing post.
+// Apps mark thousands of posts at once, and repeat a refused request for ever. The hub therefore never refuses an app's
+// marking at the limit of read-state exceptions: an account has at most one exception for each existing post.
 
-/** Posts that are looked up, or marked in one transaction, at once: about 10 ms. */
+/** This many posts are looked up at once, or marked in one transaction, in about 10 ms. */
 const AT_ONCE = 1_000;
 
 /**
- * Marks posts as read or unread, in transactions of 1,000 posts. Posts that the viewer may not see stay as they are. A
- * source of which the posts leave nothing unread below them gets a new high-water mark instead of exceptions. Marking
- * several posts as read can be undone on the pages.
+ * Marks posts as read or unread, in transactions of 1,000 posts, except posts that the viewer may not see. Raises a
+ * source's high-water mark if no other unread post lies below the posts; otherwise adds read-state exceptions. Pages
+ * can undo the marking of several posts as read.
  */
 export async function setManyRead(hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean): Promise<void> {
   const states = await statesOf(hub, viewer, postIds);
@@ -51,8 +51,8 @@ export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], 
 }
 
 /**
- * Marks all posts of a target that arrived until a time as read, with high-water marks; then the posts of `view` that
- * were marked as unread one by one.
+ * Marks all posts of `target` with ids up to `upTo` as read by raising high-water marks. Then marks each post of `view`
+ * as read that somebody had marked as unread.
  */
 export async function markAllArrived(
   hub: Hub, viewer: Viewer, target: MarkTarget | null, view: ArrivalView, upTo: number,
@@ -72,7 +72,7 @@ async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<Po
   return states;
 }
 
-/** Calls `act` for each AT_ONCE of the values; other requests run in between. `done`: values up to this step. */
+/** Calls `act` for AT_ONCE values at a time; other requests run between two calls. `done`: the values so far. */
 async function inSteps<Value>(
   values: Value[], act: (step: Value[], done: number) => void | Promise<void>,
 ): Promise<void> {
@@ -85,7 +85,7 @@ async function inSteps<Value>(
 
 type Marking = { accountId: number; now: number; changes: ReadChanges };
 
-/** Marks unread posts of one source, in ascending order, as read. */
+/** Marks unread posts of one source as read. `ids`: the ids of the posts, in ascending order. */
 function markIds(hub: Hub, sourceId: number, ids: number[], marking: Marking): void {
   const { accountId, changes } = marking;
   const readUpTo = follows(hub).find(accountId, sourceId)?.readUpTo;
@@ -108,7 +108,7 @@ function noteRaise({ moved }: ReadChanges, [sourceId, from, to]: ReadChanges['mo
   else moved.push([sourceId, from, to]);
 }
 
-/** How far the high-water mark can be raised if the posts are read: to just below the first other unread post. */
+/** How far a source's high-water mark rises if the posts `ids` are read: to just below the first other unread post. */
 function raisedMark(hub: Hub, key: { accountId: number; sourceId: number; after: number }, ids: number[]): number {
   const last = ids.at(-1) ?? 0;
   const gap = readMarks(hub).firstUnreadExcept({ ...key, upTo: last }, ids);

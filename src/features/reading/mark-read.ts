@@ -23,7 +23,7 @@ export type MarkTarget = { all: true } | { folder: string } | { sourceId: number
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
-  /** An app marks the posts: pages offer to undo the marking. */
+  /** Whether an app marks the posts; if so, pages offer to undo the marking. */
   isByApp?: boolean;
 };
 
@@ -108,7 +108,7 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
   return visible.length;
 }
 
-/** Marks a post as read by an exception, and notes the post's earlier exception for undoing. */
+/** Marks a post as read by a read-state exception, and notes the post's earlier exception for undoing. */
 export function addException(
   hub: Hub, sourceId: number, postId: number, { accountId, now, changes }: Omit<Marking, 'maxExceptions'>,
 ): void {

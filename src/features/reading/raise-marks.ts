@@ -40,7 +40,7 @@ function raise(
   return readMarks(hub).removeNeedless(key, raiseOne(hub, follow), limit);
 }
 
-/** Raises the high-water mark of one follow as far as possible; returns the mark. */
+/** Raises the high-water mark of one followed source as far as possible; returns the high-water mark. */
 function raiseOne(hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId: number; readUpTo: number }): number {
   const range = { ...key, after: readUpTo, upTo: posts(hub).nthLast(key.sourceId, 0) };
   const read = readMarks(hub).readAbove(key, readUpTo);
@@ -53,12 +53,13 @@ function raiseOne(hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId:
   return raised;
 }
 
-/** Sources that one transaction compacts, and exceptions that it removes for each, in about 10 ms. */
+/** The sources that one transaction compacts, and the exceptions that it removes of each source, in about 10 ms. */
 const [SOURCES_AT_ONCE, REMOVED_AT_ONCE] = [20, 1_000];
 
 /**
- * Makes room for an account's exceptions: raises its high-water marks, and removes needless exceptions at once. Open
- * lists then miss the posts that were read since. Does nothing while the account can undo a marking.
+ * Makes room for an account's read-state exceptions: raises the account's high-water marks, and removes needless
+ * exceptions at once. A list that is open in a browser misses the posts that were read since the list was opened. Does
+ * nothing while the account can undo a marking.
  */
 export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   let after = 0;
@@ -74,7 +75,7 @@ export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   }
 }
 
-/** Compacts one follow. Returns whether no needless exception remains. */
+/** Compacts the read state of one followed source. Returns whether no needless exception remains. */
 function compactOne(hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }): boolean {
   const raised = raiseOne(hub, follow);
   return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, -1) < REMOVED_AT_ONCE;

@@ -19,7 +19,7 @@ const MARKS_MAX = TABLES.read_marks.most;
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
-/** Whether the viewer has read and starred a post, and follows its source. */
+/** Whether the viewer has read and starred a post, and follows the post's source. */
 export type PostState = { id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number };
 
 /**
@@ -29,7 +29,7 @@ export type PostState = { id: number; sourceId: number; isRead: number; isStarre
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
-  /** Number of posts, if an app marked them. */
+  /** The number of posts in a marking, if an app made the marking. */
   byApp?: number;
 };
 
@@ -141,7 +141,7 @@ export const readMarks = store(({ db, clock }) => {
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
-    /** The id of the range's first unread post, by arrival, that is not among `ids`; undefined without such a post. */
+    /** The id of the range's first unread post, by arrival, that is not among `ids`; undefined if no post is left. */
     firstUnreadExcept: (range: ArrivalRange, ids: number[]): number | undefined =>
       selectUnreadExcept.get({ ...range, ids: JSON.stringify(ids) })?.id,
     /** The id of the range's first unread post, by arrival, outside the selection; Infinity without such a post. */
@@ -166,7 +166,7 @@ export const readMarks = store(({ db, clock }) => {
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /** Removes up to `limit` exceptions older than `age` (ms) that repeat the high-water mark; returns the count. */
+    /** Removes up to `limit` exceptions older than `age` (ms) that repeat the high-water mark; returns their number. */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - age, limit }).changes,
 
@@ -249,7 +249,7 @@ export const readUndo = store(({ db, clock }) => {
     },
 
     remove: (accountId: number, id: number): void => void remove.run(id, accountId),
-    /** The last marking by an app that can still be undone, and its number of posts. */
+    /** The last marking by an app that can still be undone: its id and its number of posts. */
     lastOfApp: (accountId: number): { id: number; posts: number } | undefined =>
       selectByApp.get(accountId, clock() - UNDONE_WITHIN + 1, clock()),
     hasLive: (accountId: number): boolean =>

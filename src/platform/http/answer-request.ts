@@ -39,7 +39,7 @@ export type AnswerOptions = CallHandlerOptions & {
 /** The most bytes of a page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
 export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 
-/** Paths that only programs use: their errors are never pages. */
+/** Paths that only programs request: error replies to these programs are never HTML pages. */
 const FOR_PROGRAMS = /^\/+(?:api|reader|accounts)\//;
 
 /** Sentinel: the version of content that is never cached. */

@@ -100,7 +100,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     if ('allow' in found) {
       throw new HttpError(405, `${method} is not allowed here.`, { headers: { allow: found.allow.join(', ') } });
     }
-    if (!found.route.authenticate) requireSameOrigin(req, method, caller); // such a route looks at no cookie
+    if (!found.route.authenticate) requireSameOrigin(req, method, caller); // `authenticate` reads no cookie
     const { signedOut } = found.route;
     if (!signedOut || caller.viewer) requireAccess(found.route, caller, req);
     if (!found.route.anyHost && untaken.isFull(exchange)) await waitForRoom(exchange, found.route);

@@ -118,7 +118,7 @@ export function problemReply(error: HttpError): Reply {
   };
 }
 
-/** Characters per chunk, by default. */
+/** The default number of characters in each chunk of a text. */
 const CHUNK = 16_384;
 
 /** A text that is made while it is sent, in chunks of at least `characters`. The event loop runs between two chunks. */

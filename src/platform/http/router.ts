@@ -57,9 +57,9 @@ type RouteOptions = {
    * published content. The cache drops unknown parameters, which would fill the cache with copies.
    */
   cached?: readonly string[];
-  /** Finds the sender of a request to this route, never by a cookie, instead of the hub's sessions and API tokens. */
+  /** Finds the sender of a request to this route without cookies, in place of the check of sessions and API tokens. */
   authenticate?: (req: IncomingMessage) => Caller;
-  /** Makes the reply to a refused or failed request, instead of a page or `application/problem+json`. */
+  /** Makes the route's reply to a refused or failed request, in place of a page or `application/problem+json`. */
   refusal?: (error: HttpError) => Reply;
   /** The handler checks a bearer token that is not an API token of the hub, so the request's `viewer` is null. */
   checksBearer?: boolean;

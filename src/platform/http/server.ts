@@ -41,7 +41,7 @@ type OwnParts = 'match' | 'security' | 'memberPolicy' | 'noteFault' | 'bodyMemor
 
 export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   routes: Route[];
-  /** The path of the route that a path stands for, because clients spell some paths in several ways. */
+  /** Maps a request's path to the path of a route, because clients spell some paths in several ways. */
   canonicalPath?(path: string): string;
   /** `sha256-…` of the only script that pages may run: it is on members' pages, with this hash as `integrity`. */
   scriptHash: string;

@@ -77,13 +77,13 @@ test('health, metrics and the administrators\' page tell the age and the result 
   assert.deepEqual(second.metrics, [at, at, 1, 0]);
   assert.match(second.page.here?.more ?? '', /^the newest verified backup, /);
   assert.ok(isShown(second.page.here, good.endedAt - MINUTE, 'bad') && isShown(second.page.verification, good.endedAt, 'good'));
-  assert.match(second.page.verdict, /The last backup \(.*\) lacks something that the hub has lost: missing or damaged uploads: 1\. Since /);
+  assert.match(second.page.verdict, /The last backup \(.*\) lacks data that the hub has lost: missing or damaged uploads: 1\. Since /);
 
   await note(hub, 'verification', good.name, 'failed', 'hub.db is not what SHA256SUMS says');
   const third = await told(hub, ada);
   assert.deepEqual(third.health, { lastBackup: { ageSeconds: 120, verified: false }, lastVerifiedBackup: null });
   assert.deepEqual(third.metrics, [at, at, 1, 1]);
-  assert.deepEqual(third.page.here, { level: 'bad', state: 'the last is incomplete', more: 'none is verified' });
+  assert.deepEqual(third.page.here, { level: 'bad', state: 'the last backup is incomplete', more: 'none is verified' });
   assert.equal(third.page.verification?.level, 'bad');
 
   hub.passTime(HOUR);
