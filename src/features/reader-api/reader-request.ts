@@ -17,7 +17,7 @@ export type AppHandler = (hub: Hub, request: AppRequest) => Reply | Promise<Repl
 const BODY_BYTES = 1024 * 1024;
 const UNKNOWN_BODY_BYTES = 64 * 1024;
 
-/** Longer bodies are parsed in a turn of their own. */
+/** Before parsing a request body longer than this, the hub lets other requests run. */
 const LONG_BODY = 64 * 1024;
 
 /** The most parameters of a body, which take about 10 ms to parse. RSS Guard names 9,999 posts at once. */

@@ -7,16 +7,16 @@ import { addException, markRead, type MarkTarget } from './mark-read.ts';
 import { compactMarks } from './raise-marks.ts';
 import { readMarks, readUndo, stars, type PostState, type ReadChanges } from './reading-store.ts';
 
-// Marks of apps, which send thousands of posts at once and repeat a refused request for ever. An app is therefore never
-// refused at the limit of exceptions: an account has at most one exception for each existing post.
+// Marks of apps, which send thousands of posts at once and repeat a refused request for ever. Apps are therefore never
+// refused at the limit of read-state exceptions: an account has at most one read-state exception per existing post.
 
 /** Posts that are looked up, or marked in one transaction, at once: about 10 ms. */
 const AT_ONCE = 1_000;
 
 /**
- * Marks posts as read or unread, in transactions of 1,000 posts. Posts that the viewer may not see stay as they are. A
- * source of which the posts leave nothing unread below them gets a new high-water mark instead of exceptions. Marking
- * several posts as read can be undone on the pages.
+ * Marks posts as read or unread, in transactions of 1,000 posts. Posts that the viewer may not see stay as they are. If
+ * no older post of a source stays unread, the source gets a new high-water mark rather than read-state exceptions.
+ * Marking several posts as read can be undone on the pages.
  */
 export async function setManyRead(hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean): Promise<void> {
   const states = await statesOf(hub, viewer, postIds);
