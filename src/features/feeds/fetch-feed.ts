@@ -26,7 +26,7 @@ const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json
 export const NO_VALIDATORS: Validators = { etag: null, lastModified: null, bodyHash: null };
 
 export type FetchedFeed = {
-  /** Null if nothing has changed since the validators were stored. */
+  /** The parsed feed; null if the feed has not changed since the validators were stored. */
   feed: ParsedFeed | null;
   /** The feed's address for the next fetch; changed by permanent redirects and autodiscovery. */
   url: string;

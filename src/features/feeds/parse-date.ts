@@ -163,8 +163,8 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
 
 /**
  * Parses a date that consists of three numbers. The first number is the year if it has four digits or the form is
- * `99-12-31`. If not the year, the first number is the day if dots or dashes separate the numbers or the first number
- * exceeds 12; else the first number is the month.
+ * `99-12-31`. Unless the first number is the year, it is the day if dots or dashes separate the numbers or if it
+ * exceeds 12; else it is the month.
  */
 function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
   const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;

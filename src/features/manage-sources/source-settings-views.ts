@@ -119,9 +119,9 @@ function handOverForm({ id }: Source): Html {
   return html`
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
   <h2>Hand the source over instead</h2>
-  <p>The hub asks the person who has followed this source longest to become its owner. This follower has 14 days
-    to accept. Posts and files stay with the source. If the follower is an administrator, they become the owner at
-    once.</p>
+  <p>The hub asks the person who has followed this source longest to become its owner. The chosen follower has 14
+    days to accept the source. Posts and files stay with the source. If the chosen follower is an administrator, they
+    become the owner at once.</p>
   <button class="secondary">Hand the source over</button>
 </form>`;
 }

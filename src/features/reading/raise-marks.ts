@@ -15,7 +15,10 @@ export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void
   await throttled(hub)('raise marks of follows', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/** Handles some follows; returns the count of follows and removed read-state exceptions (below `limit` at the end). */
+/**
+ * Handles some follows; returns how many follows were handled plus how many read-state exceptions were removed. A
+ * result below `limit` means that all follows were handled.
+ */
 function raiseSome(hub: Hub, limit: number): number {
   const at = place(hub);
   for (let done = 0; done < limit; ) {
@@ -31,7 +34,10 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/** Raises a follow's high-water mark unless a marking can be undone. Counts the removed read-state exceptions. */
+/**
+ * Raises a follow's high-water mark unless a marking can be undone. Returns the number of removed read-state
+ * exceptions.
+ */
 function raise(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
 ): number {

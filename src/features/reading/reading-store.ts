@@ -9,13 +9,21 @@ import { joinSource } from '../sources/source-store.ts';
 /** Time for which a person can undo marking posts as read. */
 const UNDONE_WITHIN = MINUTE;
 
-/** Time before read-state exceptions that repeat the high-water mark are removed: an open list still needs them. */
+/**
+ * Time for which read-state exceptions that repeat the high-water mark stay, because open pages still list their posts.
+ */
 const KEPT = DAY;
 
-/** Maximum read-state exceptions of one account; few enough that each page of the account can count all exceptions. */
+/**
+ * Maximum read-state exceptions (posts marked one by one) of one account, because each page of the account counts all
+ * of its exceptions.
+ */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/** A read-state exception. `isRead`: 1 for a read post above the high-water mark, 0 for an unread post below it. */
+/**
+ * A read-state exception: a post whose read state differs from its source's high-water mark. `isRead`: 1 for a read
+ * post above the high-water mark, 0 for an unread post below the high-water mark.
+ */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -135,7 +143,7 @@ export const readMarks = store(({ db, clock }) => {
     /** Returns the read states of those given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
-    /** Returns the time of the account's last read-state exception (unix ms); 0 without read-state exceptions. */
+    /** Returns when the account last marked a post by a read-state exception (unix ms); 0 without exceptions. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
@@ -158,9 +166,9 @@ export const readMarks = store(({ db, clock }) => {
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
     /** Number of read and unread posts in the range; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
-    /** How many more posts may get a read-state exception of this account. */
+    /** How many more posts the account may mark as read or unread one by one (as read-state exceptions). */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
-    /** Writes a read-state exception for each post without an exception in the range; counts the new exceptions. */
+    /** Writes a read-state exception for each post of the range that has none yet; returns how many were written. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
 
     /** Number of posts above the high-water mark that are marked as read, and the id of the last such post. */

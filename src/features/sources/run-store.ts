@@ -51,7 +51,7 @@ export const sourceRuns = store(({ db, clock }) => {
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
-      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // these runs are the day's first
+      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // `added` has the day's first runs
       return runs !== undefined;
     },
     note: (id: number, run: SourceRun): void =>
