@@ -128,7 +128,7 @@ export function submitToken(hub: Hub, req: MemberRequest): Promise<Reply> {
   });
 }
 
-/** Form: stores the time zone of the viewer's browser. A script on the page sends this form once. */
+/** Form: stores the time zone of the viewer's browser. A script on the page sends the time-zone form once. */
 export async function submitZone(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { timeZone = '' } = await readForm(req);
   if (!isTimeZone(timeZone || 'none')) throw invalid([{ pointer: '/timeZone', detail: 'is no time zone.' }]);
@@ -166,7 +166,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Reads a form and passes it to `act`. If `act` refuses it, shows the settings page with sent values and errors. */
+/** Passes a form's values to `act`. If `act` refuses the form, shows the settings page with sent values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

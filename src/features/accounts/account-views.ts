@@ -16,7 +16,7 @@ export function passwordField(problem?: HttpError, label = 'Your password'): Htm
       ${faulty(problem, 'currentPassword', whole)}>${faultOf(problem, 'currentPassword', whole)}</label>`;
 }
 
-/** The error above a form with a password field, if the error names no field. `passwordField` shows a 403. */
+/** The error above a form with a password field, if the error names no field. `passwordField` shows 403 errors. */
 export function problemAbove(problem: HttpError | undefined): Html | false {
   return problem?.errors.length === 0 && problem.status !== 403 && formProblem(problem);
 }

@@ -21,7 +21,7 @@ const USE_NOTED = 10 * MINUTE;
 const NETWORKS = TABLES.sign_in_networks.most;
 /** Maximum of sessions of an account. A new session beyond the maximum ends the oldest session. */
 export const SESSIONS_KEPT = TABLES.sessions.most;
-/** Maximum of API tokens of an account. An expired token counts until its owner revokes it. */
+/** Maximum of API tokens of an account, including expired tokens that the owner has not revoked. */
 export const TOKENS_MAX = TABLES.api_tokens.most;
 
 /** An API token of scope `reader` is an app password, which opens the Google Reader API and nothing else. */
@@ -50,7 +50,7 @@ const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresA
 const SCOPE = `iif(for_reader, 'reader', scope) AS scope`;
 const TOKEN = `id, name, ${SCOPE}, address, ${USED}`;
 
-/** Networks from which accounts have signed in. Failed sign-ins from other networks never lock these networks out. */
+/** Networks from which accounts have signed in. Failed sign-ins from unknown networks never lock known networks out. */
 export const signInNetworks = store(({ db, clock }) => {
   const select = db.prepare<[number, string], { seenAt: number }>('known network',
     'SELECT seen_at AS seenAt FROM sign_in_networks WHERE account_id = ? AND network = ?');
@@ -74,7 +74,7 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** Makes the viewer from the row of a session or token. Calls `note` to store the use, at most once per USE_NOTED. */
+/** Makes the viewer from a session or token. Calls `note`, which stores the time of use, at most once per USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
   const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
@@ -238,7 +238,7 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
-/** The 5 minutes are slack: a small correction of the clock must not end a password link. */
+/** `furthest` has 5 minutes of slack, so that a small correction of the clock does not end a password link. */
 const LINK_TIMES: StoredTime[] = [
   { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
 ];

@@ -44,7 +44,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
     if (isDisabled) revokeCredentials(hub, id);
     if (!isAdmin) invitations(hub).removeOf(id);
-    // All password links end, because the hub does not store which administrator made a link.
+    // When an administrator loses the role, all password links end: the hub does not store who made a password link.
     if (before.role === 'admin' && !isAdmin) passwordLinks(hub).removeAll();
     return requireAccount(hub, id);
   });
@@ -88,7 +88,7 @@ function requireLink(hub: Hub, token: string): Account {
   throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new link.');
 }
 
-/** Sets a new password through a password link and signs in. Ends the link and all earlier sessions and tokens. */
+/** Sets a new password through a password link and signs in. Ends the password link, earlier sessions and tokens. */
 export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);

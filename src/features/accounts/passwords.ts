@@ -40,7 +40,7 @@ const OF_NOBODY: Parsed = { parameters: CURRENT, salt: Buffer.alloc(16), tag: Bu
 const derive = promisify(argon2);
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-/** Limit on wrong passwords when a member confirms the password. Failed sign-ins elsewhere do not count. */
+/** Limit on wrong passwords with which a signed-in member confirms an action; failed sign-ins have other limits. */
 const SESSION_LIMIT: NamedLimit = { name: 'sign-in-session', burst: 10, everyMs: MINUTE };
 /**
  * The limit on failed sign-ins to an account from a network that the account has used before. Failed sign-ins from

@@ -118,7 +118,7 @@ function tickBox(name: string, label: string, isOn: boolean, problem: HttpError 
       ${label}</label>${faultOf(problem, name)}`;
 }
 
-/** A menu of all time zones by region. The first option lets a script set the browser's time zone once. */
+/** A menu of all time zones by region. If the first menu item is chosen, the browser sends its time zone. */
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>
@@ -148,7 +148,7 @@ function nameSection({ displayName }: Account, { values, problem }: Refused): Ht
 }
 
 function passwordSection({ username }: Account, problem: HttpError | undefined): Html {
-  const about = 'A new password signs you out of all other browsers and ends app passwords. API tokens keep working.';
+  const about = 'A new password signs you out of other browsers and ends app passwords, but API tokens keep working.';
   return settingsSection('password', 'Password', about, html`
   <form method="post" action="/settings/password" class="stack">
     ${problemAbove(problem)}

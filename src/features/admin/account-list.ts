@@ -113,7 +113,7 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
   return showAccountPage(hub, req, { done: 'The account was changed.' });
 }
 
-/** Whether an error concerns the change of the account, not the password, whose field shows its own errors. */
+/** Whether an error concerns the change of an account; the password field shows errors of the confirming password. */
 function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
   return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
 }

@@ -24,7 +24,7 @@ export const jobList = adminList<JobRow, 'id', JobState | undefined>({
   empty: 'No jobs in this state.',
 });
 
-/** How many unfinished jobs of each kind the queue has. A kind such as virus scans has one job per file. */
+/** How many unfinished jobs of each kind the queue has; for example, the queue has one virus-scan job per file. */
 function toDo(hub: Hub): Html {
   const reading = counts(hub).read();
   const left = new Map<string, number>();

@@ -14,7 +14,7 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countsForPage } from '../reading/reading-counts.ts';
 import { manySources } from '../sources/source-store.ts';
 
-/** A step of the getting-started list. Whether a step is done is computed from the hub's data, not stored. */
+/** A step of the getting-started list. The hub computes from its data whether a getting-started step is done. */
 type NextStep = { title: string; href: string; isDone: boolean; how: Html; button?: Html | false };
 
 /**
@@ -82,8 +82,8 @@ function isReading(hub: Hub, viewer: Viewer): boolean {
 
 /**
  * The step "alerts" is done once any alert has reached the receiver; a test alert is enough. Delivered alerts are
- * removed after DELIVERED_KEPT. If the viewer's account is older than DELIVERED_KEPT and no alert is failing, the step
- * counts as done too.
+ * removed after DELIVERED_KEPT. The step "alerts" also counts as done if the viewer's account is older than
+ * DELIVERED_KEPT and no alert is failing.
  */
 function alertStep(hub: Hub, viewer: Viewer): NextStep {
   const [found] = findingOn('Alerts', startReading(hub));

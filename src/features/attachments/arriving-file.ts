@@ -27,7 +27,7 @@ export type Parsing<T> = Generator<undefined, T, undefined>;
 /** A file that a parser reads while the file arrives. The position only grows, so a parser's loops always end. */
 export type ArrivingFile = {
   position(): number;
-  /** Returns a copy of the next bytes and moves past these bytes. Refuses a file with fewer bytes left. */
+  /** Returns a copy of the next `count` bytes and skips them. Refuses a file with fewer than `count` bytes left. */
   take(count: number): Parsing<Buffer>;
   /** Returns the next byte, and moves the position; much faster than `take(1)`. */
   takeByte(): Parsing<number>;

@@ -81,7 +81,10 @@ export const uploads = store(({ db, clock }) => {
         sql.mark.run(clock());
       });
     },
-    /** Deletes rows of files that no attachment names since `before`, in the caller's transaction. Returns hashes. */
+    /**
+     * Deletes the rows of uploaded files that have had no attachment since a time earlier than `before`, in the
+     * caller's transaction. Returns the hashes of these files.
+     */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),
     /** Lists up to `limit` files without a scan result whose hash is greater than `after`, ordered by hash. */
@@ -147,7 +150,7 @@ function prepareAttachments(db: Db) {
     a.sha256, a.remote_url AS remoteUrl, a.title, a.duration_seconds AS durationSeconds, a.is_inline AS isInline,
     u.scan, u.width, u.height`;
   return {
-    // The same content may be attached as .txt and as .md. The first upload decides which type the hub serves.
+    // The same content may be attached as .txt and as .md: the hub serves the media type of the content's first upload.
     find: db.prepare<[number], Attachment>('attachment', `
       SELECT ${columns('COALESCE(u.media_type, a.media_type)', 'COALESCE(u.bytes, a.bytes)')}
         FROM attachments a LEFT JOIN uploads u ON u.sha256 = a.sha256 WHERE a.id = ?`),

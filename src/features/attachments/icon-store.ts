@@ -35,7 +35,7 @@ export const sourceIcons = store(({ db, clock }) => {
     /** Notes the icon address that a feed names. Runs in the caller's transaction, as the functions below do. */
     noteNamed: (sourceId: number, url: string | null): void =>
       void sql.noteNamed.run({ sourceId, url, now: clock(), later: clock() + ASKED_AFTER_CHANGE }),
-    /** Takes up to `limit` due icons, one owner after another. A taken icon is due again in a week, fetched or not. */
+    /** Returns up to `limit` due icons, one owner after another, and makes each returned icon due again in a week. */
     takeDue(limit: number): DueIcon[] {
       const due = sql.due.all(clock(), limit);
       for (const { sourceId } of due) sql.postpone.run(clock() + ASKED_EVERY, sourceId);

@@ -68,7 +68,7 @@ async function receiveForm<Result>(
 /** Moves received files from tmp/ to uploads/. Call `keepFiles` before writing the rows that name the files. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
   for (const file of files) {
-    file.isKept = true; // set before the move, because a move that fails may have moved the file
+    file.isKept = true; // `isKept` is set first, because a move that fails may have moved the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
   await ownTurn();
@@ -104,7 +104,7 @@ function readForm(
     share.take(bytes);
     const left = role === 'admin' ? Infinity : bytesLeft(hub, id);
     if (bytesInFlight(hub, id) <= left) return;
-    share.release(); // the bytes no longer count: the account's other forms still fit
+    share.release(); // a refused form's bytes no longer count, so that the account's other forms fit
     throw overQuota(hub, left - bytesInFlight(hub, id));
   };
   return readMultipart(req, formLimits(hub), async ({ field, filename }, chunks) => {
@@ -135,7 +135,7 @@ async function receiveFile(
 async function scanAll(hub: Hub, files: ReceivedFile[], req: MemberRequest): Promise<void> {
   const scanner = scannerOf(hub);
   if (!scanner) return;
-  req.stream.socket.setTimeout(0); // no bytes arrive during a scan; Node sets the timeout again after the response
+  req.stream.socket.setTimeout(0); // no timeout during a virus scan, when no bytes arrive; Node restores it later
   for (const file of files) await scanReceived(hub, scanner, file, req);
 }
 
@@ -258,7 +258,8 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
     release() {
       share.bytes = 0;
       ofAccount.delete(share);
-      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId); // keeps a newer set
+      // `all` may already have a newer set of the account, which must stay.
+      if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId);
     },
   };
 }

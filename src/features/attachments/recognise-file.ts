@@ -111,7 +111,7 @@ function* parsePdf(file: ArrivingFile): Parsing<object> {
   const end = tail.lastIndexOf('startxref');
   const table = Number(PDF_END.exec(tail.toString('latin1', Math.max(end, 0)))?.[1] ?? 0);
   const endPosition = file.position() - tail.length + end;
-  // The first section of a linearised PDF ends with position 0. A PDF that ends with this section is incomplete.
+  // The first section of a linearised PDF ends with position 0; a PDF that ends after its first section is incomplete.
   if (table === 0 || table >= endPosition) throw damagedPdf('the file has no valid end and may have been cut short');
   return {};
 }
@@ -120,7 +120,7 @@ function damagedPdf(problem: string): RefusedFile {
   return new RefusedFile('damaged', `The PDF document is damaged: ${problem}.`);
 }
 
-// The "binary data bytes" of the MIME Sniffing Standard, section 3. No text file contains such bytes.
+// The "binary data bytes" of the MIME Sniffing Standard, section 3, which no text file contains.
 const BINARY = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 
 /** Parses a text file: UTF-8, or UTF-16 with a byte order mark, without any binary data bytes. */
@@ -151,9 +151,9 @@ function notText(): RefusedFile {
 const MAX_NAME_BYTES = 255;
 const MAX_EXTENSION_BYTES = 16; // longer extensions are not in use
 
-// Characters removed from file names: control characters, invisible characters (DI, which includes the marks that turn
-// the direction of writing) and noncharacters. White space stays, and so do characters that scripts and emoji need
-// (zero-width joiners, variation selectors, tags of flags).
+// Characters removed from file names: control characters, noncharacters and invisible characters (DI). DI stands for
+// Default_Ignorable_Code_Point, which includes the marks that turn the direction of writing. File names keep white
+// space and the invisible characters that scripts and emoji need, such as zero-width joiners.
 const INVISIBLE = /[[\p{Cc}\p{DI}\p{NChar}]--[\t-\r\u200c\u200d\ufe00-\ufe0f\u{e0020}-\u{e007f}]]/gv;
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 

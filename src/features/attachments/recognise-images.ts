@@ -62,8 +62,7 @@ export function* parsePng(file: ArrivingFile): Parsing<ImageSize> {
   return size;
 }
 
-// JPEG marker codes, which follow 0xFF (ITU-T T.81, table B.1).
-// Three marker codes in the range of frames begin no frame.
+// JPEG marker codes, which follow 0xFF (ITU-T T.81, table B.1). Of the codes 0xC0 to 0xCF, three begin no JPEG frame.
 const NO_FRAMES = [0xc4, 0xc8, 0xcc];
 const LAST_FRAME = 0xcf;
 const FIRST_RESTART = 0xd0;
@@ -96,7 +95,7 @@ export function* parseJpeg(file: ArrivingFile): Parsing<ImageSize> {
   return size;
 }
 
-/** Reads the code of the next JPEG marker. Any number of FF bytes may precede the code. */
+/** Reads the code of the next JPEG marker. Any number of FF bytes may precede the marker code. */
 function* readMarker(file: ArrivingFile): Parsing<number> {
   let code = yield* file.takeByte();
   if (code !== 0xff) throw damaged('JPEG', 'there are stray bytes between the JPEG segments');
@@ -170,7 +169,7 @@ function colourTableBytes(flags = 0): number {
 
 /**
  * Parses the chunks of a WebP (RFC 9649) up to the end of its container, which must end the file. The first size found
- * in the file is the size of the image. The sizes of further pictures have the same limit.
+ * in the file is the size of the image. The size limit holds for every picture in the WebP file.
  */
 export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
   file.skip(4);
@@ -227,7 +226,7 @@ export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
     missing.delete(type);
     if (type === 'meta' && size) throw damaged('AVIF', 'the AVIF file has two meta boxes');
     if (type === 'meta') file.skip(4);
-    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the next boxes lie within this box
+    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the next AVIF boxes are within this AVIF box
     if (type === 'ispe') {
       if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
       const bytes = yield* file.take(12);

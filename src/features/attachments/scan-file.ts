@@ -39,8 +39,8 @@ class ScanFailure extends Error {}
 /**
  * Sends the file to the operator's scanner in a POST request as application/octet-stream, with the file name in
  * Content-Disposition. The scanner gives a verdict by a 2xx response with a JSON object that has `clean: true` or
- * `clean: false`. Any other outcome is 'unavailable'. The scanner may have a private address. The scanner's URL may
- * contain a user name and password for Basic authentication (RFC 7617).
+ * `clean: false`. If the scanner gives no verdict, the scan result is 'unavailable'. The scanner may have a private
+ * address. The scanner's URL may contain a user name and password for Basic authentication (RFC 7617).
  */
 export async function scanFile(options: ScannerOptions, file: FileToScan): Promise<ScanResult> {
   const url = new URL(options.url);
@@ -225,7 +225,7 @@ async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);
   if (!scanner || bytes === undefined || uploads(hub).scanOf(sha256) !== 'unscanned') return;
-  if (bytes !== uploads(hub).countedBytes(sha256)) return; // the scan would miss a part of a damaged file
+  if (bytes !== uploads(hub).countedBytes(sha256)) return; // a damaged file is not scanned: a part would be missing
   const [first] = attachments(hub).namersOf(sha256);
   const path = uploadFiles(hub).pathOf(sha256);
   const result = await scanFile(scanner, { path, bytes, filename: first?.filename ?? sha256 });

@@ -68,8 +68,8 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
     discard: ({ path }: ReceivedBytes): Promise<void> => rm(path, { force: true }),
 
     /**
-     * Removes a stored file synchronously, within a write transaction. An upload of the same content notices this
-     * removal, because the transaction that writes the upload's row checks `isThere`.
+     * Removes a stored file synchronously, within a write transaction. An upload of the same content notices that the
+     * file was removed, because the transaction that writes the upload's row checks `isThere`.
      */
     removeNow: (sha256: string): void => rmSync(pathOf(sha256), { force: true }),
     isThere: (sha256: string): boolean => statSync(pathOf(sha256), { throwIfNoEntry: false }) !== undefined,

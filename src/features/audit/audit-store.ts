@@ -134,7 +134,8 @@ export const leavers = store(({ db }) => {
     WHERE ${ofThing} AND about.act = @kind || '.created' AND about.actor_id <> @id`;
   const givenToLeaver = `SELECT 1 FROM audit_records about
     WHERE ${ofThing} AND about.act = 'source.transferred' AND json_extract(about.detail, '$.to') = @id`;
-  const hideTitle = db.prepare<[{ id: number; kind: Thing['kind']; thingId: number }]>('remove title of thing', `
+  const hideTitle = db.prepare<[{ id: number; kind: Thing['kind']; thingId: number }]>(
+    'remove the title of a source or post', `
     UPDATE audit_records AS about SET target_name = NULL, detail = json_remove(detail, '$.title')
      WHERE ${ofThing} AND actor_id IS NOT @id AND target_name IS NOT NULL
        AND (NOT EXISTS (${madeByAnother}) OR EXISTS (${givenToLeaver}))`);

@@ -62,7 +62,7 @@ const MERGED: readonly AuditEvent[] = [
 
 /**
  * Acts that control access have a rate limit of their own, so that a member can always sign in and end stolen sessions
- * and tokens. Each such act needs the password, or the session or token that the act itself ends.
+ * and tokens. An act that controls access needs the password, or the session or token that the act itself ends.
  */
 const ACCESS: readonly AuditEvent[] = [
   'account.password-changed', 'session.created', 'session.ended', 'session.others-ended', 'token.revoked',

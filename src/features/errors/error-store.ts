@@ -41,7 +41,7 @@ export const errorEvents = store(({ db, clock }) => {
     /** Lists kinds of errors after a position in the list, the most recent first. */
     list: ({ lastAt, id }: ErrorPosition = FROM_THE_TOP, limit: number): ErrorEvent[] =>
       selectPage.all(lastAt, id, limit),
-    /** Removes up to `limit` kinds of errors last seen before `before`, oldest first. Returns the number removed. */
+    /** Removes up to `limit` kinds of errors last seen before `before`, oldest first; returns how many kinds. */
     removeBefore: (before: number, limit: number): number => removeBefore.run(before, limit).changes,
     countBefore: (before: number): number => countBefore.get(before)?.n ?? 0,
   };

@@ -21,7 +21,7 @@ const MAX_DATES = 4;
 const LOOKS_LIKE_HTML = /<\/[a-z][a-z0-9]*\s*>|<(?:br|img|wbr|hr|p)(?:\s[^<>]*)?\/?>/i;
 
 const MAX_NAMES = 20;
-/** Maximum characters of an author's name. A longer name is cut unparsed, because every item may repeat the name. */
+/** Maximum characters of an author's name; longer names are cut unparsed, because every item may repeat the name. */
 const MAX_NAME_LENGTH = 200;
 
 const PERIODS = new Map([
@@ -88,7 +88,7 @@ export function childrenInOrder(element: XmlElement, names: readonly string[]): 
 
 /**
  * The first date among the child elements `names` that can be parsed, in unix ms, or null if no date can be parsed.
- * Tries at most `most` dates.
+ * Parses at most `most` of the element's dates.
  */
 export function firstDate(element: XmlElement, names: readonly string[], most = MAX_DATES): number | null {
   for (const child of childrenInOrder(element, names).slice(0, most)) {
@@ -173,14 +173,14 @@ export const MAX_ITEMS = 2000;
  */
 const MAX_DATED = 10_000;
 
-/** The maximum characters of an item's id. A longer id is replaced by its hash. */
+/** The maximum characters of an item's id; a hash replaces each longer id. */
 const MAX_GUID_LENGTH = 1024;
 
 export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
   /** Posts of the feed that the publisher has deleted (RFC 6721 tombstones). */
   deleted: DeletedPost[];
-  /** Present only if the document was truncated. `lastIsSure`: at least the id of the last item is complete. */
+  /** Present only if the document was truncated. `lastIsSure`: the id of the truncated last item is complete. */
   cut: { lastIsSure: boolean } | null;
 };
 
@@ -209,7 +209,7 @@ export function identifyItems(items: UnidentifiedItem[]): IncomingPost[] {
   });
 }
 
-/** Records a unique guid for each item of a group with one `guid`. Duplicates of an earlier item get no guid. */
+/** Makes unique guids for a group of items to which the publisher gave the same `guid`; duplicates get no guid. */
 function tellApart(guid: string, group: UnidentifiedItem[], guids: Map<UnidentifiedItem, string>): void {
   const different = [...new Map(group.toReversed().map((item) => [contentHash(item), item]))];
   const withUrl = Map.groupBy(different, ([, item]) => item.url);

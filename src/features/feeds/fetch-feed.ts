@@ -26,7 +26,7 @@ const ACCEPT = 'application/atom+xml, application/rss+xml, application/feed+json
 export const NO_VALIDATORS: Validators = { etag: null, lastModified: null, bodyHash: null };
 
 export type FetchedFeed = {
-  /** Null if nothing has changed since the validators were stored. */
+  /** The parsed feed; null if the feed has not changed since the validators were stored. */
   feed: ParsedFeed | null;
   /** The feed's address for the next fetch; changed by permanent redirects and autodiscovery. */
   url: string;
@@ -37,7 +37,7 @@ export type FetchedFeed = {
   bytes: number | null;
   /** Whether only the beginning of a large document was read, so that `feed` has the title but not all posts. */
   isPartial?: boolean;
-  /** All feeds to which a web page at the address links; `feed` is the first feed. Undefined without a web page. */
+  /** All feeds to which a web page at the address links (`feed` is the first); undefined if no page was fetched. */
   advertised?: FeedLink[];
 };
 
@@ -168,7 +168,7 @@ function contentTypeOf({ headers }: OutboundResponse): string | null {
   return headers['content-type'] ?? null;
 }
 
-const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connections to these addresses reach this machine
+const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connections to 0.0.0.0 and :: reach this machine
 const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
 
 /** Whether a URL leads to this hub: by the hub's public host and port, or an address and port of this process. */
@@ -208,16 +208,16 @@ const RECEIVED_AT_ONCE = 3;
 
 const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));
 
-/** The turns of one synchronisation in the queue for large feeds. The queue limits the memory that large feeds use. */
+/** A synchronisation's place in the queue for large feeds. The queue limits the memory that large feeds use. */
 export type LargeFeedTurns = {
   body: LargeBody;
   /** Resolves when the body may be parsed: a small body at once, a large body when no other body is being parsed. */
   read(bytes: number): Promise<void>;
-  /** Ends the turns of the synchronisation, when the body and the posts of the feed are no longer needed. */
+  /** Lets the next large feed begin; called when the body and the posts of this feed are no longer needed. */
   end(): void;
 };
 
-/** Joins the queue for large bodies. The caller must call `end` of the returned turns in any case. */
+/** Joins the queue for large feeds. The caller must call `end`, even after an error, because other large feeds wait. */
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();

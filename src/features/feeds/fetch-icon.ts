@@ -25,7 +25,7 @@ const TIME = 5 * SECOND;
 const MAX_REQUESTS = 8;
 
 /**
- * At most this many icon jobs are enqueued at the same time. Other icons that are due stay in their table, so that they
+ * At most this many icon jobs are enqueued at the same time. Due icons beyond this number get no job yet, so that they
  * do not count as late jobs.
  */
 const PLANNED_AT_ONCE = 20;
@@ -76,7 +76,7 @@ async function findIcon(hub: Hub, source: Source, signal: AbortSignal): Promise<
   return undefined;
 }
 
-/** Addresses of a feed's possible icons, the likeliest first. A page is fetched after all earlier addresses failed. */
+/** Addresses of a feed's possible icons, likeliest first. Fetches web pages only after likelier addresses failed. */
 async function* candidates(hub: Hub, source: Source, ask: Ask): AsyncGenerator<string> {
   const named = sourceIcons(hub).namedBy(source.id);
   if (named !== null) yield named;

@@ -174,8 +174,8 @@ function atomHtml(element: XmlElement): string {
 }
 
 /**
- * The kind of an Atom text construct: text, html or xhtml. Atom 1.0 names the kind or a media type (RFC 4287, 3.1.1,
- * 4.1.3); Atom 0.3 names only a media type.
+ * The kind of an Atom text construct: text, html or xhtml. The `type` attribute of Atom 1.0 contains text, html, xhtml
+ * or a media type (RFC 4287, 3.1.1, 4.1.3), that of Atom 0.3 only a media type.
  */
 function kindOf(element: XmlElement): TextKind {
   const type = essenceOf(attributeOf(element, 'type')) || 'text';

@@ -8,7 +8,7 @@ const LARGE = 2 * BEGINNING;
 /** The hub searches at most this many bytes of a web page for links to feeds. */
 export const BEGINNING_BYTES = 512 * 1024;
 
-/** The members that every JSON Feed has, at any position in the document. */
+/** The JSON members that every JSON Feed has, at any position in the document. */
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
@@ -38,7 +38,7 @@ export function takeBeginning(): Beginning {
 
   function lookForMembers(bytes: Buffer): void {
     for (const member of missing) if (bytes.includes(member)) missing.delete(member);
-    end = bytes.subarray(-10); // the name of a member may be split between two pieces
+    end = bytes.subarray(-10); // the name of a JSON member may be split between two pieces of the body
   }
 
   return {

@@ -145,7 +145,7 @@ function hour(hours: number, half: string | undefined): number {
 /** Day, month and year in words or numbers; four digits may be a time if no time of day was found before. */
 function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnight: number; zone: string }) | null {
   const numbers = text.match(/\d+/g) ?? [];
-  // A weekday may look like a month (mar. is short for mardi too) and comes first, so the last match is the month.
+  // The last word that looks like a month is the month: a preceding weekday may look like a month (mar.: mardi, mars).
   const words = (text.match(/\p{L}+/gu) ?? []).filter((word) => zoneOffset(word) === null);
   const month = words.map(monthOf).findLast((found) => found !== null) ?? null;
   const [a, b, c] = numbers;
@@ -163,8 +163,8 @@ function readDate(text: string, hasTime: boolean): (YearMonthDay & { sinceMidnig
 
 /**
  * Parses a date that consists of three numbers. The first number is the year if it has four digits or the form is
- * `99-12-31`. Otherwise the first number is the day if the separators are dots or dashes, or if it cannot be a month;
- * else it is the month.
+ * `99-12-31`. Unless the first number is the year, it is the day if dots or dashes separate the numbers or if it
+ * exceeds 12; else it is the month.
  */
 function numericDate(text: string, a: string, b: string, c: string): YearMonthDay | null {
   const isShortIso = /^\D*\d\d-\d\d-\d\d(?!\d)/.test(text) && Number(c) <= 31;

@@ -78,12 +78,12 @@ export function parseFeed(bytes: Buffer, source: { url: string; contentType: str
   return feed;
 }
 
-/** Whether the document begins with `<html>`. Any other tag may belong to a server's warning in front of a feed. */
+/** Whether the document begins with `<html>`; tags such as `<br>` may belong to a server's warning before a feed. */
 function startsWithHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<html[\s>]/i.test(text.slice(0, 1024));
 }
 
-/** Whether a document begins with the doctype of HTML. Some servers put this doctype even in front of feeds. */
+/** Whether a document begins with the doctype of HTML. Some servers put the doctype of HTML even in front of feeds. */
 function claimsToBeHtml(text: string): boolean {
   return /^\s*(?:<\?xml[^>]*>\s*)?<!doctype\s+html/i.test(text.slice(0, 1024));
 }

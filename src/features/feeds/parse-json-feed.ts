@@ -10,7 +10,7 @@ import {
 } from './feed-values.ts';
 import { parseDate } from './parse-date.ts';
 
-/** Parses JSON Feed 1 and 1.1, and ignores members of the wrong type. Throws NotAFeedError. */
+/** Parses JSON Feed 1 and 1.1, and ignores JSON members of the wrong type. Throws NotAFeedError. */
 export function parseJsonFeed(text: string, feedUrl: string): ParsedFeed {
   const feed = readDocument(text);
   const siteUrl = absoluteUrl(textIn(feed, 'home_page_url'), feedUrl);

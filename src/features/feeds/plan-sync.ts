@@ -17,8 +17,8 @@ type Rhythm = {
 
 /**
  * Milliseconds until the next synchronisation after a success. The wait is half the usual gap between posts, grows
- * while no posts appear, and is at least the interval that the publisher asks for. The wait is between 15 minutes and
- * 24 hours, with jitter.
+ * while no posts appear, and is at least the interval that the publisher asks for. The wait until a feed's next
+ * synchronisation is between 15 minutes and 24 hours, with jitter.
  */
 export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
   return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);

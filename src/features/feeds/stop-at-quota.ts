@@ -14,8 +14,8 @@ export function requireMayStore(hub: Hub, sourceId: number): void {
   if (isSourceFull(hub, sourceId)) throw new NotNowError('the owner’s content quota is used up', hub.clock());
 }
 
-/** Stops a feed in a transaction, because its owner's quota is used up. `watchContentQuotas` restarts the feed. */
+/** Stops a feed whose owner's quota is used up, in a transaction; `watchContentQuotas` later restarts stopped feeds. */
 export function stopAtQuota(hub: Hub, sourceId: number): void {
   syncState(hub).recordFailure(sourceId, NO_ROOM_FOR_CONTENT, { isFinal: false, timedOut: false });
-  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // tried again, in case the quota is raised
+  syncState(hub).planNext(sourceId, hub.clock() + HOUR); // the feed is tried again, in case the quota is raised
 }

@@ -102,8 +102,8 @@ type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null 
 
 /**
  * Sanitises the posts of a fetched feed. With `early`, most posts of a large feed are stored now, in steps that first
- * check the lease of the job. Memory for these posts is then released. The returned function stores the remaining posts
- * in the caller's transaction, and returns the result of the synchronisation.
+ * check the lease of the job, so that the posts' memory is released early. The returned function stores the remaining
+ * posts in the caller's transaction, and returns the result of the synchronisation.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
@@ -213,7 +213,7 @@ function pause(hub: Hub, sourceId: number, reason: string, event: OwnerEvent, wh
   notifyOwner(hub, source, event, what);
 }
 
-/** Notifies the owner that a failing source works again. Must be called before the success is recorded. */
+/** Notifies the owner that a failing source works again. Must be called before `recordSuccess` resets `failures`. */
 function tellRecovered(hub: Hub, sourceId: number): void {
   if (!syncState(hub).find(sourceId)?.failures) return;
   const source = sources(hub).find(sourceId);

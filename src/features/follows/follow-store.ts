@@ -13,8 +13,8 @@ const OFFERED = 200;
 
 /**
  * A source that an account follows, as the account's reading list contains it. `readUpTo` is a high-water mark: posts
- * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds the exceptions to
- * `readUpTo`.
+ * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds the read-state
+ * exceptions: posts whose read state differs.
  */
 export type Follow = {
   sourceId: number;
@@ -27,17 +27,17 @@ export type Follow = {
 /** A follow of a source that the follower may see. */
 export type ListedFollow = Omit<Follow, 'createdAt'> & { title: string; state: SourceState };
 
-/** Changes to a follow; a member that is undefined changes nothing. */
+/** Changes to a follow; a field that is undefined stays as it is. */
 export type FollowChange = { folder?: string | null | undefined; notify?: boolean | undefined };
 
-/** The table of follows, for reading lists that join this table. Only the folder `follows` writes to the table. */
+/** The table of follows, for reading lists that join the table. Only code in `features/follows` writes to the table. */
 export const FOLLOWS = 'follows';
 
 /** SQL condition: the follow `f` is in `@folder`; true for every follow if `@folder` is NULL. */
 export const IN_FOLDER = `(@folder IS NULL
   OR f.folder_id = (SELECT id FROM folders WHERE account_id = @viewerId AND name = @folder))`;
 
-/** SQL condition: the viewer may see the source `s`. All reading lists use this condition. */
+/** SQL condition of all reading lists: the viewer may see the source `s`. */
 export const MAY_SEE = `(s.visibility = 'public' OR s.owner_id = @viewerId OR @isAdmin)`;
 
 /** SQL: the viewer's follows `f` (all, or in `@folder`) with their sources `s`, if the viewer may see the source. */

@@ -2,7 +2,7 @@ import { DAY } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 
 export const RUNS_KEPT = 60 * DAY;
-export const MOST_RUNS = 500; // runs of one place, that is of this machine or of one off-site destination
+export const MOST_RUNS = 500; // kept backup runs of this machine, and of each off-site destination
 
 /** How a run of a backup ended, on this machine or at an off-site destination. */
 export type BackupRun = {

@@ -39,7 +39,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** The position of each figure in the stored arrays. A new figure gets the next position, never a used position. */
+  /** The position of each figure in the stored arrays. A new figure never gets the position of an abandoned figure. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {
@@ -60,9 +60,9 @@ export const history = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds figures to the time buckets that contain `at`, in the caller's transaction. Also removes FORGOTTEN_AT_ONCE
-     * rows that are too old or lie in the future. FORGOTTEN_AT_ONCE is small, so that an hour with a wrong clock does
-     * not remove everything.
+     * Adds figures to the time buckets that contain `at`, and removes up to FORGOTTEN_AT_ONCE time buckets that are too
+     * old or in the future, in the caller's transaction. FORGOTTEN_AT_ONCE is small, so that an hour with a wrong clock
+     * does not remove the whole history.
      */
     add(at: number, figures: Figures): void {
       const places = positionsFor(figures);

@@ -5,7 +5,7 @@ import { changedSettings } from '../hub/read-config.ts';
 import { ANSWERS } from './figures.ts';
 import { readings } from './history-store.ts';
 
-/** The web process's figures: HTTP replies since the process started, all other figures since its last note. */
+/** The web process's figures: HTTP replies since the start of the process, all other figures since its last report. */
 export type WebReading = Sample & {
   startedAt: number; // unix ms, when the web process started; identifies the process
   saidAt: number; // unix ms
@@ -69,7 +69,7 @@ function nameOf(program: string): string {
   return `changed settings of ${program}`;
 }
 
-/** Measured in this process since the last sample: memory (bytes), event loop delay (ms), CPU use (percent of one). */
+/** Figures of this process since the last sample: memory (bytes), event loop delay (ms), CPU use (% of one core). */
 export type Sample = { memory: number; memoryMax: number; delayP99: number; delayMax: number; busy: number };
 
 /** The resolution of the delay measurement in ms: fine enough for delays that a person notices, and cheap. */
@@ -77,7 +77,7 @@ const RESOLUTION = 50; // ms
 
 const MS = 1e6; // nanoseconds
 
-/** Measures this process from the first call on, in a separate histogram: a scrape resets the metrics' histogram. */
+/** Measures this process from the first call on; a metrics scrape does not reset the histogram of these samples. */
 export const processSample = once((_hub: Hub) => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();

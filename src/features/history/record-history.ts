@@ -30,7 +30,7 @@ const TOTALS = 'totals';
 /** The time bucket that is being filled: its beginning, its figures so far, and the last note of the web process. */
 type Open = { at: number; figures: Figures; web: WebReading | null };
 
-/** `runs`: the times of the backup runs that are already stored, by place. */
+/** `runs`: the time of the last stored backup run of this machine and of each off-site destination. */
 const open = once((_hub: Hub): { bucket?: Open; runs: Map<string, number> } => ({ runs: new Map() }));
 
 /**
@@ -49,7 +49,7 @@ export function beatOfWorker(hub: Hub): void {
 function beatAndRecord(hub: Hub): void {
   const at = hub.clock() - hub.clock() % FINE;
   const state = open(hub);
-  // In the worker's first time bucket, an earlier note of the web process counts if this note is recent.
+  // The worker's first time bucket begins with the web process's last stored figures.
   const bucket = state.bucket ??
     { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
   look(hub, bucket);
@@ -68,7 +68,7 @@ function beatAndRecord(hub: Hub): void {
   state.bucket = bucket.at === at ? bucket : { at, figures: {}, web: bucket.web };
 }
 
-/** The counters from which growth is computed; null after a pause, because the time of the growth is unknown. */
+/** The counters at the end of the last time bucket; null after a pause of the worker, when growth has no known time. */
 function baseline(hub: Hub): Totals | null {
   const kept = readings(hub).find<Totals>(TOTALS);
   return kept && !hasPassed(kept.at, 2 * FINE, hub.clock()) ? kept.reading : null;

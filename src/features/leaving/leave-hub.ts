@@ -86,7 +86,7 @@ const WAIT_FOR_SOURCES = 10 * SECOND;
 /** Pause before the next try to empty the write-ahead log of removed data; database readers block emptying. */
 const WAIT_FOR_READERS = 5 * SECOND;
 
-/** Deleted accounts whose posts' words left the search index in this process; a restart merges the index again. */
+/** Deleted accounts whose words this process has removed from the search index: a retried job skips the removal. */
 const forgotten = once((_hub: Hub) => new Set<number>());
 
 /** Maximum rows of each table that the request to delete an account removes; enough for most accounts. */
@@ -96,7 +96,7 @@ const FIRST_BATCH = 200;
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),
-  attempts: 1_000_000, // the job waits until sources are removed and no process reads the log, however long
+  attempts: 1_000_000, // the job waits until sources are removed and the write-ahead log has no reader, however long
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -135,7 +135,7 @@ async function repeatThrottled(
   signal.throwIfAborted();
 }
 
-/** Removes up to `limit` rows per table and an account's audit names. Returns less than `limit` if nothing is left. */
+/** Removes up to `limit` rows of an account per table. Returns less than `limit` if no rows of the account are left. */
 function removeSome(hub: Hub, id: number, limit: number): number {
   const name = accounts(hub).pseudonymOf(id);
   if (name === undefined) return 0;
@@ -166,7 +166,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether an audit record's source or post exists, and so has another owner: a deleted account owns nothing. */
+/** Whether an audit record's source or post exists, which shows that another account owns the source or post. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

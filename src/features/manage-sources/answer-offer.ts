@@ -26,8 +26,8 @@ function receivedOffer(hub: Hub, id: number, viewer: Viewer): Offer {
 }
 
 /**
- * Makes the viewer the owner of a source that was offered to them. Throws status 409 if the viewer already has the
- * source's feed, 422 if the source exceeds a limit of the viewer; the offer then stays open.
+ * Makes the viewer the owner of a source that was offered to them. Throws status 409 if the viewer owns another source
+ * with the same feed, 422 if the source exceeds a limit of the viewer. After an error, the offer stays open.
  */
 export function acceptOffer(hub: Hub, id: number, by: By): Promise<Source> {
   const offer = receivedOffer(hub, id, by.viewer);
@@ -85,7 +85,8 @@ export function endExpiredOffers(hub: Hub, limit: number): number {
   const expired = offers(hub).expired(limit);
   for (const offer of expired) {
     offers(hub).end(offer.id);
-    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId); // unless a newer offer is open
+    // If a newer offer of the source is open, its notification stays.
+    if (!offers(hub).ofSource(offer.sourceId)) forgetOffered(hub, offer.sourceId);
     tellSenders(hub, offer, 'source.offer-expired', 'has expired without an answer');
   }
   return expired.length;

@@ -78,7 +78,7 @@ export async function beginImport(hub: Hub, document: string, visibility: Visibi
   return importId;
 }
 
-/** Adds the feeds of an import in small steps. A repeated job continues with the first line without an outcome. */
+/** Adds the feeds of an OPML import in small steps; a retried job continues with the first feed without an outcome. */
 export const importFeeds: JobKind<{ importId: number }> = {
   name: 'import-feeds',
   key: ({ importId }) => String(importId),
@@ -96,7 +96,7 @@ export const importFeeds: JobKind<{ importId: number }> = {
     const outcomes = imports(hub).outcomes(importId);
     const total = [...outcomes.values()].reduce((sum, lines) => sum + lines, 0);
     let done = total - (outcomes.get(null) ?? 0);
-    await throttled(hub)('import feeds in some steps', (limit) => {
+    await throttled(hub)('import feeds, one step', (limit) => {
       const importing = asked();
       if (!importing) return 0; // the account may have been deleted since the last step
       const some = imports(hub).waiting(importId, limit);

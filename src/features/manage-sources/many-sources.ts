@@ -23,7 +23,7 @@ export type ManagedPage = {
   items: Managed[]; before: number; total: number; next: number | null; counts: Record<(typeof SHOWN)[number], number>;
 };
 
-/** Maximum number of public sources read for the filter `others`. */
+/** Maximum number of public sources examined for the filter `others` (sources that the viewer does not follow). */
 const LOOKED_THROUGH = 1_000;
 
 /** Number of a viewer's own sources to read even if SOURCES_MAX is lower: administrators may own more sources. */

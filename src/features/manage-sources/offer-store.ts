@@ -15,7 +15,7 @@ export type Offer = {
   id: number; sourceId: number; title: string;
   senderId: number; sender: string; // display name of the sender
   receiverId: number; receiver: string;
-  toFollower: number; // 1 if the hub chose the receiver, whose name the sender must not learn
+  toFollower: number; // 1 if the hub chose the new owner, whose name the old owner must not learn
   offeredAt: number; expiresAt: number;
   endedAt: number | null; // when the offer was declined or found to have expired
 };

@@ -40,7 +40,7 @@ async function collectOutlines(body: XmlElement): Promise<Outline[]> {
   return outlines;
 }
 
-/** Yields each element below `parent`, with the feed that the element names, if any. */
+/** Yields each XML element of an OPML document below `parent`; an `outline` with a feed address comes with its feed. */
 function* outlinesOf(parent: XmlElement, folder: string): Generator<[XmlElement, Outline?]> {
   for (const element of parent.children) {
     const isOutline = element.name === 'outline';

@@ -119,8 +119,9 @@ function handOverForm({ id }: Source): Html {
   return html`
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
   <h2>Hand the source over instead</h2>
-  <p>The hub asks the person who has followed this source longest to become its owner. That person has 14 days to
-    accept. Posts and files stay with the source. If this person is an administrator, they become the owner at once.</p>
+  <p>The hub asks the person who has followed this source longest to become its owner. The chosen follower has 14
+    days to accept the source. Posts and files stay with the source. If the chosen follower is an administrator, they
+    become the owner at once.</p>
   <button class="secondary">Hand the source over</button>
 </form>`;
 }
@@ -173,7 +174,8 @@ export function transferPage(source: Source, offer: Html | null, { values = {}, 
     stays valid for 24 hours, or until the owner creates another secret.</p>`}
   ${source.hasPassword === 1 && html`
   <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see the
-    password but receives the posts. To prevent this, remove user name and password first.</p>`}
+    password but receives the posts. If the new owner should not receive these posts, remove user name and password
+    before you transfer the source.</p>`}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"

@@ -11,7 +11,7 @@ const HAPPENED = {
   'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
-/** Maximum number of an offer's notifications that are removed at once; a source has at most one open offer. */
+/** Maximum number of notifications about one source that are removed at once. */
 const FORGOTTEN_AT_ONCE = 100;
 
 /** The path of notifications about a deleted source, by which `leave-hub.ts` finds and removes the notifications. */

@@ -2,13 +2,13 @@ import { HOUR } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/** Kinds of urgent notifications, listed before news and never removed for news. Every other kind is news. */
+/** Kinds of urgent notifications; all other notifications are news. News never displace urgent notifications. */
 const URGENT_KINDS: ReadonlySet<string> = new Set([
   'account', // a link for a new password was made or used
   'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
 ]);
 
-/** Maximum number of urgent notifications that an account keeps, and also maximum number of kept news. */
+/** Maximum number of urgent notifications that an account keeps; the maximum number of kept news is as high. */
 const NOTIFICATIONS_KEPT = TABLES.notifications.most / 2;
 
 /** Maximum news of one sender for one receiver within an hour; the last notification stands for all later news. */

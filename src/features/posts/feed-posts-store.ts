@@ -41,9 +41,9 @@ export const feedPosts = store(({ db, clock }) => {
 
   return {
     /**
-     * Handles publishers that give all posts new ids at once. If no id of a feed is known, each post gives its new id
-     * to the only stored post, or else the tombstone, with the same link, title and date. A stored post keeps its id in
-     * the hub's own feeds. Runs in the caller's transaction, before the posts are stored.
+     * Handles publishers that give all posts new ids at once. If the hub knows no id of a fetched feed, each stored
+     * post, or else each tombstone, takes the id of the fetched post with the same link, title and date. A stored post
+     * keeps its id in the hub's own feeds. Runs in the caller's transaction, before the posts are stored.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
@@ -74,7 +74,10 @@ export const feedPosts = store(({ db, clock }) => {
       setLeft.run(clock(), sourceId, all, LEAVING_AT_ONCE);
     },
 
-    /** Deletes posts withdrawn after their last change, in the caller's transaction; returns the count of deletions. */
+    /**
+     * Deletes posts that the publisher withdrew after the posts' last change, in the caller's transaction; returns how
+     * many posts were deleted.
+     */
     takeBack: (sourceId: number, deleted: DeletedPost[]): number => deleted
       .map(({ guid, deletedAt }) => removeUnchanged.run(sourceId, guid, deletedAt ?? Number.MAX_SAFE_INTEGER).changes)
       .reduce((sum, one) => sum + one, 0),

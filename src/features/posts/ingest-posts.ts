@@ -60,14 +60,14 @@ const slots = once((hub: Hub) => createSlots(1, WAITING,
 
 /**
  * Runs `work` on a text of the given length. Long texts run one at a time, and accounts take turns; throws 503 if too
- * many long texts wait. `accountOf` costs more than the work on a short text, so short texts skip it.
+ * many long texts wait. Short texts run at once, because the query in `accountOf` would take longer than `work`.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
 ): Promise<Result> {
   if (length <= STEP) return work();
   const result = await slots(hub)(work, accountOf());
-  await ownTurn(); // runs after the slot is free, because other texts wait for the slot
+  await ownTurn(); // the request waits outside of `slots`, so that the next long text can begin
   return result;
 }
 
@@ -93,8 +93,8 @@ const STEP_WORK = 10;
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
 /**
- * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. An early end keeps stored posts.
- * Returns counts of stored posts, and the newest posts, for the transaction that ends the job.
+ * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. If `signal` aborts, the posts
+ * stored so far stay. Returns counts of stored posts, and the newest posts, for the transaction that ends the job.
  */
 export async function storeMost(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
@@ -170,7 +170,7 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
 
 /**
  * The hash by which the hub recognises an unchanged post before sanitising it. The hash covers the listed fields in
- * their order. Do not add a new member of `IncomingPost` to the hash: every stored post would count as changed.
+ * their order. Do not add a new field of `IncomingPost` to the hash: every stored post would count as changed.
  */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;

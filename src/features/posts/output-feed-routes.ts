@@ -17,7 +17,7 @@ import { posts, type Post, type WholePost } from './post-store.ts';
 
 const POSTS_IN_FEED = 30;
 
-/** Maximum bytes of posts' contents in a feed. Posts whose contents do not fit have only a summary and a link. */
+/** Maximum bytes of posts' contents in an output feed; further posts appear with only a summary and a link. */
 const FEED_BYTES = 1024 * 1024;
 
 export async function showAtomFeed(hub: Hub, req: HubRequest): Promise<Reply> {
@@ -63,7 +63,7 @@ function fitting(hub: Hub, newest: Post[]): (post: Post) => boolean {
   return ({ id }) => ids.has(id);
 }
 
-/** An output feed at `url`; the page `homeUrl` shows its posts. Posts that do not fit have no content and files. */
+/** An output feed at `url`; the page `homeUrl` shows its posts. Posts beyond FEED_BYTES have no content and files. */
 export type OutputFeed = {
   id: string;
   title: string;

@@ -16,9 +16,9 @@ const SELECT_TO_MOVE = `
 export const postReaders = store((hub) => {
   const { db } = hub;
   const index = searchIndex(hub);
-  const selectAll = db.prepare<[number, number, number, number], PostToMove>('posts of a source with their readers',
+  const selectAll = db.prepare<[number, number, number, number], PostToMove>('posts of a source with visibility',
     `${SELECT_TO_MOVE} ${NEWEST_FIRST}`);
-  const selectOutdated = db.prepare<[number, number, number, number], PostToMove>('find posts with outdated readers', `
+  const selectOutdated = db.prepare<[number, number, number, number], PostToMove>('posts with outdated visibility', `
     ${SELECT_TO_MOVE} AND (p.is_public, p.owner_id) IS NOT (s.visibility = 'public', s.owner_id) ${NEWEST_FIRST}`);
   const update = db.prepare<[number, string], StoredRow>('update the readers of a post', `
     UPDATE posts SET (is_public, owner_id) =
@@ -41,7 +41,7 @@ export const postReaders = store((hub) => {
       if (row && terms) index.put({ ...row, ...terms, sourceId });
     },
 
-    /** Whether any post's copy of the owner names this account, even if the source has a new owner. */
+    /** Whether this account is the stored owner of any post, even if the post's source has a new owner by now. */
     ownsAny: (accountId: number): boolean => selectOwned.get(accountId) !== undefined,
   };
 });

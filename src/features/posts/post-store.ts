@@ -39,7 +39,7 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   attachments: RemoteFile[];
 };
 
-/** Members of a post that its publisher sets, each with its column. The SQL for posts is made from these lists. */
+/** Fields of a post that its publisher sets, each with its column; the SQL for posts is made from the column lists. */
 const LISTED_COLUMNS = {
   title: 'title', url: 'url', author: 'author', language: 'language', summary: 'summary',
 } satisfies Partial<Record<keyof PreparedPost, string>>;

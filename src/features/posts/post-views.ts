@@ -109,7 +109,7 @@ ${after}
 </article>`;
 }
 
-/** Number of a content's first characters compared with a title or summary, or made into a summary. */
+/** Number of a content's first characters that are compared with the title and the summary of the post. */
 const BEGINNING = 20_000;
 
 /** Whether a post's title only repeats the first words of the post's content. */

@@ -12,7 +12,7 @@ import { queryPosts } from './query-posts.ts';
 /** Number of posts beside the large first post on the page of public posts; further posts follow below in columns. */
 const BESIDE = 3;
 
-/** Maximum characters of a summary, except the first post's summary. */
+/** Maximum characters of a summary on the public page; the large post at the top of the page shows a longer summary. */
 const SUMMARY_LENGTH = 140;
 
 /** Page of the public posts, newest first, which visitors see at `/`. */

@@ -20,7 +20,7 @@ const MERGED_PAGES = 100;
 
 /**
  * Page numbers of FTS5 (fts5_index.c, "%_data table"): each segment has its own range, which begins with the leaves.
- * The index pages after all segments list deleted rows.
+ * Page numbers above all segments belong to index pages that list deleted rows.
  */
 const SEGMENT = 2 ** 37;
 const LEAVES = 2 ** 31;
@@ -39,9 +39,9 @@ export const searchIndex = store(({ db }) => {
     `INSERT INTO posts_search (posts_search, rank) VALUES ('merge', ?)`);
   const selectChanges = db.prepare<[], { n: number }>('changes so far', 'SELECT total_changes() AS n');
 
-  const selectFrom = db.prepare<[number], { id: number }>('find the first search index page from a number',
+  const selectFrom = db.prepare<[number], { id: number }>('first search index page from a page number on',
     'SELECT id FROM posts_search_data WHERE id >= ? ORDER BY id LIMIT 1');
-  const selectBelow = db.prepare<[number], { id: number }>('find the last search index page below a number',
+  const selectBelow = db.prepare<[number], { id: number }>('last search index page below a page number',
     'SELECT id FROM posts_search_data WHERE id < ? ORDER BY id DESC LIMIT 1');
 
   function freeKey(wanted: number, id: number): number {

@@ -24,7 +24,7 @@ const MAY_GO_ON = /[\p{L}\p{N}]{3}$|[^\p{Script=Latin}\p{N}\P{L}]$/u;
 /** Maximum indexed characters of one post: indexing them takes about 20 ms, while all other writes wait. */
 const MAX_TERMS = 200_000;
 
-/** Characters at which long texts may be split. Real text has fewer than LONGEST_RUN other characters in a row. */
+/** Long texts may be split at white space and punctuation, which real texts have within any LONGEST_RUN characters. */
 const BETWEEN_WORDS = /[\s\p{P}]/u;
 const LONGEST_RUN = 1_000;
 
@@ -89,7 +89,8 @@ export function readPhrases(typed: string): Phrase[] {
 
 function expression({ text, mayGoOn }: Phrase, ownerId?: number): string {
   const { before, run } = partsOf(text);
-  // The search index has single characters only at the end of a run, and a typed run may be part of a longer run.
+  // The search index has text without spaces as pairs of characters, and its last character alone. A search uses only
+  // the pairs, because the typed text may stand in the middle of a longer text.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
   const isBeginning = run.length === 0 ? mayGoOn : run.length === 1;

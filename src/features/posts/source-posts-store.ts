@@ -1,6 +1,6 @@
 import { store } from '../hub/hub.ts';
 
-/** Bytes of posts that end a removal step: deletion adds 1.5 times as much to the write-ahead log (measured). */
+/** Bytes of posts deleted in one step; the deletion writes 1.5 times as much to the write-ahead log (measured). */
 const REMOVED_BYTES = 512 * 1024;
 
 /** Counts all posts of a source, reads their publishing times, and removes the posts with the source. */

@@ -34,7 +34,7 @@ export async function changingReaders<Result>(
   });
 }
 
-/** Job: copies a source's visibility and owner into its posts. A repeated job continues with outdated copies. */
+/** Job: copies a source's visibility and owner into its posts; a retried job skips posts that are up to date. */
 export const updateReaders: JobKind<{ sourceId: number }> = {
   name: 'update-readers',
   key: ({ sourceId }) => String(sourceId),
@@ -52,7 +52,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       await throttled(hub)('update the readers of posts, one step', (limit) => {
         storeStep(hub, step);
         jobs(hub).noteProgress(job.id, done += step.length, null);
-        return Math.min(step.length, limit - 1); // `throttled` counts the rows, and pauses for other writers
+        return Math.min(step.length, limit - 1); // `throttled` counts the updated rows, and pauses for other writers
       }, () => signal.aborted);
       signal.throwIfAborted();
       after = step.at(-1)?.post ?? FROM_THE_TOP;
@@ -73,7 +73,7 @@ async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
     const isFoundAsBefore = post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId;
     step.push({ post, terms: isFoundAsBefore ? null : await searchableText(post, posts(hub).contentOf(post.id)) });
     sincePause += isFoundAsBefore ? 0 : post.contentBytes;
-    if (sincePause > PAUSE_AFTER) await nextRound(); // frees the slot, for which other long texts wait
+    if (sincePause > PAUSE_AFTER) await nextRound(); // lets other requests run
     if (sincePause > PAUSE_AFTER) sincePause = 0;
   }
   return step;

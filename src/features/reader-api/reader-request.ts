@@ -17,7 +17,7 @@ export type AppHandler = (hub: Hub, request: AppRequest) => Reply | Promise<Repl
 const BODY_BYTES = 1024 * 1024;
 const UNKNOWN_BODY_BYTES = 64 * 1024;
 
-/** Bodies of more bytes than this are parsed in a separate turn of the main thread. */
+/** Before parsing a request body longer than this, the hub lets other requests run. */
 const LONG_BODY = 64 * 1024;
 
 /** The most parameters of a body, which are parsed in about 10 ms. RSS Guard sends the ids of 9,999 posts at once. */

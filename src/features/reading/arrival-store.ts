@@ -15,7 +15,7 @@ export type ArrivedParams = Asking & {
 
 type Id = { id: number };
 
-/** SQL that joins to the post `p` the viewer's read-state exception `m` and star `t`. */
+/** SQL: the viewer's read-state exception `m` and star `t` for the post `p`. */
 const STATE = `
   LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
   LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;
@@ -36,7 +36,7 @@ export const arrivals = store(({ db }) => {
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = j.value AND p.id >= @from AND p.id < @to
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
        WHERE ${READ_FITS} AND ${STAR_FITS} ORDER BY p.id * @direction LIMIT @limit`),
-    /** Unread posts: posts above the high-water marks, and exceptions (posts marked as unread one by one) below. */
+    /** Only unread posts: posts above high-water marks, and posts below high-water marks that are marked as unread. */
     unread: db.prepare<[ArrivedParams], Id>('unread posts by arrival', `
       SELECT id FROM (
         SELECT p.id FROM json_each(@sources) j

@@ -47,7 +47,10 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
   return [found, end ? { ...paging, from: end, limit: paging.limit - found.length } : null];
 }
 
-/** Queries source after source, only for posts nearer than the farthest of the `limit` posts found so far. */
+/**
+ * Returns the `limit` posts nearest to the paging position. Queries one source after another; each query only looks for
+ * posts nearer than the `limit` posts found so far.
+ */
 function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const hasFewLater = ({ sourceId, readUpTo }: MarkedUpTo): boolean =>
@@ -60,7 +63,7 @@ function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging
   }, []);
 }
 
-/** Adds the posts with exceptions, because sources without posts above their high-water marks have not been queried. */
+/** Adds unread posts below high-water marks (read-state exceptions), which `mergeSources` may leave out. */
 function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging: Paging): Position[] {
   const { exceptions } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const known = new Set(nearest.map(({ id }) => id));
@@ -75,7 +78,7 @@ function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging
   return [...nearest, ...more].sort(compare).slice(0, limit);
 }
 
-/** Returns the position beyond which no further post can be among the nearest `limit` posts. */
+/** Returns the position of the last of the `limit` posts found so far: further queries skip all farther posts. */
 function boundOf(nearest: Position[], { isBack, limit }: Paging): { boundAt: number; boundId: number } {
   const last = nearest[limit - 1];
   const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
@@ -126,13 +129,13 @@ function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
 }
 
-/** Returns the search key just before the first post of a list, because no newer match can be in the list. */
+/** Returns the search key of a list's newest post: a search of the list skips all matches that are newer. */
 function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
   const [first] = followedPosts(hub, list, { ...paging, limit: 1 });
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
 }
 
-/** Returns the ids of all posts of a list; null for a long list, in which a search soon finds matches. */
+/** Returns the ids of all posts of a list; null for a list of COUNT_MAX or more posts. */
 function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | null {
   const { all, unread } = lists(hub).members;
   const wanted = { ...params, ...FROM_THE_TOP, sourceId: 0, limit: COUNT_MAX };

@@ -12,7 +12,7 @@ export type Follower = Pick<Viewer, 'id' | 'role'>;
 const UNREAD_AT_FIRST = 30;
 
 /**
- * Follows a source, or changes the follow's folder or notifications; undefined members of `change` change nothing.
+ * Follows a source, or changes the follow's folder or notifications; undefined fields of `change` change nothing.
  * Throws status 404 for a hidden source that the viewer does not follow yet, 422 if the reading list is full.
  */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {

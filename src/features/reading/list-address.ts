@@ -2,7 +2,7 @@ import type { HubRequest } from '../../platform/http/router.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import type { View } from './reading-list.ts';
 
-/** A list of posts as in the list's address. Addresses of later pages have `cursor` and `newest`. */
+/** The list of posts that a page's address names. Addresses of later pages of a list have `cursor` and `newest`. */
 type ListAddress = { view: View; cursor: string | null; newest: number | undefined };
 
 /** Reads from the path and query of a request which list of posts it names. */

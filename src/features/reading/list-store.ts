@@ -16,8 +16,8 @@ export const LATER_MAX = 4_000;
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
 /**
- * A followed source with the parts of its unread count. `later`: posts above the high-water mark. `readAfter`: posts
- * above the mark that are marked as read. `unreadBefore`: posts below the mark that are marked as unread.
+ * A followed source, with counts of posts from which its unread count is computed. `later`: posts above the high-water
+ * mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water mark.
  */
 type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
@@ -38,12 +38,16 @@ type SearchParams = ScanParams & {
 type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
 type MemberParams = ListParams & { limit: number };
 
-/** SQL: whether the post `p` with its exception `m` is unread. Only this function defines "unread" in lists. */
+/**
+ * SQL: whether the post `p` with its read-state exception `m` is unread. Only this function defines "unread" in lists.
+ */
 function isUnread(readUpTo: string): string {
   return `CASE WHEN m.is_read IS NULL THEN p.id > ${readUpTo} ELSE m.is_read = 0 OR m.marked_at >= @since END`;
 }
 
-/** SQL: the viewer's exceptions for an unread list: posts marked as unread, or read since `@since`. */
+/**
+ * SQL: the viewer's read-state exceptions that an unread list shows: posts marked as unread, or read since `@since`.
+ */
 const EXCEPTIONS = `
   SELECT source_id, post_id FROM read_marks WHERE account_id = @viewerId AND is_read = 0
   UNION SELECT source_id, post_id FROM read_marks INDEXED BY read_marks_marked
@@ -51,11 +55,11 @@ const EXCEPTIONS = `
 
 /**
  * Queries of reading lists. In the SQL of reading lists, `p` is a post, `s` its source, `f` the viewer's follow of the
- * source, `m` the viewer's exception for the post (read_marks), and `t` the viewer's star.
+ * source, `m` the viewer's read-state exception for the post (read_marks), and `t` the viewer's star.
  */
 export const lists = store(({ db }) => {
   const selectAfter = db.prepare<[{ sourceId: number; postId: number; limit: number }], { n: number }>(
-    'count the later posts of a source', `
+    'count posts of a source after a post', `
     SELECT COUNT(*) AS n
       FROM (SELECT 1 FROM ${POSTS} p WHERE p.source_id = @sourceId AND p.id > @postId LIMIT @limit)`);
   const selectArrived = db.prepare<[ArrivedParams], { n: number }>('count the posts that arrived later', `
@@ -131,7 +135,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
   };
 }
 
-/** Queries that read the posts of one source, the posts with exceptions, or the starred posts. */
+/** Queries that read the posts of one source, the posts with read-state exceptions, or the starred posts. */
 function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
     ofSource: db.prepare<[SourceParams], Position>('read the posts of one source', `
@@ -146,8 +150,8 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
-    /** Reads a source's unread posts: its few posts above the high-water mark, and exceptions below the mark. */
-    unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few later posts', `
+    /** Reads a source's unread posts: a few above the high-water mark, and read-state exceptions below the mark. */
+    unreadOfFew: db.prepare<[SourceParams], Position>('read the unread posts of a source with few new posts', `
       SELECT p.id, p.published_at AS publishedAt FROM (
         SELECT p.id, p.published_at FROM ${POSTS} p INDEXED BY posts_arrival
           LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id

@@ -151,7 +151,7 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-/** Form of read and star buttons. Without scripts, a click leads to `from`, where `#post-` gets the post's id. */
+/** The form of a list's read and star buttons. If the browser runs no scripts, a click leads to the page `from`. */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
@@ -233,7 +233,7 @@ beginning of a longer word, if it has three letters or more.</li>
 </details>`;
 }
 
-/** The HTML that says that a search found no posts, and offers searches in larger lists. */
+/** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
 function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (readFound(q).wanted.length === 0) {

@@ -7,16 +7,16 @@ import { addException, markRead, type MarkTarget } from './mark-read.ts';
 import { compactMarks } from './raise-marks.ts';
 import { readMarks, readUndo, stars, type PostState, type ReadChanges } from './reading-store.ts';
 
-// Apps mark thousands of posts at once, and repeat a refused request for ever. The hub therefore never refuses an app's
-// marking at the limit of read-state exceptions: an account has at most one exception for each existing post.
+// Marks of apps, which send thousands of posts at once and repeat a refused request for ever. Apps are therefore never
+// refused at the limit of read-state exceptions: an account has at most one read-state exception per existing post.
 
 /** This many posts are looked up at once, or marked in one transaction, in about 10 ms. */
 const AT_ONCE = 1_000;
 
 /**
- * Marks posts as read or unread, in transactions of 1,000 posts, except posts that the viewer may not see. Raises a
- * source's high-water mark if no other unread post lies below the posts; otherwise adds read-state exceptions. Pages
- * can undo the marking of several posts as read.
+ * Marks posts as read or unread, in transactions of 1,000 posts. Posts that the viewer may not see stay as they are. If
+ * no older post of a source stays unread, the source gets a new high-water mark rather than read-state exceptions.
+ * Marking several posts as read can be undone on the pages.
  */
 export async function setManyRead(hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean): Promise<void> {
   const states = await statesOf(hub, viewer, postIds);

@@ -11,15 +11,15 @@ import {
   OLDEST, readMarks, readUndo, stars, type ArrivalRange, type ReadChanges, type Selection,
 } from './reading-store.ts';
 
-// Read state is a high-water mark per follow (follows.read_up_to) plus exceptions (read_marks). Post ids grow by
-// arrival: without an exception, posts up to the high-water mark are read, and later posts are unread.
+// Read state is a high-water mark per follow (follows.read_up_to) plus read-state exceptions (read_marks). Posts with
+// ids up to the high-water mark are read and later posts are unread, unless a post has a read-state exception.
 
 /** The posts to mark as read: all posts of followed sources, of a folder or of a source, or single posts. */
 export type MarkTarget = { all: true } | { folder: string } | { sourceId: number } | { posts: number[] };
 
 /**
  * Limits for marking sources as read: only posts published before a time (unix ms), posts that arrived no later than
- * the post `upTo`, or posts listed below or above another post. Posts marked by their ids have no limits.
+ * the post `upTo`, or posts listed below or above another post. These limits do not apply to posts marked by their ids.
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
@@ -27,13 +27,13 @@ export type MarkLimits = {
   isByApp?: boolean;
 };
 
-/** Maximum exceptions written by one call of `markRead` (about 10 ms); readers repeat the action for more posts. */
+/** Maximum read-state exceptions that one call of `markRead` writes (about 10 ms); a reader clicks again for more. */
 const EXCEPTIONS_MAX = 1_000;
 
 /** Maximum number of sources that one transaction marks as read, in about 10 ms. */
 const SOURCES_AT_ONCE = 50;
 
-/** A running call of `markRead`: its changes so far, and the maximum number of exceptions that the call may write. */
+/** A running call of `markRead`: its changes so far, and how many read-state exceptions the call may write. */
 type Marking = { accountId: number; now: number; changes: ReadChanges; maxExceptions: number };
 
 /** `hasExceptions`: whether some posts of the source may be marked as unread. */
@@ -44,9 +44,9 @@ type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial:
 
 /**
  * Marks posts as read. Marks many sources in several transactions, between which other requests run. Returns how many
- * of the posts were unread, and an id for `undoMark`. A source that is read completely only gets a new high-water mark;
- * a partly read source gets exceptions, at most EXCEPTIONS_MAX in a call. Throws status 404 for an unknown folder or a
- * source that the viewer does not follow, 422 at the account's limit of exceptions.
+ * of the posts were unread, and an id for `undoMark`. If all posts of a source are marked, the source only gets a new
+ * high-water mark; else up to EXCEPTIONS_MAX posts in a call get read-state exceptions. Throws status 404 for an
+ * unknown folder or a source that the viewer does not follow, 422 at the account's limit of read-state exceptions.
  */
 export async function markRead(
   hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {},
@@ -108,7 +108,7 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
   return visible.length;
 }
 
-/** Marks a post as read by a read-state exception, and notes the post's earlier exception for undoing. */
+/** Marks a post as read by a read-state exception, and notes the post's earlier read-state exception for undoing. */
 export function addException(
   hub: Hub, sourceId: number, postId: number, { accountId, now, changes }: Omit<Marking, 'maxExceptions'>,
 ): void {
@@ -128,8 +128,8 @@ function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marki
 }
 
 /**
- * Raises a follow's read_up_to to just below the first post that stays unread, and adds exceptions for selected posts
- * above read_up_to. Returns how many of the selected posts were unread.
+ * Raises a follow's read_up_to to just below the first post that stays unread, and adds read-state exceptions for
+ * selected posts above read_up_to. Returns how many of the selected posts were unread.
  */
 function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
   const { accountId, changes, maxExceptions } = marking;
@@ -154,15 +154,15 @@ function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits:
 }
 
 /**
- * Undoes a call of `markRead` within a minute, in several transactions; posts that were marked again after this call
- * stay as they are. Throws status 410 if the minute is over, or if the call was undone before.
+ * Undoes a call of `markRead`, in several transactions; posts that were marked again after the call stay as they are.
+ * Throws status 410 if the call of `markRead` is older than a minute or was undone before.
  */
 export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<void> {
   if (!readUndo(hub).find(viewer.id, undo)?.isLive) throw new HttpError(410, 'It is too late to undo this marking.');
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/** Undoes a part of a `markRead` call and stores the remaining changes. Returns whether changes remain. */
+/** Undoes a part of a `markRead` call and stores the other changes. Returns whether changes remain to be undone. */
 function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;
@@ -184,9 +184,9 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Lowers read_up_to to its value before the undone call. If read_up_to has risen since, either the later posts get
- * exceptions as read, or the undone posts as unread, whichever first needs at most `room` exceptions. If both need more
- * exceptions, read_up_to stays. Returns the number of written exceptions.
+ * Undoes the raising of a high-water mark with at most `room` read-state exceptions: lowers the high-water mark again
+ * and marks the posts above the undone range as read, or else marks the undone posts as unread, or else does nothing.
+ * Returns the number of written read-state exceptions.
  */
 function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
   const { accountId, sourceId, after, upTo } = raised;
@@ -199,7 +199,7 @@ function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number)
   return change === undefined ? 0 : readMarks(hub).putRange(change);
 }
 
-/** `before`: the post's exception before `markRead`: 0 for unread, null for no exception. */
+/** `before`: the post's read-state exception before the call of `markRead`: 0 for unread, null without an exception. */
 type UndoneException = { accountId: number; sourceId: number; postId: number; before: 0 | null; madeAt: number };
 
 function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
@@ -210,14 +210,14 @@ function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
 }
 
-/** Marks a post as read or unread. Throws status 404 for a hidden post, 422 at the account's limit of exceptions. */
+/** Marks a post as read or unread. Throws status 404 for a hidden post, 422 at the limit of read-state exceptions. */
 export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean): void {
   const { sourceId } = requireVisible(hub, postId, viewer);
   const isRead = (): boolean => readMarks(hub).statesOf(viewer, [postId])[0]?.isRead === 1;
   if (isRead() === read) return;
   hub.db.write('mark post', () => {
     if (isRead() === read) return;
-    // A post above the high-water mark is unread without an exception.
+    // A post above the high-water mark becomes unread when its read-state exception is removed.
     const isLater = postId > (follows(hub).find(viewer.id, sourceId)?.readUpTo ?? Infinity);
     const isNew = readMarks(hub).find(viewer.id, sourceId, postId) === undefined;
     if (isNew && readMarks(hub).left(viewer.id) === 0) throw tooManyMarks(hub);
@@ -227,7 +227,7 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
   });
 }
 
-/** Marks a post as read that the viewer has opened or written. Does nothing at the account's limit of exceptions. */
+/** Marks a post as read that the viewer has opened or written, unless the account has no read-state exceptions left. */
 export function setSeen(hub: Hub, viewer: Viewer, postId: number): void {
   if (readMarks(hub).left(viewer.id) > 0) setRead(hub, viewer, postId, true);
 }

@@ -4,18 +4,21 @@ import { once, throttled, type Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { readMarks, readUndo } from './reading-store.ts';
 
-/** From this many read exceptions per unread post, raising the mark and storing unread exceptions needs fewer rows. */
+/** From this many read posts per unread post above a high-water mark, raising the mark saves rows in `read_marks`. */
 const READ_PER_UNREAD = 16;
 
 /** The last follow that this process handled in its round over all follows. */
 const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
-/** Raises follows' high-water marks past posts read without a gap; removes needless exceptions older than a day. */
+/** Raises follows' high-water marks past read posts, and removes read-state exceptions that have become needless. */
 export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void> {
   await throttled(hub)('raise high-water marks', (limit) => raiseSome(hub, limit), () => stopping?.aborted ?? false);
 }
 
-/** Handles some follows. Returns the count of handled follows and exceptions; a count below `limit` ends the round. */
+/**
+ * Handles some follows; returns how many follows were handled plus how many read-state exceptions were removed. A
+ * result below `limit` means that all follows were handled.
+ */
 function raiseSome(hub: Hub, limit: number): number {
   const at = place(hub);
   for (let done = 0; done < limit; ) {
@@ -31,7 +34,10 @@ function raiseSome(hub: Hub, limit: number): number {
   return limit;
 }
 
-/** Raises a follow's high-water mark, unless a marking can still be undone. Returns the count of removed exceptions. */
+/**
+ * Raises a follow's high-water mark unless a marking can be undone. Returns the number of removed read-state
+ * exceptions.
+ */
 function raise(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
 ): number {
@@ -53,13 +59,13 @@ function raiseOne(hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId:
   return raised;
 }
 
-/** The sources that one transaction compacts, and the exceptions that it removes of each source, in about 10 ms. */
+/** Sources that one transaction compacts, and read-state exceptions that it removes for each source, in about 10 ms. */
 const [SOURCES_AT_ONCE, REMOVED_AT_ONCE] = [20, 1_000];
 
 /**
- * Makes room for an account's read-state exceptions: raises the account's high-water marks, and removes needless
- * exceptions at once. A list that is open in a browser misses the posts that were read since the list was opened. Does
- * nothing while the account can undo a marking.
+ * Makes room for new read-state exceptions of an account: raises its high-water marks, and at once removes read-state
+ * exceptions that repeat the high-water marks. Lists in open pages then lack the posts read since the page was opened.
+ * Does nothing while the account can undo a marking.
  */
 export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   let after = 0;
@@ -75,7 +81,7 @@ export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   }
 }
 
-/** Compacts the read state of one followed source. Returns whether no needless exception remains. */
+/** Compacts the read state of one follow. Returns whether all needless read-state exceptions were removed. */
 function compactOne(hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }): boolean {
   const raised = raiseOne(hub, follow);
   return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, -1) < REMOVED_AT_ONCE;

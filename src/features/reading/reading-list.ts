@@ -43,7 +43,7 @@ export function listView(
   return { items, next: found.length > limit ? found[limit - 1] ?? null : reached ?? null };
 }
 
-/** Returns a page like `listView`, but a search takes all steps of a full page; other requests run between steps. */
+/** Returns a page like `listView`, but repeats search steps until the page is full; other requests run in between. */
 export async function wholePage(
   hub: Hub, viewer: Viewer, view: View, { after, limit }: { after?: Position | undefined; limit: number },
 ): Promise<ListPage> {
@@ -92,7 +92,7 @@ function find(
   }
   if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
-  // If the viewer does not follow a source, its posts are unread unless an exception says otherwise.
+  // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.
   const readUpTo = follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
   return { found: postsOfSource(hub, { ...list, sourceId, readUpTo }, paging) };
 }

@@ -9,13 +9,21 @@ import { joinSource } from '../sources/source-store.ts';
 /** Time for which a person can undo marking posts as read. */
 const UNDONE_WITHIN = MINUTE;
 
-/** Time for which needless exceptions stay, as a list in an open page still shows posts read after its opening. */
+/**
+ * Time for which read-state exceptions that repeat the high-water mark stay, because open pages still list their posts.
+ */
 const KEPT = DAY;
 
-/** Maximum read-state exceptions of one account, because each page of the account counts all its exceptions. */
+/**
+ * Maximum read-state exceptions (posts marked one by one) of one account, because each page of the account counts all
+ * of its exceptions.
+ */
 const MARKS_MAX = TABLES.read_marks.most;
 
-/** An exception to a high-water mark. `isRead`: 1 for a read post above the mark, 0 for an unread post below it. */
+/**
+ * A read-state exception: a post whose read state differs from its source's high-water mark. `isRead`: 1 for a read
+ * post above the high-water mark, 0 for an unread post below the high-water mark.
+ */
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
@@ -23,8 +31,8 @@ export type Star = { postId: number; starredAt: number };
 export type PostState = { id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number };
 
 /**
- * Changes made by marking posts as read: raised high-water marks (`moved`) and written exceptions (`marked`). `before`
- * is a post's exception before the change: 0 for unread, null without an exception.
+ * Changes made by marking posts as read: raised high-water marks (`moved`) and written read-state exceptions
+ * (`marked`). `before` is a post's read-state exception before the change: 0 for unread, null without an exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
@@ -37,7 +45,7 @@ type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
 /** The posts of a source whose ids are above `after` and at most `upTo`, for one reader. */
 export type ArrivalRange = FollowKey & { after: number; upTo: number };
-/** The posts of an ArrivalRange that lists show below one position and above another position (both exclusive). */
+/** The posts of an ArrivalRange between two positions in lists: below `belowAt`, above `aboveAt` (both exclusive). */
 export type Selection = ArrivalRange & { belowAt: number; belowId: number; aboveAt: number; aboveId: number };
 type Limit = { limit: number };
 
@@ -61,7 +69,7 @@ export const readMarks = store(({ db, clock }) => {
       LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
       LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
      WHERE ${MAY_SEE}`);
-  const selectLast = db.prepare<[number], { at: number | null }>('read the last mark of an account',
+  const selectLast = db.prepare<[number], { at: number | null }>('time of the last read mark of an account',
     'SELECT MAX(marked_at) AS at FROM read_marks WHERE account_id = ?');
   const upsert = db.prepare<[NewMark]>('mark post', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
@@ -70,7 +78,8 @@ export const readMarks = store(({ db, clock }) => {
   const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  // Posts newer than the selection are few: search by published_at. Older posts are many: search by arrival.
+  // Few posts are newer than the selected posts, so the query of newer posts uses published_at. Many posts are older
+  // than the selected posts, so the query of older posts goes by arrival.
   const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that is unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
@@ -134,7 +143,7 @@ export const readMarks = store(({ db, clock }) => {
     /** Returns the read states of those given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
-    /** Returns the time of the account's last read-state exception (unix ms); 0 if the account has no exception. */
+    /** Returns when the account last marked a post by a read-state exception (unix ms); 0 without exceptions. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
@@ -144,7 +153,7 @@ export const readMarks = store(({ db, clock }) => {
     /** The id of the range's first unread post, by arrival, that is not among `ids`; undefined if no post is left. */
     firstUnreadExcept: (range: ArrivalRange, ids: number[]): number | undefined =>
       selectUnreadExcept.get({ ...range, ids: JSON.stringify(ids) })?.id,
-    /** The id of the range's first unread post, by arrival, outside the selection; Infinity without such a post. */
+    /** The id of the first arrived unread post outside the selection; Infinity if all unread posts are selected. */
     firstNotSelected(selection: Selection): number {
       const older = selection.aboveAt === OLDEST.publishedAt ? undefined : selectUnselectedOlder.get(selection);
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);
@@ -152,25 +161,28 @@ export const readMarks = store(({ db, clock }) => {
 
     /** Returns the unread posts of the selection. */
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
-    /** Returns the selected posts that are marked as unread, also posts with ids up to `after`. */
+    /** Returns the selected posts that are marked as unread, including posts that arrived before the range. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
     /** Number of read and unread posts in the range; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
-    /** Number of further read-state exceptions that an account may have. */
+    /** How many more posts the account may mark as read or unread one by one (as read-state exceptions). */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
-    /** Writes an exception for each post of the range without an exception; returns the number of new exceptions. */
+    /** Writes a read-state exception for each post of the range that has none yet; returns how many were written. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
 
     /** Number of posts above the high-water mark that are marked as read, and the id of the last such post. */
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
-    /** Removes up to `limit` exceptions older than `age` (ms) that repeat the high-water mark; returns their number. */
+    /**
+     * Removes up to `limit` read-state exceptions older than `age` (ms) that repeat the high-water mark; returns the
+     * number of removed exceptions.
+     */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - age, limit }).changes,
 
-    /** Returns the account's exceptions that follow the exception `after`, ordered by source and post. */
+    /** Returns the account's read-state exceptions after the position `after`, ordered by source and post. */
     listOf: (accountId: number, after: Pick<Mark, 'sourceId' | 'postId'> | undefined, limit: number): Mark[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, limit),
     /** Removes up to `limit` read-state exceptions of an account; returns the number of removed exceptions. */
@@ -230,7 +242,7 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores changes of a mark-as-read action; returns its id. The id 0 makes a new action replace the oldest. */
+    /** Stores the changes of a mark-as-read action; returns the action's id. Pass the id 0 for a new action. */
     keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);

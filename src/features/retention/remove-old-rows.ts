@@ -19,7 +19,7 @@ type OldRows = {
 /** A kind of row and the number of days for which the hub keeps such rows; 0 means for ever. */
 type RetentionRule = { kind: string; days(config: Config): number; rowsOf(hub: Hub): OldRows };
 
-/** Count of one kind's rows that a removal would remove now; `before` is null for rows kept for ever. */
+/** How many rows of one kind are older than `before` (unix ms); `before` is null for rows that are kept for ever. */
 export type ExpiredRows = { kind: string; keptMs: number; before: number | null; rows: number };
 
 /** Number of days after which an error event is removed if the error has not occurred again. */

@@ -3,7 +3,7 @@ import { store } from '../hub/hub.ts';
 /** Bytes of an account's contents. `fullSince`: when the content quota stopped the account's sources (unix ms). */
 export type ContentUsage = { accountId: number; bytes: number; fullSince: number | null };
 
-/** Stores the bytes of posts, files, tombstones and remembered webhook events. SQL triggers keep the sums current. */
+/** Stores each account's bytes of posts, files, tombstones and remembered webhook events, which SQL triggers count. */
 export const contentUsage = store(({ db, clock }) => {
   const columns = 'account_id AS accountId, bytes, full_since AS fullSince';
   const select = db.prepare<[number], ContentUsage>('read the content usage of an account',
@@ -19,7 +19,7 @@ export const contentUsage = store(({ db, clock }) => {
      WHERE full_since IS NOT NULL`);
   const selectSource = db.prepare<[number], { bytes: number }>('read the content usage of a source',
     'SELECT bytes FROM source_usage WHERE source_id = ?');
-  const setFull = db.prepare<[number | null, number]>('note whether an account has room for contents',
+  const setFull = db.prepare<[number | null, number]>('note whether the content quota of an account is used up',
     'UPDATE content_usage SET full_since = ? WHERE account_id = ?');
   const hurry = db.prepare<[{ accountId: number; reason: string; now: number }]>('make stopped feeds of account due', `
     UPDATE sources SET next_sync_at = @now

@@ -15,7 +15,7 @@ export function nothingNoted(): Noted {
   return { runs: 0, failed: 0, added: 0, last: [] };
 }
 
-/** Adds a run that has just ended, or merges the run with the previous run if both have the same result. */
+/** Adds a run (a synchronisation or an event), or merges it into the previous run if both have the same result. */
 export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): void {
   const run = { ...NOTHING, endedAt: hub.clock(), ...ended };
   noted.runs += run.times;
@@ -35,7 +35,7 @@ export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: No
   }
 }
 
-/** Stores the results of runs of a source, which its owner can see, in the caller's transaction. */
+/** Stores the results of a source's synchronisations or events, in the caller's transaction. */
 export function noteRuns(hub: StoreHub, sourceId: number, runs: Partial<SourceRun>[]): void {
   const noted = nothingNoted();
   for (const run of runs) addRun(hub, noted, run);

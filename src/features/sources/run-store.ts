@@ -7,7 +7,7 @@ import { fromSource } from './source-store.ts';
 export const DAYS = TABLES.source_days.most;
 export const RUNS = TABLES.source_runs.most;
 
-/** A run: the result of a feed's synchronisation or a webhook's event. Migration 0008 explains the columns of a run. */
+/** A run: the result of a feed's synchronisation or a webhook's event. Migration 0008 explains SourceRun's fields. */
 export type SourceRun = {
   endedAt: number; times: number; failed: number; added: number; changed: number;
   tookMs: number | null; bytes: number | null; event: string | null; note: string | null;
@@ -27,7 +27,7 @@ export const sourceRuns = store(({ db, clock }) => {
   const dropDays = db.prepare<[{ id: number; until: number }]>('remove the old days of a source', `
     DELETE FROM source_days WHERE source_id = @id AND day IN
       (SELECT day FROM source_days WHERE source_id = @id AND day <= @until ORDER BY day LIMIT 2)`);
-  const insert = db.prepare<[SourceRun & { id: number }], { run: number }>('note a run of a source', `
+  const insert = db.prepare<[SourceRun & { id: number }], { run: number }>('store a synchronisation or event', `
     INSERT INTO source_runs (source_id, run, ended_at, times, failed, added, changed, took_ms, bytes, event, note)
     SELECT @id, COALESCE(MAX(run), 0) + 1, @endedAt, @times, @failed, @added, @changed, @tookMs, @bytes, @event, @note
       FROM source_runs WHERE source_id = @id RETURNING run`);
@@ -45,22 +45,23 @@ export const sourceRuns = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds runs to the totals of a day. Returns false if the source no longer exists. The first run of a new day
-     * removes the totals of at most two old days rather than of all old days, because the clock may be wrong.
+     * Adds runs (synchronisations or events) to a source's totals of a day. Returns false if the source no longer
+     * exists. The first run of a new day removes the totals of at most two old days rather than of all old days,
+     * because the clock may be wrong.
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
-      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // stores the first runs of a day
+      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // `added` has the day's first runs
       return runs !== undefined;
     },
     note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
-    /** Adds failures to a run of the last day that has the same note; returns false if there is no such run. */
+    /** Adds failures to a failed run of the last day with the same `note`; returns false if no stored run matches. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
     /** Returns the last runs of a source, newest first. */
     last: (id: number): SourceRun[] => selectRuns.all(id),
-    /** Returns the totals of the last days of the given sources, by source id; omits days without runs. */
+    /** Returns the daily totals of sources' synchronisations and events, by source id; omits days with neither. */
     days: (ids: number[]): Map<number, RunDay[]> =>
       Map.groupBy(selectDays.all(JSON.stringify(ids), Math.floor(clock() / DAY) - DAYS), ({ id }) => id),
   };

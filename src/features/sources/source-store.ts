@@ -228,7 +228,7 @@ export const feedCredentials = store(({ db }) => {
 
   return {
     find: (sourceId: number): string | null => select.get(sourceId)?.credentials ?? null,
-    /** Returns up to `limit` stored credentials that begin with `prefix`, such as all unsealed credentials. */
+    /** Returns up to `limit` stored credentials that begin with `prefix`; a prefix marks unencrypted credentials. */
     beginningWith: (prefix: string, limit: number): StoredCredentials[] => selectBeginning.all(`${prefix}%`, limit),
     /** Stores the sealed credentials of a feed; null removes the credentials. */
     keep: (id: number, credentials: string | null): void => void update.run({ id, credentials }),

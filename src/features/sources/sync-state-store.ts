@@ -93,7 +93,7 @@ export const syncState = store(({ db, clock }) => {
     bringBackTimes: createTimeRepair(db, clock, SYNC_TIMES),
     find: (sourceId: number): SyncState | undefined => select.get(sourceId),
 
-    /** Enqueues jobs for due sources, longest waiting first, and postpones these sources by SAFETY_NET. */
+    /** Enqueues jobs for due sources, longest waiting first; if a job never ends, its source is due again in a day. */
     takeDue: (limit: number, enqueue: (due: DueSource) => void): number => db.write('take due sources', () => {
       const now = clock();
       const due = selectDue.all(now, limit);

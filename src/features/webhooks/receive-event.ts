@@ -19,7 +19,7 @@ import { webhookEvents, webhooks, type AcceptedEvent } from './webhook-store.ts'
 /** Time for which the hub remembers accepted events' ids. Senders of Standard Webhooks retry for up to three days. */
 export const EVENTS_KEPT = 7 * DAY;
 
-/** Maximum size of a post that is sanitised before the check whether the event is new, which takes as long. */
+/** Posts up to this size are sanitised without an earlier check for a duplicate event: the check would take as long. */
 const QUICK_BYTES = 4096;
 
 /** A request to a webhook; `headerType` is the type of the event in GitHub's header. */

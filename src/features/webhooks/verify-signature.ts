@@ -50,7 +50,8 @@ export type SignedRequest = { rawHeaders: readonly string[]; body: Buffer };
 
 /**
  * `id`: the event's id, chosen by the sender. `bodyId`: the hash of a GitHub event's body, because GitHub does not sign
- * the id: without the hash, an event could be replayed under another id. `bodyId` is null if the id is signed.
+ * the id: without the hash, an event could be replayed under another id. `bodyId` is null for events of Standard
+ * Webhooks, whose ids are signed.
  */
 export type VerifiedEvent = { id: string; bodyId: string | null };
 
@@ -95,7 +96,7 @@ export function verifySignature(
   return { id: claim.id, bodyId: claim.form === 'github' ? bodyIdOf(body) : null };
 }
 
-/** Whether two lists have a digest in common. Compares every pair, so that the time does not depend on the result. */
+/** Whether two lists have a digest in common. Compares all digests, so that the time does not depend on the result. */
 export function includesAny(
   expected: readonly Buffer[], received: readonly Buffer[], equal: Equal = timingSafeEqual,
 ): boolean {

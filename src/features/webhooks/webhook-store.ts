@@ -22,7 +22,7 @@ type WebhookSecrets = StoredSecrets & {
   previousUntilAt: number | null; // unix ms
 };
 
-/** The webhook's secrets as they are stored, sealed or plain. */
+/** The webhook's secrets as they are stored: encrypted, or plain on a hub without a key. */
 type StoredSecrets = { sourceId: number; secret: string; previousSecret: string | null };
 
 /** A webhook that has received no events for too long, and the time of its last event (unix ms). */
@@ -109,7 +109,7 @@ export const webhooks = store(({ db, clock }) => {
   };
 });
 
-/** An accepted event. `guid`: the post's id. `happenedAt`: the event's time (unix ms). Both are null without a post. */
+/** An accepted event. Without a post, `guid` (the post's id) and `happenedAt` (the event's time, unix ms) are null. */
 export type AcceptedEvent = {
   sourceId: number;
   id: string;

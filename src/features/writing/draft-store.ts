@@ -74,7 +74,7 @@ export const drafts = store(({ db, clock }) => {
       return secret;
     },
 
-    /** Turns a pending draft into a draft, in the caller's transaction. With a wrong secret, changes no draft. */
+    /** Turns the pending draft with the given secret, if any, into an ordinary draft, in the caller's transaction. */
     adopt(accountId: number, form: string, secret: string): void {
       const taken = takePending.get(hashSecret(secret), accountId, form, clock() - PENDING_LIFETIME);
       if (taken) save(accountId, form, taken.fields);

@@ -158,7 +158,7 @@ async function previewReply(
   return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 
-/** Keeps the form's text as a draft. The hub only logs a failure, because the form still shows the text. */
+/** Keeps the form's text as a draft. Only logs an error of the database, because the form still has the text. */
 function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostForm, 'savedAt'> {
   try {
     drafts(hub).save(req.viewer.id, pageOf(req), fields);
@@ -189,7 +189,7 @@ function keepUntilSignIn(hub: Hub, req: HubRequest, accountId: number, { fields,
   return signInAgain(hub, req.headers, 401, { next: `${form}?kept=${secret}`, note: note.join(' ') });
 }
 
-/** Returns a form's draft, if any. With `?kept=`, a session (but not an API token) adopts a pending draft first. */
+/** Returns a form's draft, if any. A session first adopts the pending draft whose secret is in the URL (`?kept=`). */
 function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
   const [form, kept] = [pageOf(req), req.viewer.via === 'session' && req.query.get('kept')];
   if (kept && mayRecord(hub)) hub.db.write('adopt draft', () => drafts(hub).adopt(req.viewer.id, form, kept));

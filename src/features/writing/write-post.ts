@@ -25,7 +25,7 @@ import { setSeen } from '../reading/mark-read.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
-/** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other members. */
+/** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
 const JSON_LIMIT = 2.5 * 1024 * 1024;
 
 /** API: creates a post, from JSON or a form with files. */
@@ -36,7 +36,7 @@ export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
 }
 
-/** API: changes the sent members of a post. */
+/** API: changes the fields of a post that the request names. */
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
   return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req)));
@@ -61,16 +61,16 @@ type Written = { title: string; contentHtml: string; isSanitized: boolean; url: 
 
 const EMPTY_POST: Omit<Written, 'publishedAt'> = { title: '', contentHtml: '', isSanitized: true, url: null };
 
-/** The members of a post as the client sent the post. */
+/** The fields of a post as the client sent the post. */
 type PostValues = Record<string, unknown>;
 
 /**
  * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
  * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
- * Keeps the uploaded files only after these checks.
+ * Keeps the uploaded files only if the post passes all checks.
  */
 export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
-  await nextTurn(); // gives other requests a turn, because a long body was parsed in this turn
+  await nextTurn(); // lets other requests run, because parsing a long body took time
   const { sourceId, written } = readNewPost(values, hub.clock());
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
@@ -88,7 +88,7 @@ export async function writePost(hub: Hub, values: PostValues, files: ReceivedFil
   });
 }
 
-/** Changes the sent members of a post and keeps its other members. Throws the errors of `writePost`. */
+/** Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`. */
 export async function rewritePost(
   hub: Hub, id: number, values: PostValues, files: ReceivedFile[], by: By,
 ): Promise<WholePost> {
@@ -152,11 +152,11 @@ function wholePost(hub: Hub, id: number): WholePost {
   return post;
 }
 
-/** Sanitises a post for storing. The hash of the post contains the time, so that every change is stored. */
+/** Sanitises a post for storing. The post's hash includes the current time, so that no post is skipped as unchanged. */
 function prepare(hub: Hub, guid: string, { isSanitized, ...written }: Written, { viewer }: By): Promise<PreparedPost> {
   const { length } = written.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {
-    if (length > STEP) await nextRound(); // gives other requests a turn, because plain text became markup in this turn
+    if (length > STEP) await nextRound(); // lets other requests run, because making markup took time
     const contentHtml = isSanitized ? written.contentHtml : await inSteps(sanitizing(written.contentHtml));
     const now = hub.clock();
     const hashed = JSON.stringify({ ...written, contentHtml, now });
@@ -175,7 +175,7 @@ function readNewPost(values: PostValues, now: number): { sourceId: number; writt
   return { sourceId, written };
 }
 
-/** Reads a changed post: `before` with the sent members; throws 422 with every mistake in the post. */
+/** Reads a changed post: `before`, with the fields in `values` replaced. Throws 422 with every mistake in the post. */
 function readChangedPost(values: PostValues, before: Written, now: number): Written {
   const input = createInput({ ...values, title: values['title'] ?? before.title });
   const written = readWritten(input, before, now);
@@ -215,7 +215,7 @@ export async function paragraphsToText(contentHtml: string): Promise<string | un
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;
   const blocks = unlinked.split('</p>\n<p>').join('\n\n').replace(/^<p>|<\/p>$/g, '').replaceAll('<br>', '\n');
   const text = decodeEntities(blocks);
-  await nextRound(); // frees the slot, for which other requests wait
+  await nextRound(); // lets other requests run
   const again = charged(textToParagraphs)(text);
   await nextRound();
   return await inSteps(sanitizing(again)) === contentHtml ? text : undefined;

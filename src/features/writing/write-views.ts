@@ -97,12 +97,13 @@ ${aboveForm(form, `/posts/${post.id}/edit`)}
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
-/** The form that creates a member's first native source. `written`: the post, kept until the source exists. */
+/** The form that creates a member's first native source. `written`: the post that the member began to write. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
-  <p class="lead">Your posts need a place, which other people can follow if you allow it. Give the place a name; you can
-    change the name later.${written.savedAt !== undefined && ' Your text is kept for the next step.'}</p>
+  <p class="lead">Your posts need a place, which other people can follow if you allow it. Give the place of your
+    posts a name; you can change the name later.${
+      written.savedAt !== undefined && ' Your text is kept for the next step.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
