@@ -2,7 +2,8 @@
 # Sourced by drill.sh, after fetch-backup.sh: finds the newest copy at $destination, and fetches it into $opened or
 # compares it. The list of copies that off-site.sh has sent says which copy is the newest, and its hash.
 
-# Sets $name, $file and $hash of the newest copy that was sent to $place. Ignores names in the future.
+# Sets $name, $file and $hash of the newest copy that was sent to $place. Ignores copies whose names lie more than a day
+# in the future.
 find_newest() {
   newest=$(as_owner cat -- "$data/backups/off-site.sent" 2>/dev/null |
     PLACE=$place TOMORROW=$(date -u -d tomorrow +%Y%m%d-%H%M%S) awk 'BEGIN { at = 67 + length(ENVIRON["PLACE"]) }

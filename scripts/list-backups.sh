@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by restore.sh: lists the backups on this machine and off-site. Changes nothing.
 
-# Fails if a place could not be read; the other places are listed all the same.
+# Lists the backups of every place: this machine and the off-site destinations. Fails if a place cannot be read, after
+# the backups of all other places were listed.
 list_backups() {
   read_settings data=DATA_DIR folder=BACKUP_OFFSITE_DIR remote=BACKUP_RCLONE_REMOTE \
     repository=BACKUP_RESTIC_REPOSITORY || return

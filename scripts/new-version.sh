@@ -15,7 +15,8 @@ read_project() {
   home=$(getent passwd "${ids% *}" | cut -d : -f 6)
 }
 
-# Runs a program in the project, as its owner. The program keeps the lock, so that --recover after a kill waits for it.
+# Runs a program in the project's folder, as the project's owner. The program inherits the lock of upgrades: if
+# upgrade.sh is killed, `upgrade.sh --recover` cannot begin before the program has ended.
 as_coder() (
   umask "$mask"
   cd "$root" || exit
@@ -99,13 +100,15 @@ signed_commit() {
 
 # require_signer WHAT STATUS: gives up unless gpg's status lines name a key in UPGRADE_SIGNERS.
 require_signer() {
-  # gpg prints this line once for each signature. Its last word is the fingerprint of the primary key.
+  # gpg prints a line VALIDSIG for each signature. The last word of a VALIDSIG line is the fingerprint of the primary
+  # key.
   signer=$(printf '%s\n' "$2" | sed -n 's/^\[GNUPG:\] VALIDSIG .* //p')
   for named in $signers; do [ "$signer" != "$named" ] || return 0; done
   give_up "$1 was signed by the key ${signer:-of another kind}, which is not in UPGRADE_SIGNERS"
 }
 
-# Gives up without room for the kept database, its copy on trial and new packages. backup.sh checks its own room.
+# Gives up unless the disks have room for two copies of the database (to return to the old version, and to try the new
+# version) and for new packages. backup.sh checks the room for the backup.
 check_space() {
   database=$(as_owner du -ck -- "$data"/hub.db* | tail -n 1 | cut -f 1)
   packages=$(as_coder du -sk -- node_modules | cut -f 1)

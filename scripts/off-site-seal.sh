@@ -36,7 +36,8 @@ seal_problem() {
 seal_into() {
   run_child seal_through "$@" 3>"$scratch/succeeded" || :
   if [ "$(grep -c . "$scratch/succeeded")" -ne 8 ]; then
-    # If the last program failed, the others broke off because nobody read what they wrote.
+    # If the program that writes the copy ($1) failed, all earlier programs of the pipe failed too, because $1 no longer
+    # read their output.
     grep -qxF -- "$1" "$scratch/succeeded" || trouble "$name: the encrypted copy could not be written" || return
     hide_secrets <"$scratch/age.said" >&2
     trouble "$name could not be encrypted; of tar, gzip, dd, age, dd, tee, $1 and sha256sum only these" \
@@ -49,7 +50,8 @@ seal_into() {
     trouble "$name: what age wrote is smaller than its plaintext: encryption was incomplete"
 }
 
-# Runs the pipe of seal_into.
+# seal_through COMMAND...: packs and encrypts the backup, and pipes the encrypted backup to COMMAND. Each program that
+# succeeds writes its name to file descriptor 3.
 seal_through() {
   {
     { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \

@@ -3,7 +3,7 @@
 # $key. Anybody can encrypt for a public key, so the content is not trusted: it is unpacked with the rights of the hub's
 # account ($switch, see as-owner.sh).
 
-# find_sealed FILE-OR-FOLDER: sets $sealed to the encrypted file. Gives up if it cannot be read.
+# find_sealed FILE-OR-FOLDER: sets $sealed to the encrypted file. Gives up if the encrypted file cannot be read.
 find_sealed() {
   sealed=$1
   [ ! -d "$sealed" ] || sealed=$sealed/$SEALED
@@ -49,7 +49,8 @@ run_pipe() {
   [ "$(grep -c . "$scratch/succeeded")" -eq 5 ]
 }
 
-# The first message is the cause. If gzip failed without a message, its reader stopped early: the disk is full.
+# Prints why decryption failed: the first two messages of the pipe's programs. If gzip failed without a message, the
+# reader of gzip's output stopped early, because the disk is full.
 why_unsealing_failed() {
   if ! grep -qx gzip "$scratch/succeeded" && ! grep -q '^\(age\|gzip\):' "$scratch/said"; then
     echo "there is not enough free space in $opened to unpack it"

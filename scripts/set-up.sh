@@ -19,9 +19,9 @@ is_installed() {
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
-# Without a network npm is silent for more than a minute. So this function asks the registry once, and says within five
-# seconds if the registry does not answer. It stops nothing: slow networks still work. npm's limit does not cover name
-# lookups, `timeout` does.
+# Without a network npm is silent for more than a minute. This function asks the registry once, and says within five
+# seconds if the registry does not answer. An answer that fails to come stops nothing, so set-up still works in a slow
+# network. npm's own time limit does not cover name lookups, but `timeout` does.
 tell_if_offline() {
   [ "${npm_config_offline-}" != true ] || return 0
   sleep 1 >/dev/null 2>&1

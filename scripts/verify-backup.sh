@@ -55,7 +55,7 @@ verify() {
   hubctl verify "$1"
 }
 
-# Sets $backup, $key and $rehearse.
+# Sets $backup, the backup to verify, $key, the file with the secret key, and $rehearse (yes or no).
 read_arguments() {
   rehearse=no key='' backup=''
   while [ $# -gt 0 ]; do
