@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by upgrade.sh. Turns an archive that release.sh has made into a commit of this project, so that the upgrade can
-# go on as with any other commit.
+# Sourced by upgrade.sh. Turns an archive that release.sh has made into a commit of this project, so that upgrade.sh can
+# upgrade the hub to this commit.
 
 AUTHOR='-c user.name=upgrade.sh -c user.email=upgrade@localhost -c core.excludesFile=/dev/null -c core.autocrlf=false
   -c commit.gpgSign=false'
@@ -58,7 +58,7 @@ take_file() {
 check_sums_signature() {
   said=$(as_coder gpg --batch --status-fd 1 --verify "$from/SHA256SUMS.asc" "$from/SHA256SUMS") ||
     give_up 'the signature of SHA256SUMS is missing or not valid, see above'
-  # Also for a key that has expired or was revoked, gpg exits with 0.
+  # gpg exits with 0 even if the signing key has expired or was revoked.
   printf '%s\n' "$said" | grep -q '^\[GNUPG:\] GOODSIG ' ||
     give_up 'the key that signed SHA256SUMS has expired or was revoked, see above'
   require_signer 'SHA256SUMS' "$said"

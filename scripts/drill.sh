@@ -45,7 +45,7 @@ require_room() {
     give_up "$(tail -n 1 "$scratch/said"). Make room on the disk of DATA_DIR; DRILL_EVERY_DAYS=0 ends such drills"
 }
 
-# One drill at a time, and none while copies are sent to a destination.
+# Takes two locks, so that only one drill runs at a time, and no drill runs while copies are sent to a destination.
 take_locks() {
   as_owner mkdir -p -m 0700 -- "$data/run" "$data/tmp"
   as_owner touch -- "$data/run/drill.lock" "$data/run/off-site.lock" || give_up "$data/run cannot be written"
@@ -64,8 +64,8 @@ drop_drills() {
   done' sh "$data" || :
 }
 
-# Verifies the fetched copy and runs a temporary hub on the copy. verify-backup.sh does not inherit the lock of drills,
-# so that no leftover process holds this lock after drill.sh has ended.
+# Verifies the fetched copy and runs a temporary hub on the copied data. verify-backup.sh does not inherit the lock of
+# drills, so that no leftover process holds this lock after drill.sh has ended.
 prove_copy() {
   ended=0
   TMPDIR=$work

@@ -116,7 +116,7 @@ stop_hub() {
   esac
 }
 
-# Fails if a hub answers although no driver was found: an unknown supervisor may run it.
+# Fails if a hub answers although no driver was found: an unknown supervisor may run the hub.
 nobody_answers() {
   ! sh "$root/scripts/healthcheck.sh" >/dev/null 2>&1 9>&- && return
   say 'a hub answers at HOST and PORT, but this script did not find what runs the hub: stop it, or set HUB_STOP_COMMAND'
@@ -208,7 +208,7 @@ remaining() {
 }
 
 # await_hub [FAILURE_FILE]: waits until the hub is healthy or FAILURE_FILE appears. Ctrl-C must not end the waiting
-# process, because this script ignores it.
+# process, because this script ignores Ctrl-C.
 await_hub() {
   (
     trap '' HUP INT TERM

@@ -96,7 +96,7 @@ if [ "$remove" = no ]; then
     echo "15 3 * * * $elsewhere$COMMAND"
     ! is_interval "$every" || echo "15 $(interim_hours "$every") * * * $elsewhere$INTERIM --every $every"
   } >"$scratch/lines"
-  # The lines are already there, exactly once: leave the crontab as it is.
+  # If the crontab already has the hub's lines exactly once, leaves the crontab as it is.
   sort "$scratch/had" >"$scratch/sorted"
   if sort "$scratch/lines" | cmp -s - "$scratch/sorted"; then
     cp "$scratch/old" "$scratch/new"

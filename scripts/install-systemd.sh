@@ -63,7 +63,7 @@ unit_dir=$image/etc/systemd/system
 interim=$unit_dir/content-hub-interim.service
 [ -n "$every" ] || every=$(sed -n 's/^ExecStart=.* --every \([0-9]*\)$/\1/p' "$interim" 2>/dev/null) || :
 
-# remove_units UNIT...: stops and removes those that are installed.
+# remove_units UNIT...: stops and removes the named units, if they are installed.
 remove_units() {
   for unit in "$@"; do
     [ -e "$unit_dir/$unit" ] || continue

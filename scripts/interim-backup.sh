@@ -21,7 +21,7 @@ report() {
   status=0
   "$root/scripts/backup.sh" --interim ${hours:+--every "$hours"} || status=$?
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) ended with exit code $status"
-  [ "$status" -ne 75 ] || status=0 # the other backup is as new
+  [ "$status" -ne 75 ] || status=0 # another backup is running, which is as new as an interim backup
 }
 
 # In a function: the shell reads the whole file first, so updating it during a run does no harm.

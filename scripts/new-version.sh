@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by upgrade.sh. Finds the new version, sets it up in $upgrade_dir/new and tries it while the hub still runs.
 
-# Sets $upgrade_dir, and $coder, the command prefix that runs a program as the account that owns the project: files of git and
-# npm must belong to it.
+# Sets $upgrade_dir, and $coder, the command prefix that runs a program as the account that owns the project: files that
+# git and npm write must belong to this account.
 read_project() {
   upgrade_dir=$root/.runtime/upgrade beside=$upgrade_dir/new from=$upgrade_dir/from coder='' home=${HOME-}
   ids=$(stat -c '%u %g' -- "$root")
@@ -69,7 +69,8 @@ require_room_in_tree() {
   done || exit
 }
 
-# Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref: the newest commit.
+# Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref, prints the newest
+# commit of the clone's branch.
 commit_of() {
   if [ -z "$ref" ]; then
     if [ -n "$branch" ]; then set -- "$branch@{upstream}"; else set -- "refs/remotes/$remote/HEAD"; fi

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by off-site.sh: sends a backup to BACKUP_RCLONE_REMOTE ($remote), which no other hub uses. Only rclone's exit
-# codes 0 and 3 (no such folder) mean the same in all its versions.
+# Sourced by off-site.sh: sends a backup to BACKUP_RCLONE_REMOTE ($remote), which no other hub uses. Of rclone's exit
+# codes, only 0 and 3 (no such folder) have the same meaning in all versions of rclone.
 
 # Runs rclone in the background, so that a signal to the script ends rclone at once.
 run_rclone() {

@@ -4,7 +4,8 @@
 
 named_by=BACKUP_AGE_RECIPIENT
 
-# One -r for each recipient. hubctl config has refused recipients with characters that the shell expands.
+# Passes each recipient to age as an option -r. `hubctl config` has refused recipients with characters that the shell
+# expands.
 run_age() {
   case $recipient in
     /*) age -R "$recipient" "$@" ;;

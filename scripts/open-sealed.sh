@@ -10,7 +10,7 @@ find_sealed() {
   if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a readable file"; fi
 }
 
-# require_key COPY: gives up unless a readable key and age are there.
+# require_key COPY: gives up unless the key file $key is readable and age is installed.
 require_key() {
   [ -n "$key" ] || give_up "$1 is encrypted: add --identity KEY, the file that holds the secret key"
   if [ ! -f "$key" ] || [ ! -r "$key" ]; then give_up "$key is not a readable key file"; fi
@@ -18,7 +18,7 @@ require_key() {
 }
 
 # unseal NAME COMMAND...: decrypts and unpacks the command's output into $opened, and sets $backup to the backup's
-# folder there. Messages of the programs go to $scratch.
+# folder in $opened. Messages of the programs go to $scratch.
 unseal() {
   run_child run_pipe "$@" || give_up "$1 could not be fully decrypted: $(why_unsealing_failed)"
   name=$(ls -A "$opened")

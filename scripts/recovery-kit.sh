@@ -171,7 +171,7 @@ print_steps() {
 }
 
 # Prints the command that puts a file in its place: .env into the clone, rclone's configuration into the home folder,
-# and all others, as root, where .env names them, such as /etc.
+# and every other file, as root, to the path that .env names, such as a path in /etc.
 put_back() {
   file=$(quoted "recovery-files$1")
   case $1 in

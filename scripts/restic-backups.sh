@@ -1,15 +1,15 @@
 #!/bin/sh
 # Usage: restic-backups.sh list | fetch NAME [FOLDER]
 # list prints a line for each backup in the restic repository (BACKUP_RESTIC_REPOSITORY), the oldest first: name, hub,
-# snapshot, bytes, schema, when it was verified; "-" if unknown. Instead of a time, "checking" means that not
-# all of the backup has been read since it was sent, "damaged" that the repository is damaged.
+# snapshot, bytes, schema, when it was verified; "-" if unknown. In place of the time of verification, "checking" means
+# that restic has not yet read back the whole backup, "damaged" that the repository is damaged.
 # fetch turns a backup in the repository into a folder with hub.db, uploads.tar.gz and SHA256SUMS, in BACKUP_DIR or in
 # FOLDER, which must be inside DATA_DIR. Verify the fetched folder before use. NAME is HUB/NAME if several hubs have a
 # backup of that name.
 # A new machine needs nothing but the repository's address and its password.
 
-# Other scripts source this file after common.sh. They set $data, $scratch (a temporary folder), $limit (seconds that
-# restic may take) and a function `trouble` that prints a problem and fails.
+# Other scripts source this file after common.sh. The sourcing script sets $data, $scratch (a temporary folder), $limit
+# (seconds that restic may take) and a function `trouble` that prints a problem and fails.
 
 # shellcheck disable=SC2154
 # Never taken from the environment, because traps send signals to $running and remove the folders.

@@ -31,7 +31,8 @@ give_up() {
 . "$root/scripts/fetch-backup.sh"
 . "$root/scripts/list-backups.sh"
 
-# Runs a step of the restore as the account that owns the data; closes the lock so that no child process can hold it.
+# Runs a step of the restore as the account that owns the data; closes the backup lock, so that no child process can
+# hold this lock.
 step() {
   # shellcheck disable=SC2086 # $apart is two words or none
   as_owner $apart sh "$root/scripts/hubctl" restore "$@" 9>&-

@@ -75,7 +75,7 @@ filling() {
   if [ -n "$2" ]; then echo "s|@$1@|$(escaped "$2")|g"; else echo "/@$1@/d"; fi
 }
 
-# as_interim: turns the unit of the nightly backup, on standard input, into that of interim backups.
+# as_interim: turns the unit of the nightly backup, on standard input, into the unit of interim backups.
 as_interim() {
   sed "s|^# The daily backup, called by content-hub-backup|# An interim backup, called by content-hub-interim|
     s|^Description=.*|Description=Content Hub: interim backup|

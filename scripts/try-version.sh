@@ -2,8 +2,8 @@
 # Usage: try-version.sh PROJECT DATA_DIR [--allow-unsafe]
 # Internal step of upgrade.sh, not for operators. Checks that the version in the folder PROJECT accepts its .env and
 # migrates the copied database in DATA_DIR, that web answers there on a free local port, and that the worker runs. Web
-# and worker are on trial: they fetch, send and store nothing. With --allow-unsafe, a version with migrations that may
-# lose data passes without being tried.
+# and worker run in a trial, in which they fetch, send and store nothing. With --allow-unsafe, a version with migrations
+# that may lose data passes without being tried.
 
 set -eu
 umask 077

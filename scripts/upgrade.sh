@@ -6,14 +6,14 @@
 # only to a tag, or to an archive, that a key in UPGRADE_SIGNERS has signed. --from asks no git server and works in a
 # folder without git history. While the hub still runs, the new version is fetched, set up beside the old one and tried
 # on the database of a verified backup. Then the hub is stopped, its database is copied, and the new version is started
-# on trial: it has to read and write within a minute, in which the hub stores nothing for anybody. If the new version
-# fails, the old version and the copied database come back automatically.
+# for a trial: within a minute the new version has to read and write, and during this minute the hub stores nothing for
+# anybody. If the new version fails, the old version and the copied database come back automatically.
 # --allow-unsafe also applies migrations that may lose data. --recover rolls back an interrupted upgrade, or completes
 # it if the new version already runs. Stops and starts the hub of npm start or the systemd units (then run it as root),
 # or uses HUB_STOP_COMMAND and HUB_START_COMMAND.
 # Exit 0: upgraded or recovered, or there is nothing newer. 1: failed, the old version and data are in place. 75: busy.
 
-# Everything is in functions: the shell has read this file before the upgrade replaces it.
+# All code is in functions, so that the shell has read this file completely before the upgrade replaces the file.
 set -eu
 umask 077
 export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
@@ -97,7 +97,8 @@ carry_out() {
   fi
 }
 
-# Runs the new version on trial: it stores nothing for people yet, and has to show within a minute that it works.
+# Runs the trial of the new version: the new version stores nothing for people yet, and has to show within a minute that
+# it works.
 hold_trial() {
   if open_trial && try_hub 8>&-; then
     finish
