@@ -113,7 +113,7 @@ main() {
   esac
   result=${line%% *} && result=${result#result=}
 
-  [ -z "$interim" ] || [ -n "$dir" ] || finish "$made" failed none # what was missed before is sent by night
+  [ -z "$interim" ] || [ -n "$dir" ] || finish "$made" failed none # the nightly run sends the earlier backups
   away=none broken=
   for destination in $destinations; do
     sent=

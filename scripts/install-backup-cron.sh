@@ -114,7 +114,7 @@ if ! cmp -s "$scratch/old" "$scratch/new"; then
   crontab -l | cmp -s - "$scratch/new" || die 'the installed crontab differs from what was written: check crontab -l'
 fi
 
-# Forgets the last interim backup, or the hub would call the next one late.
+# Removes the record of the last interim backup, or the hub would call the next interim backup late.
 [ -z "$data" ] || is_interval "$every" || ! grep -q -- ' --every ' "$scratch/had" ||
   rm -f -- "$data/run/last-interim.json" "$data/run/interim-begun.json"
 

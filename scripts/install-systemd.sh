@@ -72,7 +72,7 @@ remove_units() {
   done
 }
 
-# Forgets the last interim backup, or the hub would call the next one late.
+# Removes the record of the last interim backup, or the hub would call the next interim backup late.
 forget_interim() {
   [ -z "$image" ] && [ -e "$interim" ] || return 0
   run=$(sed -n 's/^RequiresMountsFor="\(.*\)"$/\1/p' "$interim" | sed 's/%%/%/g')/run

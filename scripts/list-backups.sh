@@ -62,7 +62,7 @@ show_lines() {
 
 list_folder() {
   echo "In BACKUP_OFFSITE_DIR, restored by: restore.sh $(quoted "$folder")/NAME"
-  # A share whose server is gone never answers.
+  # A network file system whose server is gone never answers.
   if ! timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ ! -r "$folder" ]; then
     say "$folder cannot be read: is the disk mounted?"
     return 1

@@ -32,7 +32,7 @@ name_of() {
   echo "${version:-?} ($(as_coder git rev-parse --short "$1"))"
 }
 
-# Sets $old and $new, the commits, and $branch, the clone's branch, if any.
+# Sets $old and $new, the commits of the running and of the new version, and $branch, the clone's branch, if any.
 find_commits() {
   [ -z "$archive" ] || [ -e "$root/.git" ] || begin_history
   top=$(as_coder git rev-parse --show-toplevel) || give_up 'this is not a clone of the project'

@@ -190,7 +190,7 @@ note_printed() {
     sh "$data/run" "$(date +%s)"
 }
 
-# Does not run scripts/hubctl, which calls this script.
+# Runs the Node program hubctl, and not scripts/hubctl, because scripts/hubctl calls recovery-kit.sh.
 hubctl() {
   "$node" "$root/src/bin/launch.ts" hubctl "$@"
 }

@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by install-systemd.sh: fills in the placeholders of the units in scripts/systemd.
 
-# Each timer comes before its service, or the timer could start the service again while the units are being removed.
+# In the lists of units, each timer comes before its service, or the timer could start the service again while the units
+# are being removed.
 ALL_UNITS='content-hub-web.service
 content-hub-worker.service
 content-hub-clamd-bridge.service
