@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by upgrade.sh. Turns an archive that release.sh has made into a commit of this project, so that the upgrade can
-# go on as with any other commit.
+# Sourced by upgrade.sh. Turns an archive that release.sh has made into a commit of this project, so that upgrade.sh can
+# upgrade the hub to this commit.
 
 AUTHOR='-c user.name=upgrade.sh -c user.email=upgrade@localhost -c core.excludesFile=/dev/null -c core.autocrlf=false
   -c commit.gpgSign=false'
@@ -30,7 +30,8 @@ version_in() {
   sed -n 's/^  "version": "\(.*\)",$/\1/p' "$1/package.json"
 }
 
-# Copies the archive before checking it, so that nobody can change it between check and use. Unpacks it to $from/files.
+# Copies the archive before checking it, so that nobody can change the archive between check and use. Unpacks the copied
+# archive to $from/files.
 take_archive() {
   # A name with a line end would be two names for grep.
   name=$(basename -- "$archive")
@@ -57,7 +58,7 @@ take_file() {
 check_sums_signature() {
   said=$(as_coder gpg --batch --status-fd 1 --verify "$from/SHA256SUMS.asc" "$from/SHA256SUMS") ||
     give_up 'the signature of SHA256SUMS is missing or not valid, see above'
-  # Also for a key that has expired or was revoked, gpg exits with 0.
+  # gpg exits with 0 even if the signing key has expired or was revoked.
   printf '%s\n' "$said" | grep -q '^\[GNUPG:\] GOODSIG ' ||
     give_up 'the key that signed SHA256SUMS has expired or was revoked, see above'
   require_signer 'SHA256SUMS' "$said"
@@ -69,9 +70,9 @@ in_archive() {
   as_coder env GIT_INDEX_FILE="$from/index" git $AUTHOR --git-dir="$root/.git" --work-tree="$from/files" -C "$from/files" "$@"
 }
 
-# A project that was unpacked from an archive has no history: makes a repository that holds the files that the archive
-# has too. All other files are perhaps the operator's, and stay as they are. The repository is made elsewhere and moved
-# into place whole, so that a kill leaves no half of it.
+# A project that was unpacked from an archive has no git history. Makes a git repository, and commits those files of the
+# project that the new archive also contains. Files that the new archive lacks may be the operator's, and stay as they
+# are. The repository is made elsewhere and moved into place whole, so that a kill leaves no incomplete repository.
 begin_history() {
   say "making a git repository in $root, in which upgrades keep the old version"
   take_archive

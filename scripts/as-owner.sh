@@ -17,8 +17,8 @@ require_hub() {
 find_owner() {
   switch=
   [ -e "$1" ] || mkdir -m 0700 -- "$1" || return
-  # During a restore there may be no database: run/ has the same owner. DATA_DIR may be a symbolic link. Links in
-  # DATA_DIR are not followed: the hub's account could point them at files of root.
+  # The hub's account is the owner of hub.db, or of the folder run/ while a restore has moved hub.db away. DATA_DIR may
+  # be a symbolic link. Links in DATA_DIR are not followed: the hub's account could point them at files of root.
   whose=$1/.
   if [ -d "$1/run" ] && [ ! -L "$1/run" ]; then whose=$1/run; fi
   if [ -f "$1/hub.db" ] && [ ! -L "$1/hub.db" ]; then whose=$1/hub.db; fi

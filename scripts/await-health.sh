@@ -1,9 +1,9 @@
 #!/bin/sh
 # Usage: await-health.sh TRIES PAUSE [--worker]
-# Runs healthcheck.sh until it succeeds, at most TRIES times, PAUSE seconds apart. Exits like the last check, with its
-# reason. The systemd units use this script to wait for a start, and to ignore short outages. Gives up early when the
-# process MAINPID (set by systemd) has ended, when the file FAILURE_FILE, which holds the reason, exists, or when the
-# machine's uptime reaches DEADLINE seconds.
+# Runs healthcheck.sh until it succeeds, at most TRIES times, PAUSE seconds apart. If no health check succeeds, prints
+# the reason of the last check and exits with the last check's code. The systemd units use this script to wait for a
+# start, and to ignore short outages. Gives up early when the process MAINPID (set by systemd) has ended, when the file
+# FAILURE_FILE, which holds the reason, exists, or when the machine's uptime reaches DEADLINE seconds.
 
 set -eu
 # shellcheck source=scripts/common.sh

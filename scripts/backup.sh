@@ -5,10 +5,10 @@
 # (BACKUP_RETENTION_DAYS), and sends the new backup to the off-site destinations, with earlier backups that a
 # destination lacks. Earlier backups are sent even if no new backup could be made. When run as root, this script
 # switches to the account that owns the database. Each step has a time limit (BACKUP_TIMEOUT_SECONDS, six hours).
-# --wait, for the nightly run, first waits so long for another backup to end, and makes no backup in a BACKUP_DIR that
-# lacks the backups that were made in it. --interim makes an interim backup in BACKUP_DIR/interim instead, keeps the
-# newest 24 interim backups, and sends the interim backup to the restic repository only. The last line on standard
-# output is machine-readable:
+# --wait, for the nightly run, first waits for another backup to end, for as long as a step may take, and makes no
+# backup in a BACKUP_DIR that has lost its backups. --interim makes an interim backup in BACKUP_DIR/interim and no
+# nightly backup, keeps the newest 24 interim backups, and sends the interim backup to the restic repository only. The
+# last line on standard output is machine-readable:
 # result=verified|degraded|failed|busy|skipped off-site=done|failed|none [name=… bytes=… seconds=… removed=… dir=…]
 # Exit 0: everything succeeded. 1: something failed. 75: busy, try again. 129, 130, 143: stopped by a signal.
 
@@ -30,8 +30,9 @@ finish() {
   exit "$1"
 }
 
-# run_limited SECONDS COMMAND...: runs a step with a time limit and sets $status. Forwards signals to the step. Closes
-# the lock, so that no child process holds it.
+# run_limited SECONDS COMMAND...: runs a step of the backup with a time limit and sets $status to the step's exit code.
+# Passes signals to the script on to the running step. Closes the backup lock in the step, so that no child process
+# holds the lock.
 run_limited() {
   seconds=$1 began=$(date +%s)
   shift
@@ -112,7 +113,7 @@ main() {
   esac
   result=${line%% *} && result=${result#result=}
 
-  [ -z "$interim" ] || [ -n "$dir" ] || finish "$made" failed none # what was missed before is sent by night
+  [ -z "$interim" ] || [ -n "$dir" ] || finish "$made" failed none # the nightly run sends the earlier backups
   away=none broken=
   for destination in $destinations; do
     sent=
@@ -128,7 +129,7 @@ main() {
   finish "$made" "$result" "$away" "$fields"
 }
 
-# Sets $interim for an interim backup, $options, the arguments of hubctl, and $patience, those of flock.
+# Sets $interim for an interim backup, $options to the arguments of hubctl, and $patience to the arguments of flock.
 read_arguments() {
   interim='' options='' patience=-n
   case $#-${1-}-${2-} in

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: bring-node.sh
-# Installs the Node pinned in node.lock from the npm registry into .runtime/node-<version>. Checks its hash before
-# unpacking it. A failure leaves nothing behind.
+# Installs the Node pinned in node.lock from the npm registry into .runtime/node-<version>. Checks the hash of the Node
+# package before unpacking the package. If the installation fails, this script leaves no files behind.
 
 set -eu
 case ${1-} in

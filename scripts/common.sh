@@ -75,8 +75,9 @@ exit_on_signals() {
   trap 'exit 143' TERM
 }
 
-# log_report FOLDER FILE: appends what the function `report` says to that log, which is renamed FILE.1 at 1 MiB, and
-# exits with the $status that it sets; unless that is 0, repeats it on standard error.
+# log_report FOLDER FILE: runs the function `report`, appends its output to the log FILE, and exits with the $status
+# that `report` has set. If $status is not 0, also prints the end of the output on standard error. A log of 1 MiB is
+# renamed FILE.1.
 # shellcheck disable=SC2154 # report sets it
 log_report() {
   log=$1/$2
@@ -89,19 +90,19 @@ log_report() {
   exit "$status"
 }
 
-# Whether so many hours may lie between interim backups: a part of the day, so that the nightly backup takes the place
-# of one.
+# is_interval HOURS: whether interim backups may be made every so many hours. HOURS divides a day into equal parts, so
+# that the nightly backup fits into the schedule of interim backups.
 is_interval() {
   case $1 in 1 | 2 | 3 | 4 | 6 | 8 | 12) ;; *) return 1 ;; esac
 }
 
-# require_interval HOURS: ends the script unless that may be said after --every.
+# require_interval HOURS: ends the script unless HOURS is a valid value of the option --every.
 require_interval() {
   is_interval "$1" || [ "$1" = 24 ] || { echo "--every must be 1, 2, 3, 4, 6, 8, 12 or 24 hours, not $1" >&2 && exit 2; }
 }
 
-# interim_hours HOURS: prints the hours of the day, comma-separated, in which an interim backup is made: so many apart,
-# without 3, the hour of the nightly backup.
+# interim_hours HOURS: prints the hours of the day in which interim backups are made, separated by commas. The printed
+# hours are HOURS apart; 3, the hour of the nightly backup, is left out.
 interim_hours() {
   hour=$((3 + $1))
   while [ "$hour" -lt 27 ]; do
@@ -110,7 +111,8 @@ interim_hours() {
   done | sort -n | paste -sd , -
 }
 
-# The files of a backup, in the order of ls, and the only file of an encrypted copy.
+# Names of files, in the order of `ls`: THREE_FILES in the folder of a backup, SEALED in the folder of an encrypted
+# copy, INTERIM_FILES in the folder of an interim backup.
 THREE_FILES='SHA256SUMS
 hub.db
 uploads.tar.gz'

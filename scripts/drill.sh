@@ -5,9 +5,10 @@
 # requests a page and a file. The temporary hub fetches and sends nothing. The hub's own data and the copies stay as they
 # are.
 # Without KEY, the file with the secret key, an encrypted copy is only fetched and compared with the hash that was noted
-# when it was sent. The result is recorded for the hub's health. nightly-backup.sh runs this when a drill is due.
-# Exit 0: proven or compared. 1: failed. 2: wrong usage, or the destination is not set. 75: busy, try again. 129, 130,
-# 143: stopped by a signal; nothing was recorded.
+# when the copy was sent. The result of the drill is recorded for the hub's health. nightly-backup.sh runs drill.sh when
+# a drill is due.
+# Exit 0: the copy was restored, or was compared. 1: the drill failed. 2: wrong usage, or the destination is not set.
+# 75: busy, try again. 129, 130, 143: stopped by a signal; nothing was recorded.
 
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
@@ -20,7 +21,8 @@ export LC_ALL=C PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
 . "$root/scripts/fetch-newest.sh"
 name='' outcome='' began='' work=''
 
-# give_up WORDS: ends the drill. From its beginning on, a failure is recorded.
+# give_up WORDS: ends the drill with a failure. The failure is recorded for the hub's health if the drill has begun
+# ($began).
 give_up() {
   problem=$(printf '%s\n' "$*" | hide_secrets)
   echo "FAILED: $problem"
@@ -37,13 +39,13 @@ hubctl() {
   as_owner sh "$root/scripts/hubctl" "$@"
 }
 
-# Replaces that of fetch-backup.sh: what the hub reserves on its disk has to stay free as well.
+# Replaces the function require_room of fetch-backup.sh: a drill must also keep the hub's disk reserve free.
 require_room() {
   hubctl drill room "$1" 2>"$scratch/said" ||
     give_up "$(tail -n 1 "$scratch/said"). Make room on the disk of DATA_DIR; DRILL_EVERY_DAYS=0 ends such drills"
 }
 
-# One drill at a time, and none while copies are sent to a destination.
+# Takes two locks, so that only one drill runs at a time, and no drill runs while copies are sent to a destination.
 take_locks() {
   as_owner mkdir -p -m 0700 -- "$data/run" "$data/tmp"
   as_owner touch -- "$data/run/drill.lock" "$data/run/off-site.lock" || give_up "$data/run cannot be written"
@@ -62,12 +64,14 @@ drop_drills() {
   done' sh "$data" || :
 }
 
-# Verifies the fetched copy and runs a temporary hub on it. Without the locks, which must not outlive this script.
+# Verifies the fetched copy and runs a temporary hub on the copied data. verify-backup.sh does not inherit the lock of
+# drills, so that no leftover process holds this lock after drill.sh has ended.
 prove_copy() {
   ended=0
   TMPDIR=$work
   export TMPDIR
-  # Not by as_owner: of a function, run_child would wait for the subshell, which a signal ends before the script.
+  # Calls $switch directly, not the function as_owner: a function would run in a subshell, and run_child would stop
+  # waiting when a signal ends the subshell, although verify-backup.sh still runs.
   # shellcheck disable=SC2086 # words
   run_child $switch sh "$root/scripts/verify-backup.sh" --rehearse "$backup" >"$scratch/report" 2>&1 7>&- || ended=$?
   cat -- "$scratch/report"

@@ -20,7 +20,8 @@ read_hub() {
   driver=$(find_driver)
 }
 
-# limit_trial SECONDS: sets $trial_limit. The hub ends its trial after SECONDS; this script decides a little earlier.
+# limit_trial SECONDS: sets $trial_limit, the seconds after which this script decides whether a restored or upgraded hub
+# is healthy. The hub itself would end the trial later, after SECONDS.
 limit_trial() {
   margin=$(($1 / 6 + 2))
   [ "$margin" -le 15 ] || margin=15
@@ -115,14 +116,15 @@ stop_hub() {
   esac
 }
 
-# Fails if a hub answers although no driver was found: an unknown supervisor may run it.
+# Fails if a hub answers although no driver was found: an unknown supervisor may run the hub.
 nobody_answers() {
   ! sh "$root/scripts/healthcheck.sh" >/dev/null 2>&1 9>&- && return
   say 'a hub answers at HOST and PORT, but this script did not find what runs the hub: stop it, or set HUB_STOP_COMMAND'
   return 1
 }
 
-# Does nothing for driver "nobody": the hub was not running, so the operator starts it.
+# Starts the hub by the program that ran the hub before. If the hub was not running (driver "nobody"), starts nothing:
+# the operator starts the hub.
 start_hub() {
   case $driver in
     commands) sh -c "$start_command" >&2 9>&- ;;
@@ -136,7 +138,8 @@ start_hub() {
 }
 
 # request stop|start SECONDS: asks content-hub-restore.service, which runs as root, to stop or start the units, and
-# waits. The service misses a request that is written while it works, so the request is repeated.
+# waits. content-hub-restore.service overlooks a request that is written while the service works, so this function
+# writes the request again every five seconds.
 request() {
   left=$2
   printf '%s\n' "$1" >"$data/run/units.wish"
@@ -205,7 +208,7 @@ remaining() {
 }
 
 # await_hub [FAILURE_FILE]: waits until the hub is healthy or FAILURE_FILE appears. Ctrl-C must not end the waiting
-# process, because this script ignores it.
+# process, because this script ignores Ctrl-C.
 await_hub() {
   (
     trap '' HUP INT TERM
@@ -221,7 +224,8 @@ await_hub() {
 start_trial() {
   . "$root/scripts/find-node.sh"
   for program in web worker; do
-    # Started without a function: in a function, $! would be a subshell, not the hub.
+    # Starts the program directly, not by a shell function: $! would be the process id of a function's subshell, not of
+    # the hub.
     # shellcheck disable=SC2086 # several words
     LOG_LEVEL=error $switch "$node" "$root/src/bin/launch.ts" "$program" >&2 8>&- 9>&- &
     trial="${trial:+$trial }$!"
@@ -234,8 +238,9 @@ end_trial() {
   trial=
 }
 
-# Waits until no process has the database open; at the time limit, names a process that still does. This also works for
-# a damaged or removed database. SQLite's locks, which are checked later, cover processes in other containers.
+# Waits until no process has the database open; at the time limit, names a process that still has the database open.
+# Looks for open files in /proc, and so also finds a process that has a damaged or removed database open. SQLite's
+# locks, which are checked later, cover processes in other containers.
 await_release() {
   left=$stop_patience
   while holder=$(holder_of_database) && [ -n "$holder" ]; do

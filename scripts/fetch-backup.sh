@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by restore.sh and drill.sh. Fetches a backup into a private folder in DATA_DIR/tmp; restore.sh only fetches a
-# backup that the hub's account cannot read. The hub's account writes the folder. The backup is not checked here: hubctl
-# verifies the backup.
+# Sourced by restore.sh and drill.sh. Fetches a backup into a private folder in DATA_DIR/tmp, with the rights of the
+# hub's account; restore.sh only fetches a backup that the hub's account cannot read. hubctl verifies the fetched backup
+# later.
 
 . "$root/scripts/open-sealed.sh"
 
@@ -28,7 +28,8 @@ fetch_backup() {
   esac
 }
 
-# Prints sealed, folder or remote. An rclone remote has a colon before any slash, and no file here has its name.
+# kind_of WHAT: prints which kind of backup WHAT is: sealed (an encrypted copy), folder, or remote (a copy on an rclone
+# remote). The name of a copy on an rclone remote has a colon before any slash, and is not the name of a file here.
 kind_of() {
   if [ -d "$1" ]; then
     if [ -f "$1/$SEALED" ]; then echo sealed; else echo folder; fi
@@ -175,8 +176,8 @@ make_caller_folder() {
   [ -n "$scratch" ] || scratch=$(mktemp -d) || give_up "cannot create a folder in ${TMPDIR:-/tmp}"
 }
 
-# Removes fetched backups, also of killed runs. The caller holds the lock. Tries twice: a program that was told to end
-# may still be writing there.
+# Removes the folders of fetched backups, also of killed runs. The caller holds the backup lock. Tries twice, because a
+# program that was told to end may still be writing files into a removed folder.
 drop_fetched() {
   [ -z "$scratch" ] || rm -rf -- "$scratch"
   scratch='' opened=''

@@ -1,8 +1,10 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by drill.sh, after fetch-backup.sh: finds the newest copy at $destination, and fetches it into $opened or
-# compares it. The list of copies that off-site.sh has sent says which copy is the newest, and its hash.
+# Sourced by drill.sh, after fetch-backup.sh: finds the newest copy at $destination, and fetches the copy into $opened
+# or only reads and compares the copy. The list of copies that off-site.sh has sent says which copy is the newest, and
+# its hash.
 
-# Sets $name, $file and $hash of the newest copy that was sent to $place. Ignores names in the future.
+# Sets $name, $file and $hash of the newest copy that was sent to $place. Ignores copies whose names lie more than a day
+# in the future.
 find_newest() {
   newest=$(as_owner cat -- "$data/backups/off-site.sent" 2>/dev/null |
     PLACE=$place TOMORROW=$(date -u -d tomorrow +%Y%m%d-%H%M%S) awk 'BEGIN { at = 67 + length(ENVIRON["PLACE"]) }
@@ -13,7 +15,7 @@ find_newest() {
   name=${newest%%/*} hash=${newest##* } file=${newest#*/} && file=${file% *}
 }
 
-# Reads an encrypted copy and compares its hash with the one that was noted when it was sent.
+# Reads an encrypted copy and compares its hash with the hash that was noted when the copy was sent.
 compare_sealed() {
   if [ "$destination" = dir ]; then set -- cat --; else choose_reader "$place" && set -- run_rclone cat; fi
   run_child hash_output "$@" "$place$name/$SEALED"

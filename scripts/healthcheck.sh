@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: healthcheck.sh [--worker]
-# For systemd, containers and monitoring. HOST and PORT come from the environment or .env.
+# Checks the health of the hub, for systemd, containers and monitoring. HOST and PORT come from the environment or .env.
 # Exit 0: web is ready. 1: web is not ready, or did not answer within 5 s; the reason is on standard error.
 # With --worker, exit 0: the worker was seen within the last 30 s. 1: the worker was not seen. 75: web is not ready.
 

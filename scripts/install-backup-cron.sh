@@ -1,11 +1,11 @@
 #!/bin/sh
 # Usage: install-backup-cron.sh [--every HOURS] [--dry-run] [--remove]
 # Adds one line to your crontab: every day at 03:15 nightly-backup.sh makes a backup and verifies the newest backup. The
-# report is in backups/nightly.log in DATA_DIR. --every 1, 2, 3, 4, 6, 8 or 12 adds a second line, by which
-# interim-backup.sh makes interim backups between the nights, HOURS apart. --every 24 removes that line; without --every
-# the line stays. Run this script as the account that runs the hub. The jobs read settings from .env only. Other lines
-# stay unchanged; a second run changes nothing. --remove removes the lines, --dry-run prints the crontab that would be
-# installed.
+# nightly report is in backups/nightly.log in DATA_DIR. --every 1, 2, 3, 4, 6, 8 or 12 adds a second line, by which
+# interim-backup.sh makes interim backups between the nights, HOURS apart. --every 24 removes the line for interim
+# backups; without --every the line stays. Run this script as the account that runs the hub. Scripts that cron runs read
+# settings from .env only. All other lines of the crontab stay unchanged; running this script again changes nothing.
+# --remove removes this hub's lines, --dry-run prints the crontab that would be installed.
 
 set -eu
 export LC_ALL=C
@@ -75,8 +75,8 @@ if ! crontab -l >"$scratch/old" 2>"$scratch/said"; then
   esac
 fi
 
-# Removes this hub's lines, whatever their schedule, and leaves them in $scratch/had. Comments and all other lines stay
-# unchanged.
+# Removes this hub's lines from the crontab, whatever their schedule, and writes the removed lines to $scratch/had.
+# Comments and all other lines of the crontab stay unchanged.
 : >"$scratch/had"
 HAD=$scratch/had awk 'BEGIN { field = "[^ \t]+[ \t]+"; times = "^[ \t]*" field field field field field }
 function is_ours(ours) {
@@ -96,7 +96,7 @@ if [ "$remove" = no ]; then
     echo "15 3 * * * $elsewhere$COMMAND"
     ! is_interval "$every" || echo "15 $(interim_hours "$every") * * * $elsewhere$INTERIM --every $every"
   } >"$scratch/lines"
-  # The lines are already there, exactly once: leave the crontab as it is.
+  # If the crontab already has the hub's lines exactly once, leaves the crontab as it is.
   sort "$scratch/had" >"$scratch/sorted"
   if sort "$scratch/lines" | cmp -s - "$scratch/sorted"; then
     cp "$scratch/old" "$scratch/new"
@@ -114,7 +114,7 @@ if ! cmp -s "$scratch/old" "$scratch/new"; then
   crontab -l | cmp -s - "$scratch/new" || die 'the installed crontab differs from what was written: check crontab -l'
 fi
 
-# Forgets the last interim backup, or the hub would call the next one late.
+# Removes the record of the last interim backup, or the hub would call the next interim backup late.
 [ -z "$data" ] || is_interval "$every" || ! grep -q -- ' --every ' "$scratch/had" ||
   rm -f -- "$data/run/last-interim.json" "$data/run/interim-begun.json"
 

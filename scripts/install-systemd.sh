@@ -63,7 +63,7 @@ unit_dir=$image/etc/systemd/system
 interim=$unit_dir/content-hub-interim.service
 [ -n "$every" ] || every=$(sed -n 's/^ExecStart=.* --every \([0-9]*\)$/\1/p' "$interim" 2>/dev/null) || :
 
-# remove_units UNIT...: stops and removes those that are installed.
+# remove_units UNIT...: stops and removes the named units, if they are installed.
 remove_units() {
   for unit in "$@"; do
     [ -e "$unit_dir/$unit" ] || continue
@@ -72,7 +72,7 @@ remove_units() {
   done
 }
 
-# Forgets the last interim backup, or the hub would call the next one late.
+# Removes the record of the last interim backup, or the hub would call the next interim backup late.
 forget_interim() {
   [ -z "$image" ] && [ -e "$interim" ] || return 0
   run=$(sed -n 's/^RequiresMountsFor="\(.*\)"$/\1/p' "$interim" | sed 's/%%/%/g')/run

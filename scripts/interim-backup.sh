@@ -1,11 +1,12 @@
 #!/bin/sh
 # Usage: interim-backup.sh [--every HOURS]
-# cron or the systemd timer runs this script between the nights. It makes an interim backup in BACKUP_DIR/interim and
-# sends the backup to the restic repository, if there is one. No interim backup is made while another backup or a
-# restore runs, nor within 50 minutes after a nightly backup. HOURS is the time between two runs, by which the hub judges
-# whether interim backups are late. The reports are appended to backups/interim.log in DATA_DIR. On failure the script
-# also prints the report on standard error, for cron's mail and the journal.
-# Exit 0: an interim backup was made, or no interim backup was due. Otherwise the code of the step that failed.
+# cron or the systemd timer runs interim-backup.sh between the nights. interim-backup.sh makes an interim backup in
+# BACKUP_DIR/interim and sends the backup to the restic repository, if BACKUP_RESTIC_REPOSITORY is set. No interim
+# backup is made while another backup or a restore runs, nor within 50 minutes after a nightly backup. HOURS is the time
+# between two runs, by which the hub judges whether interim backups are late. The reports are appended to
+# backups/interim.log in DATA_DIR. On failure the script also prints the report on standard error, for cron's mail and
+# the journal.
+# Exit 0: an interim backup was made, or no interim backup was due. Any other exit code is that of the failed backup.sh.
 
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
@@ -20,7 +21,7 @@ report() {
   status=0
   "$root/scripts/backup.sh" --interim ${hours:+--every "$hours"} || status=$?
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) ended with exit code $status"
-  [ "$status" -ne 75 ] || status=0 # the other backup is as new
+  [ "$status" -ne 75 ] || status=0 # another backup is running, which is as new as an interim backup
 }
 
 # In a function: the shell reads the whole file first, so updating it during a run does no harm.

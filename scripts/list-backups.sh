@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by restore.sh: lists the backups on this machine and off-site. Changes nothing.
 
-# Fails if a place could not be read; the other places are listed all the same.
+# Lists the backups of every place: this machine and the off-site destinations. Fails if a place cannot be read, after
+# the backups of all other places were listed.
 list_backups() {
   read_settings data=DATA_DIR folder=BACKUP_OFFSITE_DIR remote=BACKUP_RCLONE_REMOTE \
     repository=BACKUP_RESTIC_REPOSITORY || return
@@ -61,7 +62,7 @@ show_lines() {
 
 list_folder() {
   echo "In BACKUP_OFFSITE_DIR, restored by: restore.sh $(quoted "$folder")/NAME"
-  # A share whose server is gone never answers.
+  # A network file system whose server is gone never answers.
   if ! timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ ! -r "$folder" ]; then
     say "$folder cannot be read: is the disk mounted?"
     return 1

@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by upgrade.sh. Finds the new version, sets it up in $upgrade_dir/new and tries it while the hub still runs.
 
-# Sets $upgrade_dir, and $coder, the command prefix that runs a program as the account that owns the project: files of git and
-# npm must belong to it.
+# Sets $upgrade_dir, and $coder, the command prefix that runs a program as the account that owns the project: files that
+# git and npm write must belong to this account.
 read_project() {
   upgrade_dir=$root/.runtime/upgrade beside=$upgrade_dir/new from=$upgrade_dir/from coder='' home=${HOME-}
   ids=$(stat -c '%u %g' -- "$root")
@@ -15,7 +15,8 @@ read_project() {
   home=$(getent passwd "${ids% *}" | cut -d : -f 6)
 }
 
-# Runs a program in the project, as its owner. The program keeps the lock, so that --recover after a kill waits for it.
+# Runs a program in the project's folder, as the project's owner. The program inherits the lock of upgrades: if
+# upgrade.sh is killed, `upgrade.sh --recover` cannot begin before the program has ended.
 as_coder() (
   umask "$mask"
   cd "$root" || exit
@@ -31,7 +32,7 @@ name_of() {
   echo "${version:-?} ($(as_coder git rev-parse --short "$1"))"
 }
 
-# Sets $old and $new, the commits, and $branch, the clone's branch, if any.
+# Sets $old and $new, the commits of the running and of the new version, and $branch, the clone's branch, if any.
 find_commits() {
   [ -z "$archive" ] || [ -e "$root/.git" ] || begin_history
   top=$(as_coder git rev-parse --show-toplevel) || give_up 'this is not a clone of the project'
@@ -68,7 +69,8 @@ require_room_in_tree() {
   done || exit
 }
 
-# Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref: the newest commit.
+# Prints the commit of $ref: a tag, else a branch of the remote, else any name of git. Without $ref, prints the newest
+# commit of the clone's branch.
 commit_of() {
   if [ -z "$ref" ]; then
     if [ -n "$branch" ]; then set -- "$branch@{upstream}"; else set -- "refs/remotes/$remote/HEAD"; fi
@@ -99,13 +101,15 @@ signed_commit() {
 
 # require_signer WHAT STATUS: gives up unless gpg's status lines name a key in UPGRADE_SIGNERS.
 require_signer() {
-  # gpg prints this line once for each signature. Its last word is the fingerprint of the primary key.
+  # gpg prints a line VALIDSIG for each signature. The last word of a VALIDSIG line is the fingerprint of the primary
+  # key.
   signer=$(printf '%s\n' "$2" | sed -n 's/^\[GNUPG:\] VALIDSIG .* //p')
   for named in $signers; do [ "$signer" != "$named" ] || return 0; done
   give_up "$1 was signed by the key ${signer:-of another kind}, which is not in UPGRADE_SIGNERS"
 }
 
-# Gives up without room for the kept database, its copy on trial and new packages. backup.sh checks its own room.
+# Gives up unless the disks have room for two copies of the database (to return to the old version, and to try the new
+# version) and for new packages. backup.sh checks the room for the backup.
 check_space() {
   database=$(as_owner du -ck -- "$data"/hub.db* | tail -n 1 | cut -f 1)
   packages=$(as_coder du -sk -- node_modules | cut -f 1)

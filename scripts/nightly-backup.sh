@@ -1,10 +1,11 @@
 #!/bin/sh
 # Usage: nightly-backup.sh
-# cron or the systemd timer runs this script. It waits for an interim backup to end, makes a backup, then verifies the
-# newest backup and the backup that was verified longest ago, and calls HEARTBEAT_URL if everything succeeded. It ends
-# with the drills that are due (DRILL_EVERY_DAYS). It appends the reports to backups/nightly.log in DATA_DIR, and renames
-# the log nightly.log.1 at 1 MiB. On failure it also prints the report on standard error, for cron's mail and the journal.
-# Exit 0: everything succeeded. Otherwise the code of the step that failed.
+# cron or the systemd timer runs nightly-backup.sh. nightly-backup.sh waits for an interim backup to end, makes a
+# backup, then verifies the newest backup and the backup that was verified longest ago, and calls HEARTBEAT_URL if
+# everything succeeded. nightly-backup.sh ends with the drills that are due (DRILL_EVERY_DAYS). The report of each night
+# is appended to backups/nightly.log in DATA_DIR; a log of 1 MiB is renamed nightly.log.1. If the nightly run fails, its
+# report is also printed on standard error, for cron's mail and the journal.
+# Exit 0: everything succeeded. Any other exit code is that of the step that failed.
 
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
@@ -13,13 +14,13 @@ export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin" # cron sets a short PA
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/common.sh"
 
-# A failed call does not make the nightly run fail: the hub sends an alert about the call.
+# If the call of HEARTBEAT_URL fails, the nightly run still succeeds: the hub sends an alert about the failed call.
 sign_of_life() {
   echo "== $(date -u +%Y-%m-%dT%H:%M:%SZ) sign of life"
   (cd -- "$root" && scripts/hubctl heartbeat) || :
 }
 
-# A drill that fails is recorded, and told by the hub as an alert: the night stays a good one.
+# A failed drill does not make the nightly run fail: the drill is recorded, and the hub sends an alert about the drill.
 # shellcheck disable=SC2317 # called by report
 run_due_drills() {
   for destination in $(cd -- "$root" && scripts/hubctl drill due); do

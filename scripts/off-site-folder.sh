@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Sourced by off-site.sh: sends a backup to BACKUP_OFFSITE_DIR ($folder), which no other hub uses.
 
-# Fails with the reason if the folder cannot receive a backup. `timeout`: a share whose server is gone never answers.
+# Fails with the reason if the folder BACKUP_OFFSITE_DIR cannot receive a backup. Runs stat under `timeout`, because a
+# network file system whose server is gone never answers.
 folder_problem() {
   timeout -k 5 60 stat -- "$folder/." >/dev/null 2>&1 || [ $? -lt 124 ] ||
     trouble "BACKUP_OFFSITE_DIR $folder does not answer: is its server reachable?" || return
@@ -10,7 +11,8 @@ folder_problem() {
     "$(readlink -f -- "$data")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside DATA_DIR" || return ;;
     "$(readlink -f -- "$backups")"/*) trouble "BACKUP_OFFSITE_DIR $folder is inside BACKUP_DIR" || return ;;
   esac
-  # If the folder is BACKUP_DIR under another name or mount, each backup would be taken for its own copy.
+  # If BACKUP_OFFSITE_DIR is the folder BACKUP_DIR under another name or mount, this script would take each backup for
+  # an off-site copy of the backup.
   [ "$(stat -c %d:%i -- "$folder/.")" != "$(stat -c %d:%i -- "$backups/.")" ] ||
     trouble "BACKUP_OFFSITE_DIR $folder is BACKUP_DIR itself" || return
   [ -w "$folder" ] && [ -x "$folder" ] ||
@@ -72,7 +74,7 @@ write_file() {
   cat >"$1"
 }
 
-# Whether $final is the copy of this backup. Sets $hash and $file.
+# Whether $final is the copy of this backup. Sets $file and $hash: the file whose hash covers the whole copy.
 folder_holds_same() {
   if [ -n "$recipient" ]; then
     file=$SEALED
@@ -95,7 +97,8 @@ hash_of() {
   sha256sum <"$1" | cut -c 1-64
 }
 
-# Drops the copy from the page cache, so that reading it back reads the disk. Not every file system allows it.
+# Drops the copy from the page cache, so that reading the copy back reads the disk. Some file systems cannot drop files
+# from the page cache.
 forget_cache() {
   for path in "$1"/*; do dd if="$path" iflag=nocache count=0 2>/dev/null || :; done
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Sourced by off-site.sh: sends a backup to BACKUP_RCLONE_REMOTE ($remote), which no other hub uses. Only rclone's exit
-# codes 0 and 3 (no such folder) mean the same in all its versions.
+# Sourced by off-site.sh: sends a backup to BACKUP_RCLONE_REMOTE ($remote), which no other hub uses. Of rclone's exit
+# codes, only 0 and 3 (no such folder) have the same meaning in all versions of rclone.
 
 # Runs rclone in the background, so that a signal to the script ends rclone at once.
 run_rclone() {
@@ -51,7 +51,7 @@ send_to_remote() {
 
 # Copies the backup to $partial, reads it back, and sets $file and $hash: the file whose hash covers the whole copy. An
 # encrypted copy is streamed from age to rclone and not written to a disk here. rclone 1.60 reports success even for a
-# stream that broke off, so only reading it back counts.
+# stream that broke off, so only a copy that was read back counts as sent.
 put_on_remote() {
   if [ -n "$recipient" ]; then
     file=$SEALED
@@ -75,7 +75,8 @@ is_on_remote() {
   fi
 }
 
-# For a remote that takes no streams, rclone first keeps the whole file in TMPDIR. A gigabyte must stay free.
+# Whether TMPDIR has room for a whole encrypted copy and a further gigabyte. rclone stores the copy in TMPDIR first if
+# the remote takes no streams.
 has_room_to_spool() {
   run_rclone backend features "$remote" >"$scratch/features" 2>/dev/null || :
   grep -q '"PutStream": false' "$scratch/features" || return 0
@@ -84,8 +85,9 @@ has_room_to_spool() {
     trouble "$remote takes no streams, and for a copy on this disk $needed KiB are needed, $free KiB are free"
 }
 
-# Whether $final is the copy of this backup. Sets $hash, $file and $bytes. Object storage moves a folder file by file: a
-# killed run may have left some files in $partial, which are moved now.
+# Whether $final is the copy of this backup. Sets $file and $hash, the file whose hash covers the whole copy, and
+# $bytes, the size of the copy. Object storage moves a folder file by file: this function first moves files that a
+# killed run has left in $partial.
 remote_holds_same() {
   if [ -n "$recipient" ]; then
     file=$SEALED
@@ -99,7 +101,7 @@ remote_holds_same() {
   fi
 }
 
-# Downloads a file and sets its $hash and $bytes.
+# Downloads a file, and sets $hash and $bytes to the file's hash and size.
 read_back() {
   run_child read_through "$1"
   hash=$(cut -c 1-64 "$scratch/hash") bytes=$(($(cat "$scratch/bytes")))

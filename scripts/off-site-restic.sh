@@ -1,9 +1,11 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Sourced by off-site.sh, after restic-backups.sh: sends a backup to BACKUP_RESTIC_REPOSITORY ($repository), which other
-# hubs may use as well. restic's exit codes are not enough: a snapshot counts as sent once another restic lists it.
+# hubs may use as well. restic's exit codes are not enough: a snapshot counts as sent once a second restic process lists
+# the snapshot.
 
-# Fails with the reason if the repository cannot receive a backup. Only check opens the repository, which takes restic a
-# second: send would notice a wrong password itself.
+# Fails with the reason if the restic repository cannot receive a backup. `off-site.sh check` also opens the repository,
+# which takes restic a second; `off-site.sh send` does not need this, because sending a backup shows a wrong password
+# anyway.
 restic_problem() {
   if [ -z "$scratch" ]; then
     mkdir -p -- "$data/tmp" && scratch=$(mktemp -d "$data/tmp/off-site.XXXXXX") || return
@@ -25,12 +27,13 @@ send_to_restic() {
   rm -rf -- "$staged"
   [ "$status" -eq 0 ] || { trouble "$shown: $name: FAILED" || return "$status"; }
   added=$((added + ${bytes:-0}))
-  [ "$name" = "${missed##*[!0-9-]}" ] || return 0 # the repository is looked after once, after the last one
+  [ "$name" = "${missed##*[!0-9-]}" ] || return 0 # the repository is checked and pruned once, after the last backup
   [ "$known" = known ] || look_for_older_hubs || echo "off-site: $shown: older hubs were not looked for" >&2
-  # The night checks the repository and removes old backups.
+  # After an interim backup, neither checks the restic repository nor removes old backups: the nightly run does both.
   [ -z "$interim" ] || return 0
-  # Nothing is removed from a damaged repository: the old backups may be all that can be restored. If the check failed
-  # for another reason, such as a time limit, old backups are removed all the same, or the repository would fill up.
+  # Removes nothing from a damaged repository: its old backups may be the only backups that can be restored. If a check
+  # fails without finding damage, for example at a time limit, old backups are removed all the same, or the repository
+  # would fill up.
   if check_repository; then
     forget_old_snapshots && prune_repository && rm -f -- "$pids"
   else
@@ -48,7 +51,8 @@ file_system_id() {
   stat -f -c %i -- "$data" 2>/dev/null || echo unknown
 }
 
-# Looks in the repository for other hubs that came from the same backup as this hub, which may replace them.
+# Looks in the restic repository for older hubs of the same origin as this hub. The operator decides whether this hub
+# takes the place of an older hub.
 look_for_older_hubs() {
   list_snapshots && hubctl restic look <"$scratch/restic.out"
 }
@@ -63,7 +67,8 @@ adopt_older_hubs() {
 }
 
 # Fills $staged with the snapshot's content: the database, its SHA256SUMS as the manifest, and hard links to the uploads
-# that its rows name. Uploads never change. A removed upload comes from the backup's archive.
+# that its rows name. Uploads never change. If the hub has removed an upload since the backup was made, the upload is
+# taken from the backup's archive.
 stage_for_restic() {
   rm -rf -- "$staged" && mkdir -p -- "$staged/uploads" || return
   for file in hub.db SHA256SUMS; do
@@ -116,7 +121,8 @@ put_into_restic() {
   fi
   when=$(printf '%s\n' "$name" | sed 's/\(....\)\(..\)\(..\)-\(..\)\(..\)\(..\)/\1-\2-\3 \4:\5:\6/')
   cd -- "$staged" || return
-  # Linking changes a file's ctime, after which restic would read every file again. Size, mtime and inode still count.
+  # Hard links change a file's ctime, after which restic would read every file again. With --ignore-ctime, restic
+  # recognises unchanged files by size, mtime and inode.
   whole=yes
   run_unlocked "$limit" backup --host "hub-$hub" --tag "$tags" --time "$when" --ignore-ctime . || whole=
   bytes=$(stored_bytes)
@@ -129,16 +135,16 @@ put_into_restic() {
   arrived_in_restic 'done, listed back and compared'
 }
 
-# Removes an incomplete snapshot, such as one with an unreadable file (restic's exit code 3), and fails. The snapshot's
-# tags would list it as a verified backup.
+# Removes an incomplete snapshot, such as one with an unreadable file (restic's exit code 3), and fails. An incomplete
+# snapshot must not stay, because its tags would list the snapshot as a verified backup.
 drop_saved() {
   [ -z "$saved" ] || run_unlocked 600 forget "$saved" ||
     trouble "$shown: snapshot $saved is incomplete: remove it by restic forget $saved" || return
   return 1
 }
 
-# is_listed ID: whether another restic lists the snapshot with the tags of this backup and exactly the staged files.
-# Sets $snapshot to its full id.
+# is_listed ID: whether a second restic process lists the snapshot with the tags of this backup and exactly the staged
+# files. Sets $snapshot to the full id of the snapshot.
 is_listed() {
   run_restic "$limit" ls --json --no-lock "$1" || trouble "snapshot $1 cannot be listed: $(what_restic_said)" || return
   snapshot=$(hubctl restic compare "$staged" "$hub" "$name" "$1" "$scratch/restic.out") ||
@@ -155,7 +161,8 @@ arrived_in_restic() {
   note_in_ledger "$snapshot" snapshot && echo "off-site: $shown: $name: $1"
 }
 
-# run_unlocked SECONDS ARGUMENT...: like run_restic, but removes dead locks and waits up to ten minutes for live locks.
+# run_unlocked SECONDS ARGUMENT...: runs restic like run_restic. If the repository is locked, removes the locks of ended
+# processes, and waits up to ten minutes for the locks of running processes.
 run_unlocked() {
   tries=0
   until run_restic "$@"; do
@@ -167,9 +174,10 @@ run_unlocked() {
   done
 }
 
-# Fails unless locks were removed. A lock is dead if $pids has its process, since this hub runs one locking restic at a
-# time, or if the lock was not renewed for half an hour. Unlike restic, does not take a lock for dead because its
-# process does not run here: the process may run in a container of the same host name.
+# Removes the repository's locks if a lock is dead, that is, left by an ended process; fails if no lock was removed. A
+# lock is dead if $pids has its process, since this hub runs one locking restic at a time, or if the lock was not
+# renewed for half an hour. A lock whose process does not run here is dead for restic, but not for this function: the
+# process may run in a container of the same host name.
 remove_dead_locks() {
   dead=
   run_restic 180 list locks --no-lock || return
@@ -211,8 +219,8 @@ forget_old_snapshots() {
   echo "off-site: $shown: removed old backups: $#"
 }
 
-# Once a week: frees the space of forgotten snapshots and of killed runs. A large repository has to be read completely
-# first.
+# Once a week, frees the repository's space that removed snapshots and killed restic processes have left. A large
+# repository is pruned only after all its parts have been read.
 prune_repository() {
   [ "$prune" = prune ] || return 0
   run_unlocked "$limit" prune || trouble "$shown: the space of old backups was not freed: $(what_restic_said)" || return

@@ -4,7 +4,8 @@
 
 named_by=BACKUP_AGE_RECIPIENT
 
-# One -r for each recipient. hubctl config has refused recipients with characters that the shell expands.
+# Passes each recipient to age as an option -r. `hubctl config` has refused recipients with characters that the shell
+# expands.
 run_age() {
   case $recipient in
     /*) age -R "$recipient" "$@" ;;
@@ -36,7 +37,8 @@ seal_problem() {
 seal_into() {
   run_child seal_through "$@" 3>"$scratch/succeeded" || :
   if [ "$(grep -c . "$scratch/succeeded")" -ne 8 ]; then
-    # If the last program failed, the others broke off because nobody read what they wrote.
+    # If the program that writes the copy ($1) failed, all earlier programs of the pipe failed too, because $1 no longer
+    # read their output.
     grep -qxF -- "$1" "$scratch/succeeded" || trouble "$name: the encrypted copy could not be written" || return
     hide_secrets <"$scratch/age.said" >&2
     trouble "$name could not be encrypted; of tar, gzip, dd, age, dd, tee, $1 and sha256sum only these" \
@@ -49,7 +51,8 @@ seal_into() {
     trouble "$name: what age wrote is smaller than its plaintext: encryption was incomplete"
 }
 
-# Runs the pipe of seal_into.
+# seal_through COMMAND...: packs and encrypts the backup, and pipes the encrypted backup to COMMAND. Each program that
+# succeeds writes its name to file descriptor 3.
 seal_through() {
   {
     { tar -C "${dir%/*}" --owner=0 --group=0 --no-recursion -cf - -- \

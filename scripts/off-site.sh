@@ -1,14 +1,15 @@
 #!/bin/sh
 # Usage: off-site.sh check | send BACKUP_DIR [DESTINATION] | missed [DESTINATION] | adopt [--no] [HUB]
-# Copies backups to the off-site destinations, or to one of them: dir (BACKUP_OFFSITE_DIR), rclone
-# (BACKUP_RCLONE_REMOTE) or restic (BACKUP_RESTIC_REPOSITORY). Silent if no destination is set. Each copy is read back
-# and compared before it gets its final name. An existing copy is never overwritten. With BACKUP_AGE_RECIPIENT, only the
-# encrypted backup.tar.gz.age leaves this machine. Results are recorded for the hub's health.
+# Copies backups to the off-site destinations, or to one named destination: dir (BACKUP_OFFSITE_DIR), rclone
+# (BACKUP_RCLONE_REMOTE) or restic (BACKUP_RESTIC_REPOSITORY). Does nothing and prints nothing if no destination is set.
+# Each copy is read back and compared before it gets its final name. An existing copy is never overwritten. With
+# BACKUP_AGE_RECIPIENT, only the encrypted backup.tar.gz.age leaves this machine. Results are recorded for the hub's
+# health.
 # check   reports whether copies could be made now
 # send    sends a backup, and before it the older backups on this machine that the destination lacks
 # missed  sends only the backups on this machine that the destination lacks
-# adopt   this machine takes the place of older hubs of the same origin, or of HUB: BACKUP_RESTIC_KEEP then applies to
-#         their backups in the restic repository too. With --no, their backups are left alone.
+# adopt   this machine takes the place of older hubs of the same origin, or of HUB: BACKUP_RESTIC_KEEP then also applies
+#         to the older hubs' backups in the restic repository. With --no, the older hubs' backups are left alone.
 
 set -eu
 umask 077
@@ -25,9 +26,9 @@ trouble() {
   return 1
 }
 
-# Each destination has two functions. The first fails with the reason if the destination cannot receive a backup now.
-# The second sends the backup $dir ($name) to $place$name, or finds the copy there, and sets $bytes to the copy's size.
-# The second fails with 3 if the fault lies in this backup, so that other backups may succeed.
+# Each destination has two functions. `…_problem` fails with the reason if the destination cannot receive a backup now.
+# `send_to_…` sends the backup $dir ($name) to $place$name, or finds the copy there, and sets $bytes to the copy's size.
+# `send_to_…` fails with 3 if the fault lies in this backup, so that other backups may still be sent.
 . "$root/scripts/off-site-seal.sh"
 . "$root/scripts/off-site-folder.sh"
 . "$root/scripts/off-site-remote.sh"
@@ -116,7 +117,7 @@ send_missed() {
       trouble "$dir is not a complete backup: nothing is sent of it" || status=3
     fi
     [ "$status" -eq 0 ] || result=failed
-    # A failure after the copy arrived, such as in removing old copies, leaves no backup unsent.
+    # If the copy arrived and only a later step failed, such as removing old copies, the backup counts as sent.
     if [ "$status" -eq 0 ] || { [ "$status" -ne 3 ] && sent_names | grep -qxF -- "$name"; }; then
       newest=$name
     else
@@ -134,9 +135,9 @@ send_it() {
   esac
 }
 
-# Prints the names of the backups to send, the oldest first: those that $place lacks, and $asked. Skips those that are
-# old enough to be removed here. A new restic repository begins with the newest: none is older than its first copy, or
-# than $owed, what the last run left unsent.
+# Prints the names of the backups to send, the oldest first: backups that $place lacks, and $asked. Skips backups that
+# are old enough to be removed from this machine. A new restic repository gets the newest backup first, and later no
+# backup that is older than its first copy or than $owed, the oldest backup that the last run left unsent.
 missed_backups() {
   oldest=0 first=0
   [ -z "$days" ] || oldest=$(date -u -d "$days days ago" +%Y%m%d-%H%M%S)
@@ -166,7 +167,8 @@ backup_names() {
   grep -xE '[0-9]{8}-[0-9]{6}' || :
 }
 
-# Passes on what was said while $final was sent ($scratch/said), and fails with a program's own last words, if any.
+# Prints the messages of the programs that sent $final ($scratch/said), and fails with the last of these messages, if
+# any.
 not_sent() {
   hide_secrets <"$scratch/said" >&2
   why=$(grep -vE '^(off-site|sha256sum): |: FAILED$' "$scratch/said" | tail -n 1)
@@ -174,7 +176,8 @@ not_sent() {
   trouble "$final: FAILED${why:+: $why}"
 }
 
-# Records the result for the hub's health. The problem is not an argument, which other accounts could read.
+# Records the result of serving a destination for the hub's health. Passes the problem on standard input, because other
+# accounts of the machine can read command lines.
 record() {
   set -- "$serving" "$result" --seconds "$(($(date +%s) - began))"
   [ -z "$newest" ] || set -- "$@" --name "$newest" --bytes "${bytes:-0}"

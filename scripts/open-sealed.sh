@@ -3,14 +3,14 @@
 # $key. Anybody can encrypt for a public key, so the content is not trusted: it is unpacked with the rights of the hub's
 # account ($switch, see as-owner.sh).
 
-# find_sealed FILE-OR-FOLDER: sets $sealed to the encrypted file. Gives up if it cannot be read.
+# find_sealed FILE-OR-FOLDER: sets $sealed to the encrypted file. Gives up if the encrypted file cannot be read.
 find_sealed() {
   sealed=$1
   [ ! -d "$sealed" ] || sealed=$sealed/$SEALED
   if [ ! -f "$sealed" ] || [ ! -r "$sealed" ]; then give_up "$sealed is not a readable file"; fi
 }
 
-# require_key COPY: gives up unless a readable key and age are there.
+# require_key COPY: gives up unless the key file $key is readable and age is installed.
 require_key() {
   [ -n "$key" ] || give_up "$1 is encrypted: add --identity KEY, the file that holds the secret key"
   if [ ! -f "$key" ] || [ ! -r "$key" ]; then give_up "$key is not a readable key file"; fi
@@ -18,7 +18,7 @@ require_key() {
 }
 
 # unseal NAME COMMAND...: decrypts and unpacks the command's output into $opened, and sets $backup to the backup's
-# folder there. Messages of the programs go to $scratch.
+# folder in $opened. Messages of the programs go to $scratch.
 unseal() {
   run_child run_pipe "$@" || give_up "$1 could not be fully decrypted: $(why_unsealing_failed)"
   name=$(ls -A "$opened")
@@ -49,7 +49,8 @@ run_pipe() {
   [ "$(grep -c . "$scratch/succeeded")" -eq 5 ]
 }
 
-# The first message is the cause. If gzip failed without a message, its reader stopped early: the disk is full.
+# Prints why decryption failed: the first two messages of the pipe's programs. If gzip failed without a message, the
+# reader of gzip's output stopped early, because the disk is full.
 why_unsealing_failed() {
   if ! grep -qx gzip "$scratch/succeeded" && ! grep -q '^\(age\|gzip\):' "$scratch/said"; then
     echo "there is not enough free space in $opened to unpack it"

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Usage: hubctl recovery-kit [--recipient RECIPIENT]
 # Prints what you need if the hub's machine is gone: where the backups are, and the programs and commands that restore
-# them. It includes the files that a restore needs, encrypted for an age recipient: .env, the keys and passwords that
-# the settings name, and the configuration of rclone. RECIPIENT is an age recipient (age1...) or a file with age
-# recipients, by default BACKUP_AGE_RECIPIENT. Without a recipient, the kit only names the files. Print the kit again
-# after each change of a file, and keep the kit away from this machine: hubctl recovery-kit >kit.txt
+# them. The recovery kit includes the files that a restore needs, encrypted for an age recipient: .env, the keys and
+# passwords that the settings name, and the configuration of rclone. RECIPIENT is an age recipient (age1...) or a file
+# with age recipients, by default BACKUP_AGE_RECIPIENT. Without a recipient, the recovery kit only names the files that
+# a restore needs. Print the recovery kit again after each change of a file, and keep the kit away from this machine:
+# hubctl recovery-kit >kit.txt
 
 # shellcheck disable=SC2154 # read_settings assigns variables
 set -eu
@@ -170,7 +171,7 @@ print_steps() {
 }
 
 # Prints the command that puts a file in its place: .env into the clone, rclone's configuration into the home folder,
-# and all others, as root, where .env names them, such as /etc.
+# and every other file, as root, to the path that .env names, such as a path in /etc.
 put_back() {
   file=$(quoted "recovery-files$1")
   case $1 in
@@ -181,7 +182,7 @@ put_back() {
   esac
 }
 
-# Records the time for the hub's health, as the account that owns the data.
+# Records when the recovery kit was printed, for the hub's health, as the account that owns the data.
 note_printed() {
   # shellcheck disable=SC2016,SC2086 # for the other shell; several words
   $switch sh -c 'umask 077; mkdir -p -- "$1" && printf "{\"at\":%s000}\n" "$2" >"$1/recovery-kit.partial" &&
@@ -189,7 +190,7 @@ note_printed() {
     sh "$data/run" "$(date +%s)"
 }
 
-# Does not run scripts/hubctl, which calls this script.
+# Runs the Node program hubctl, and not scripts/hubctl, because scripts/hubctl calls recovery-kit.sh.
 hubctl() {
   "$node" "$root/src/bin/launch.ts" hubctl "$@"
 }

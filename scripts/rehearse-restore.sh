@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced by verify-backup.sh and try-version.sh. Restores a backup into a temporary folder, starts web there on a free
-# port and requests pages and a file. No worker runs, so nothing is fetched or sent. The hub's data is not touched.
+# Sourced by verify-backup.sh and try-version.sh. Restores a backup into a temporary folder, starts a web process on the
+# restored data on a free port, and requests pages and a file. No worker runs, so the temporary hub fetches and sends
+# nothing. The hub's data is not touched.
 
 # rehearse_restore BACKUP_DIR: restores the backup and requests pages and a file.
 rehearse_restore() {

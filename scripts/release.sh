@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: release.sh TAG FOLDER [--ssh-key FILE | --gpg-key KEY]
 # Makes an archive of the source of the version TAG (such as v2.0.0) in FOLDER, and SHA256SUMS with the archive's hash.
-# Everybody who has the tag makes the same bytes. With a key the hashes are signed: SHA256SUMS.sig by ssh-keygen
-# (namespace content-hub), or SHA256SUMS.asc by gpg. upgrade.sh --from takes the archive.
+# Everybody who has the git tag TAG makes the same archive, byte for byte. With a key the hashes are signed:
+# SHA256SUMS.sig by ssh-keygen (namespace content-hub), or SHA256SUMS.asc by gpg. upgrade.sh --from takes the archive.
 
 set -eu
 umask 022
@@ -18,7 +18,8 @@ case $#-${3-} in 2- | 4---ssh-key | 4---gpg-key) ;; *) wrong_usage ;; esac
 case $1 in -* | '') wrong_usage ;; esac
 tag=$1 folder=$2 how=${3-} key=${4-}
 
-# Settings of this machine and account must not change the bytes: modes, ends of lines, attributes, replaced objects.
+# Runs git without the settings of this machine and account, which could change the archive: modes, ends of lines,
+# attributes, replaced objects.
 own_git() {
   env -i PATH="$PATH" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_REPLACE_OBJECTS=1 TZ=UTC \
     git -C "$root" -c "safe.directory=$root" -c tar.umask=0022 -c core.autocrlf=false -c core.eol=lf \

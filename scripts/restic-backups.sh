@@ -1,15 +1,15 @@
 #!/bin/sh
 # Usage: restic-backups.sh list | fetch NAME [FOLDER]
 # list prints a line for each backup in the restic repository (BACKUP_RESTIC_REPOSITORY), the oldest first: name, hub,
-# snapshot, bytes, schema, when it was verified; "-" if unknown. Instead of a time, "checking" means that not
-# all of the backup has been read since it was sent, "damaged" that the repository is damaged.
+# snapshot, bytes, schema, when it was verified; "-" if unknown. In place of the time of verification, "checking" means
+# that restic has not yet read back the whole backup, "damaged" that the repository is damaged.
 # fetch turns a backup in the repository into a folder with hub.db, uploads.tar.gz and SHA256SUMS, in BACKUP_DIR or in
-# FOLDER, which must be inside DATA_DIR. Verify the folder before use. NAME is HUB/NAME if several hubs have a backup of
-# that name.
+# FOLDER, which must be inside DATA_DIR. Verify the fetched folder before use. NAME is HUB/NAME if several hubs have a
+# backup of that name.
 # A new machine needs nothing but the repository's address and its password.
 
-# Also sourced, after common.sh, with $data, $scratch (a temporary folder), $limit (seconds that restic may take) and a
-# function `trouble` that prints a problem and fails.
+# Other scripts source this file after common.sh. The sourcing script sets $data, $scratch (a temporary folder), $limit
+# (seconds that restic may take) and a function `trouble` that prints a problem and fails.
 
 # shellcheck disable=SC2154
 # Never taken from the environment, because traps send signals to $running and remove the folders.
@@ -39,13 +39,14 @@ open_repository() {
         trouble 'rclone is not installed, but BACKUP_RESTIC_REPOSITORY requires it' || return
       ;;
   esac
-  # TZ: restic counts days in local time, names of backups are in UTC. A killed check leaves a copy of the cache.
+  # TZ: restic counts days in local time, names of backups are in UTC. A killed `restic check` leaves a copy of restic's
+  # cache, which is removed here.
   export RESTIC_REPOSITORY="$1" RESTIC_PASSWORD_FILE="$2" RESTIC_CACHE_DIR="$data/cache/restic" TZ=UTC
   mkdir -p -- "$data/cache" "$data/run" && rm -rf -- "$data"/cache/restic/restic-check-cache-*
 }
 
-# how_to_begin REPOSITORY PASSWORD_FILE: how to make a new repository, unless its disk seems to be away: then it would
-# fill the disk below the mount point.
+# how_to_begin REPOSITORY PASSWORD_FILE: prints how to make a new repository. If the repository's disk seems not to be
+# mounted, prints the reason and no command: a new repository would fill the disk below the mount point.
 how_to_begin() {
   ! grep -qsF -- "  $1/" "$data/backups/off-site.sent" || { echo 'It held copies before.' && return; }
   near=$1
@@ -56,8 +57,8 @@ how_to_begin() {
   esac
 }
 
-# run_restic SECONDS ARGUMENT...: runs restic; its output is in $scratch/restic.out and restic.said. It is stopped by
-# SIGINT, at which it removes its lock; at SIGTERM it would leave the lock.
+# run_restic SECONDS ARGUMENT...: runs restic; its output is in $scratch/restic.out and restic.said. At the time limit
+# restic gets SIGINT, because restic removes its lock at SIGINT, but leaves its lock at SIGTERM.
 run_restic() {
   seconds=$1 code=0 noted=$pids
   shift
@@ -95,7 +96,7 @@ says_damage() {
   grep -qE 'contains errors|LoadIndex returned errors|verification failed|is damaged|invalid data|Unmarshal' "$1"
 }
 
-# Leaves restic's list in $scratch/restic.out. Takes no lock, so that a read-only repository can be listed.
+# Writes restic's list of snapshots to $scratch/restic.out. Takes no lock, so that a read-only repository can be listed.
 list_snapshots() {
   run_restic 300 snapshots --json --no-lock "$@" || trouble "$shown cannot be listed: $(what_restic_said)"
 }
@@ -110,7 +111,8 @@ hubctl() {
   sh "$root/scripts/hubctl" "$@"
 }
 
-# Removes the folders of killed runs in DATA_DIR/tmp. A run holds a shared lock while it needs its folder.
+# Removes the folders of killed runs in DATA_DIR/tmp. A run of restic-backups.sh holds a shared lock while it needs its
+# temporary folder.
 drop_unfinished() {
   (
     exec 8>>"$data/run/restic-backups.lock"

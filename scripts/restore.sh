@@ -31,7 +31,8 @@ give_up() {
 . "$root/scripts/fetch-backup.sh"
 . "$root/scripts/list-backups.sh"
 
-# Runs a step of the restore as the account that owns the data; closes the lock so that no child process can hold it.
+# Runs a step of the restore as the account that owns the data; closes the backup lock, so that no child process can
+# hold this lock.
 step() {
   # shellcheck disable=SC2086 # $apart is two words or none
   as_owner $apart sh "$root/scripts/hubctl" restore "$@" 9>&-
@@ -46,7 +47,8 @@ carry_through() {
   fail_restore
 }
 
-# Ends the trial: the hub is healthy, or has ended the trial by itself because this script took too long.
+# Ends the trial of the restored data, after the hub became healthy, or after the hub ended the trial by itself because
+# restore.sh took too long.
 finish() {
   if ! is_open || { ! step finish && ! is_open; }; then
     say "the hub has ended the trial by itself: the restored data stays. The previous data, if there was any, is in \
@@ -73,7 +75,8 @@ fail_restore() {
   return 1
 }
 
-# Rolls back to the previous data and starts the hub on it. Fails if the hub is not healthy on that data either.
+# Rolls back to the previous data and starts the hub on the previous data. Fails if the hub is not healthy on the
+# previous data.
 bring_back() {
   stop_hub || :
   if ! step undo; then
@@ -106,12 +109,12 @@ restore_id() {
     sed -n 's/.*"id":"\([0-9-]*\)".*/\1/p' | head -n 1)
 }
 
-# Whether a restore is under way or was interrupted; not during the trial.
+# Whether a restore is under way or was interrupted before the trial of the restored data.
 is_under_way() {
   [ -e "$data/run/restore-state.json" ]
 }
 
-# Whether a restore is under way, was interrupted, or is on trial.
+# Whether a restore is under way or was interrupted, also during the trial of the restored data.
 is_open() {
   is_under_way || [ -e "$data/run/restore-probation.json" ]
 }
@@ -175,7 +178,8 @@ recover() {
   esac
 }
 
-# Sets $act and what to restore: $what and $key, or $restic.
+# Sets $act to restore, recover or list, and names the backup to restore: $what (with the key file $key), or $restic,
+# the name of a backup in the restic repository.
 read_arguments() {
   act=restore what='' key='' restic=''
   while [ $# -gt 0 ]; do
@@ -210,7 +214,7 @@ read_arguments() {
   esac
 }
 
-# upgrade.sh uses the same state files: leaves an interrupted upgrade to upgrade.sh.
+# restore.sh leaves an interrupted upgrade to upgrade.sh, which uses the state files of restores too.
 leave_to_upgrade() {
   grep -qs '"upgrade"' "$data/run/restore-state.json" "$data/run/restore-probation.json" || return 0
   [ "$act" != recover ] || exec sh "$root/scripts/upgrade.sh" --recover 9>&-

@@ -59,6 +59,6 @@ if [ "$named" = no ]; then
     test:slow) set -- "$@" $(find test -name '*.slow.test.ts' | sort) ;;
   esac
 fi
-# More files at once than processors: tests wait for a quarter of their time.
+# Runs more test files at once than there are processors, because tests spend a quarter of their time waiting.
 if [ "$task" = test ]; then more=2; else more=1; fi
 exec "$node" --test --test-timeout=300000 --test-concurrency=$(($(nproc) + more)) "$@"

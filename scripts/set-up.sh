@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: set-up.sh [FOLDER]
 # Installs what the hub needs, inside the project: a private Node unless the machine has 24.7 or newer, and the packages
-# of package-lock.json, with FOLDER also those of FOLDER/package-lock.json. Silent if nothing is missing. Never runs a
-# package's install script.
+# of package-lock.json, with FOLDER also the packages of FOLDER/package-lock.json. Silent if nothing is missing. Never
+# runs a package's install script.
 
 set -eu
 case ${1-} in
@@ -19,9 +19,9 @@ is_installed() {
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
-# Without a network npm is silent for more than a minute. So this function asks the registry once, and says within five
-# seconds if the registry does not answer. It stops nothing: slow networks still work. npm's limit does not cover name
-# lookups, `timeout` does.
+# Without a network npm is silent for more than a minute. This function asks the registry once, and says within five
+# seconds if the registry does not answer. An answer that fails to come stops nothing, so set-up still works in a slow
+# network. npm's own time limit does not cover name lookups, but `timeout` does.
 tell_if_offline() {
   [ "${npm_config_offline-}" != true ] || return 0
   sleep 1 >/dev/null 2>&1
@@ -46,7 +46,8 @@ install_packages() {
 extra=${1-.}
 if [ -n "$node" ] && is_installed . && is_installed "$extra"; then exit 0; fi
 
-# One set-up at a time: a second set-up waits, then finds everything done. Without flock there is no lock.
+# Only one set-up runs at a time: a second set-up waits for the first, then finds nothing to do. If flock is missing,
+# set-up takes no lock.
 mkdir -p .runtime
 exec 9>.runtime/set-up.lock
 if command -v flock >/dev/null; then

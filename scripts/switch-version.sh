@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. $upgrade_dir/state has the phase.
-# While $data/run/restore-state.json exists, nothing starts: units, npm start and backups check for that file, as in a
-# restore. While the new version is on trial, restore-probation.json exists instead.
+# Sourced by upgrade.sh. Swaps the version of the hub while nothing runs, and swaps it back. $upgrade_dir/state has the
+# phase. While $data/run/restore-state.json exists, as in a restore, nothing starts: units, npm start and backups check
+# for this file. During the trial of the new version, restore-probation.json exists in place of restore-state.json.
 
 GUARD='"phase":"upgrade"'
 
@@ -32,7 +32,7 @@ note_phase() {
       sh "$upgrade_dir/state"
 }
 
-# Reads the state that note_phase wrote. All variables are empty unless an upgrade was interrupted.
+# Sets the variables of an upgrade to the state that note_phase wrote, or to empty texts if no upgrade was interrupted.
 read_state() {
   phase=$(noted phase) old=$(noted old) new=$(noted new) branch=$(noted branch) id=$(noted id) backup=$(noted backup)
   units=$(noted units) user=$(noted user) touched=$(noted touched)
@@ -62,9 +62,10 @@ guard() {
     sh "$data/run/restore-state.json" "{$GUARD,\"seconds\":$trial_seconds}"
 }
 
-# Starts the trial: the new version may run, and has to write after the mtime of this file. A single rename, so that a
-# kill leaves either a hub that does not start, or a hub on trial, which ends the trial by itself. Fails if neither file
-# exists: the hub has ended the trial, and no second trial may begin.
+# Starts the trial of the new version: the hub may run, and has to write its heartbeats after the mtime of
+# restore-probation.json. The trial starts by a single rename: after a kill, either the hub does not start, or the hub
+# runs a trial, which the hub ends by itself. Fails if neither restore-state.json nor restore-probation.json exists: the
+# hub has already ended a trial, and no second trial may begin.
 open_trial() {
   note_phase trial || return
   if [ -e "$data/run/restore-state.json" ]; then
@@ -74,7 +75,8 @@ open_trial() {
   [ -e "$data/run/restore-probation.json" ] && as_owner sync "$data/run"
 }
 
-# Ends the trial so that no hub starts. Fails if the hub has ended the trial first: only one of both can move the file.
+# Ends a failed trial by renaming restore-probation.json, so that no hub starts. Fails if the hub has ended the trial
+# first by removing restore-probation.json.
 reject_trial() {
   as_owner mv -fT -- "$data/run/restore-probation.json" "$data/run/restore-state.json" 2>/dev/null ||
     [ -e "$data/run/restore-state.json" ] || return
@@ -90,8 +92,8 @@ keep_data() {
   as_owner sync "$kept"/* "$kept"
 }
 
-# Puts the kept database back. The log of one database must never be beside the other database, so the log is removed
-# first. Can be interrupted at any moment and repeated.
+# Puts the kept database of the old version back. SQLite must never find the new version's write-ahead log beside the
+# old database, so the log is removed first. bring_data_back can be interrupted at any moment and repeated.
 bring_data_back() {
   if [ "$touched" = yes ]; then
     if as_owner test -e "$kept/hub.db"; then
@@ -133,7 +135,8 @@ unlock_git() {
 }
 
 # Mends a mixture of both versions, which a kill during a switch may leave. In phase switching no hub runs. In phase
-# undoing the new version may still run: its files are completed, so that the new version can be stopped as usual.
+# undoing the new version may still run: missing files of the new version are put back, so that its scripts can stop the
+# new version.
 mend_code() {
   case $phase in
     switching) switch_code_back ;;
@@ -144,7 +147,8 @@ mend_code() {
   esac
 }
 
-# Moves the branch to the new version. A version chosen by --to stays without a branch.
+# Moves the clone's branch to the new version. If the operator chose the version by --to, no branch is moved or checked
+# out.
 follow_branch() {
   [ -n "$branch" ] && [ -z "$ref" ] || return 0
   [ "$(as_coder git rev-parse "refs/heads/$branch")" = "$new" ] ||

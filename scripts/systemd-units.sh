@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # Sourced by install-systemd.sh: fills in the placeholders of the units in scripts/systemd.
 
-# Each timer comes before its service, or the timer could start the service again while the units are being removed.
+# In the lists of units, each timer comes before its service, or the timer could start the service again while the units
+# are being removed.
 ALL_UNITS='content-hub-web.service
 content-hub-worker.service
 content-hub-clamd-bridge.service
@@ -75,7 +76,7 @@ filling() {
   if [ -n "$2" ]; then echo "s|@$1@|$(escaped "$2")|g"; else echo "/@$1@/d"; fi
 }
 
-# as_interim: turns the unit of the nightly backup, on standard input, into that of interim backups.
+# as_interim: turns the unit of the nightly backup, on standard input, into the unit of interim backups.
 as_interim() {
   sed "s|^# The daily backup, called by content-hub-backup|# An interim backup, called by content-hub-interim|
     s|^Description=.*|Description=Content Hub: interim backup|

@@ -2,8 +2,8 @@
 # Usage: try-version.sh PROJECT DATA_DIR [--allow-unsafe]
 # Internal step of upgrade.sh, not for operators. Checks that the version in the folder PROJECT accepts its .env and
 # migrates the copied database in DATA_DIR, that web answers there on a free local port, and that the worker runs. Web
-# and worker are on trial: they fetch, send and store nothing. With --allow-unsafe, migrations that may lose data are
-# not tried.
+# and worker run in a trial, in which they fetch, send and store nothing. With --allow-unsafe, a version with migrations
+# that may lose data passes without being tried.
 
 set -eu
 umask 077
@@ -51,7 +51,7 @@ until sh "$root/scripts/hubctl" await-writes --seconds 1 "${began}000" worker >"
   [ "$(($(date +%s) - began))" -lt 60 ] || give_up "the worker of the new version showed no \
 sign of life for 60 s: $(tail -n 1 "$scratch/worker.log")"
 done
-# If all its modules can be loaded, npm start refuses an unknown argument with 2.
+# Checks that the modules of npm start can be loaded: start.ts then refuses the unknown argument with exit code 2.
 status=0
 "$node" "$root/src/bin/start.ts" --nonsense >"$scratch/said" 2>&1 || status=$?
 [ "$status" -eq 2 ] || give_up "npm start cannot be loaded: $(tail -n 1 "$scratch/said")"

@@ -2,18 +2,18 @@
 # Usage: upgrade.sh [--to REF | --from ARCHIVE] [--allow-unsafe]
 #        upgrade.sh --recover
 # Upgrades the hub in this clone to the newest commit of its branch, or to REF: a tag, a branch or a commit, or to the
-# version in ARCHIVE, a file of release.sh with SHA256SUMS beside it. With UPGRADE_VERIFY=signed only to a tag, or to an
-# archive, that a key in UPGRADE_SIGNERS has signed. --from asks no git server and works in a folder without git history.
-# While the hub still runs, the new version is fetched, set up beside the old one and tried on the database of a
-# verified backup. Then the hub is stopped, its database is copied, and the new version is started on trial: it has to
-# read and write within a minute, in which the hub stores nothing for anybody. If the new version fails, the old version
-# and the copied database come back automatically.
+# version in ARCHIVE, a file of release.sh with SHA256SUMS beside it. With UPGRADE_VERIFY=signed, upgrade.sh upgrades
+# only to a tag, or to an archive, that a key in UPGRADE_SIGNERS has signed. --from asks no git server and works in a
+# folder without git history. While the hub still runs, the new version is fetched, set up beside the old one and tried
+# on the database of a verified backup. Then the hub is stopped, its database is copied, and the new version is started
+# for a trial: within a minute the new version has to read and write, and during this minute the hub stores nothing for
+# anybody. If the new version fails, the old version and the copied database come back automatically.
 # --allow-unsafe also applies migrations that may lose data. --recover rolls back an interrupted upgrade, or completes
 # it if the new version already runs. Stops and starts the hub of npm start or the systemd units (then run it as root),
 # or uses HUB_STOP_COMMAND and HUB_START_COMMAND.
 # Exit 0: upgraded or recovered, or there is nothing newer. 1: failed, the old version and data are in place. 75: busy.
 
-# Everything is in functions: the shell has read this file before the upgrade replaces it.
+# All code is in functions, so that the shell has read this file completely before the upgrade replaces the file.
 set -eu
 umask 077
 export PATH="${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin"
@@ -97,7 +97,8 @@ carry_out() {
   fi
 }
 
-# Runs the new version on trial: it stores nothing for people yet, and has to show within a minute that it works.
+# Runs the trial of the new version: the new version stores nothing for people yet, and has to show within a minute that
+# it works.
 hold_trial() {
   if open_trial && try_hub 8>&-; then
     finish
@@ -114,7 +115,8 @@ take_back() {
   return 1
 }
 
-# The hub has ended the trial because this script was late. People may have written since then: the new version stays.
+# The hub has ended the trial because this script was late. Since the end of the trial, people may have stored data in
+# the new version, so the new version stays.
 keep_accepted() {
   say "the hub has ended the trial by itself: $(name_of "$new") stays"
   finish
@@ -122,7 +124,8 @@ keep_accepted() {
 
 # Brings back the old version and data, and starts the hub if it ran before. Can be repeated.
 go_back() {
-  # Frees space, because the disk may be full. The scripts of the new version are still needed.
+  # Frees space, because the disk may be full. Keeps the scripts of the new version, because upgrade.sh may run from
+  # their folder.
   as_coder rm -rf -- "$beside/node_modules" "$beside/.runtime" "$beside/src" || :
   note_phase undoing || :
   { guard && as_owner rm -f -- "$data/run/restore-probation.json"; } || :
@@ -197,7 +200,8 @@ main() {
   read_project
   take_turn
   read_state
-  # After a kill during a switch, not even the settings may be readable.
+  # If upgrade.sh was killed while it switched versions, hubctl may be unable to read the settings before mend_code has
+  # repaired the project's files.
   [ "$act" != recover ] || mend_code || exit
   read_hub || exit
   read_settings verify=UPGRADE_VERIFY signers=UPGRADE_SIGNERS || exit

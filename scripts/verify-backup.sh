@@ -25,11 +25,11 @@ clean_up() {
   stop_child
   # shellcheck disable=SC2086 # a process id or none
   end_processes $web
-  # Removes the folder twice: a descendant that was told to end may still be writing there.
+  # Removes the folder twice, because a child process that was told to end may still be writing into the folder.
   [ -z "$scratch" ] || rm -rf -- "$scratch" 2>/dev/null || { sleep 1 && rm -rf -- "$scratch"; }
 }
 
-# make_scratch FOLDER: creates a private temporary folder in FOLDER; clean_up removes it.
+# make_scratch FOLDER: creates a private temporary folder in FOLDER, which clean_up removes.
 make_scratch() {
   [ -z "$scratch" ] || return 0
   scratch=$(mktemp -d -- "$1/hub-scratch.XXXXXXXXXX") || give_up "cannot create a folder in $1"
@@ -55,7 +55,7 @@ verify() {
   hubctl verify "$1"
 }
 
-# Sets $backup, $key and $rehearse.
+# Sets $backup, the backup to verify, $key, the file with the secret key, and $rehearse (yes or no).
 read_arguments() {
   rehearse=no key='' backup=''
   while [ $# -gt 0 ]; do

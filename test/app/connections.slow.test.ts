@@ -35,7 +35,7 @@ test('with nothing configured and no sources of others, nothing leaves the machi
   assert.ok(network.packets() > before && network.unanswered() > 0, 'also over IPv6');
 });
 
-test('with everything configured, the machine connects to whom the table names, for each row and to nobody else', async (t) => {
+test('with everything configured, the machine opens the connection of each row of the ledger’s table, and no other connection', async (t) => {
   const network = await passDay(t, 'connected');
   if (!network) return;
   const leaving = Object.entries(CONNECTIONS).filter(([name, { owner }]) => name !== 'names' && owner !== 'this machine');

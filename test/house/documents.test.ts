@@ -37,10 +37,13 @@ test('every link within the project leads to a file that is there, and to a head
   }
 });
 
-/** The titles of a file's tests; what is put into a title at run time stands for anything, if most of it is fixed. */
+/**
+ * The titles of a file's tests without the numbers of their cases. A word that is put into a title at run time stands for
+ * any text, if most of the title is fixed.
+ */
 function titlesOf(file: string): RegExp[] {
   return [...read(file).matchAll(/\btest\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)]
-    .map(([, , title = '']) => title.replaceAll(/\\(.)/g, '$1').split(/\$\{(?:[^{}]|\{[^}]*\})*\}/))
+    .map(([, , title = '']) => title.replace(/^case [\d, ]+: /, '').replaceAll(/\\(.)/g, '$1').split(/\$\{(?:[^{}]|\{[^}]*\})*\}/))
     .filter((parts) => parts.join('').length > 20)
     .map((parts) => new RegExp(`^${parts.map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')).join('.+')}$`));
 }

@@ -6,7 +6,7 @@ import { RIGHT_NAMES, uses } from '../support/file-marks.ts';
 import { LEDGER_TABLES, rowsInLedger } from '../support/ledger-texts.ts';
 import { SOURCES } from '../support/source-tree.ts';
 
-test('the tables of the ledger are those of their lists', () => {
+test('the tables in src/LEDGER.md equal the lists in the code from which they are made', () => {
   for (const table of LEDGER_TABLES) assert.equal(rowsInLedger(table), table.rows, 'run: node test/support/ledger-texts.ts');
 });
 

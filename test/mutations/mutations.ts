@@ -91,7 +91,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (!emptyLog(hub.db)) throw',
     to: 'if (!emptyLog(hub.db) && signal.aborted) throw',
     test: 'test/features/leaving/leaving.test.ts',
-    name: 'the job that removes an account ends only when no byte of the files has the name, while the hub runs and others read',
+    name: 'the job that removes an account ends only when the database’s files no longer contain the account’s name, also while another process reads the database',
   },
 
   // Database and attachments never disagree.
@@ -3240,7 +3240,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'const groups = account === undefined\n',
     to: 'const groups = isAnonymous(req)\n',
     test: 'test/platform/http/fair-turns.test.ts',
-    name: 'requests with forged credentials count for their network, and a member beside them gets half of the turns',
+    name: 'requests with forged credentials count as requests of their network, and a signed-in member in this network gets half of the hub’s time',
   },
   {
     promise: 'larger IPv6 networks have bounded shares of the connections',
@@ -3901,7 +3901,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'const place = newer ?? destinationKey(config, name);',
     to: 'const place = destinationKey(config, name) ?? newer ?? null;',
     test: 'test/features/backups/offsite-shown.test.ts',
-    name: 'an off-site run to a destination that was set after the hub’s start is judged by its record until the next start',
+    name: 'if a destination for off-site copies was set after the hub’s start, the hub shows the result that the last copy to the destination recorded',
   },
   {
     promise: 'no restart is asked for on account of a setting that the environment gives',
@@ -4066,7 +4066,7 @@ export const MUTATIONS: Mutation[] = [
     from: "const headers = { accept: 'image/avif",
     to: "const headers = { 'accept-language': 'de', accept: 'image/avif",
     test: 'test/app/connections.slow.test.ts',
-    name: 'with everything configured, the machine connects to whom the table names, for each row and to nobody else',
+    name: 'with everything configured, the machine opens the connection of each row of the ledger’s table, and no other connection',
   },
   {
     promise: 'an auditor is told of every connection: a hub with nothing configured sends nothing',

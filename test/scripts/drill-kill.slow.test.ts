@@ -19,7 +19,7 @@ const KILLS = Math.ceil(Number(process.env['DRILL_KILLS'] ?? 3) / 3);
 const PATIENCE = 600_000; // ms, for a machine on which much else runs
 
 for (const destination of ['dir', 'rclone', 'restic'] as const) {
-  test(`drills at ${destination}, killed at random moments while the hub writes, lose and change nothing, and the next cleans up`,
+  test(`drills at the off-site destination ${destination}, killed at random moments while the hub writes, lose and change no data, and the next drill removes their leftovers`,
     (t) => changeNothing(t, destination));
 }
 

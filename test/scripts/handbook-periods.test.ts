@@ -157,7 +157,7 @@ test('how often alerts are told and tried, and how long they are kept, is said b
   assert.equal(MAX_ATTEMPTS, 5);
   assert.equal(Math.round(waits / MINUTE / 5) * 5, 45, 'to five minutes');
   const told = [
-    `once ${words(TELL_EVERY)}`, 'hour is over', `once ${words(REMIND_EVERY)}`, 'attempted five times', '45 minutes',
+    `once ${words(TELL_EVERY)}`, `${words(TELL_EVERY)} has passed`, `once ${words(REMIND_EVERY)}`, 'attempted five times', '45 minutes',
     `kept for ${words(FAILED_KEPT)}`, `kept for ${words(DELIVERED_KEPT)}`,
   ];
   const at = told.map((said) => text.replaceAll('\n', ' ').indexOf(said));

@@ -151,7 +151,7 @@ const STEPS: Record<string, Step[]> = {
     },
     async (walk, text) => assert.match((await done(walk, text)).stdout, /^REHEARSED: /m),
   ],
-  'An hour instead of a night': [
+  'Interim backups': [
     async (walk, text) => {
       await done(walk, text);
       assert.match(readFileSync(walk.place('crontab'), 'utf8'), /^15 0,1,2,4,.*interim-backup\.sh' --every 1$/m);

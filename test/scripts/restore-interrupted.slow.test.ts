@@ -45,7 +45,7 @@ function assertGuarded(hub: RestorableHub, dataDir: string): void {
 
 for (const isHealthy of [true, false]) {
   const end = isHealthy ? 'the hub becomes healthy' : 'the hub does not become healthy';
-  test(`case 62: a restore killed before each change to files, and again before each change of its recovery, ends all old or all new (${end})`,
+  test(`case 62: a restore killed before each change to files, and again before each change of its recovery, leaves all the old data or all the new data (${end})`,
     async (t) => {
       const hub = await begunRestore(t);
       const ends = new Set<string>();

@@ -50,7 +50,7 @@ export const LIMITS = {
     503, 'At most 200 remote files may be fetched or queued at once; 100 of one account’s sources, 40 of one host.',
   ],
   'turns': [
-    503, 'A client may have 1,000 waiting requests, but only 10 while 2,000 requests of members (or visitors) wait.',
+    503, 'A client may have 1,000 waiting requests, but only 10 while its kind (members or visitors) has 2,000.',
   ],
   'probes': [
     429, 'At most 100 requests a second for health or metrics from an address or IPv6 /56 network, 200 from a /48.',

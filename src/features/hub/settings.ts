@@ -167,7 +167,8 @@ export const SETTINGS = {
   },
   restoreHealthSeconds: {
     name: 'RESTORE_HEALTH_SECONDS', parse: integer(1, DAY_SECONDS), default: '90',
-    meaning: 'longest trial of a restored hub, in seconds (1 to 86400); below 60, also of an upgraded hub',
+    meaning: 'longest trial of a restored hub, in seconds (1 to 86400); a value below 60 also limits the trial of an ' +
+      'upgraded hub',
   },
   restoreStopSeconds: {
     name: 'RESTORE_STOP_SECONDS', parse: integer(0, DAY_SECONDS), default: '20', usedBy: 'scripts',

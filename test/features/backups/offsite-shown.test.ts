@@ -142,7 +142,7 @@ test('a destination that is set to another place has got nothing yet, and one th
   assert.deepEqual(knownWith(null, 'box:hub'), [['rclone', name, false]]);
 });
 
-test('an off-site run to a destination that was set after the hub’s start is judged by its record until the next start', async (t) => {
+test('if a destination for off-site copies was set after the hub’s start, the hub shows the result that the last copy to the destination recorded', async (t) => {
   const { hub, receiver } = await hubWithReceiver(t, { BACKUP_RCLONE_REMOTE: 'box:hub' });
   const ada = await hub.person('ada');
   const name = await night(hub);

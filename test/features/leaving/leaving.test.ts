@@ -271,7 +271,7 @@ function occurrences(hub: Hub, name: string): number[] {
     readFileSync(hub.config.databasePath + suffix, 'latin1').toLowerCase().split(name).length - 1);
 }
 
-test('the job that removes an account ends only when no byte of the files has the name, while the hub runs and others read', async (t) => {
+test('the job that removes an account ends only when the database’s files no longer contain the account’s name, also while another process reads the database', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
   await addPost(ada, await addNotes(ada), 'Barn owls');
   const { bob } = await personWithEverything(hub);

@@ -76,7 +76,7 @@ test('health that may not go ahead waits for the turns of its client', async (t)
   }
 });
 
-test('requests with forged credentials count for their network, and a member beside them gets half of the turns', async (t) => {
+test('requests with forged credentials count as requests of their network, and a signed-in member in this network gets half of the hub’s time', async (t) => {
   const { flood, served, waits } = await startSlowServer(t);
   const forgers = await Promise.all(Array.from({ length: 10 }, (_, n) =>
     flood(20, 'forger', `${from(`203.0.113.${n}`)}\r\nCookie: s=forged-${n}`)));
