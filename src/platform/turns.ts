@@ -14,28 +14,26 @@ import { hasPassed, SECOND } from './clock.ts';
  * only one request runs: its code, and its promises that resolve without waiting. A request that has waited for I/O (a
  * body, a password hash, a file, another server) calls `ownTurn` before it continues. In the middle of long work, a
  * request calls `nextTurn`. Work that several requests wait for runs at once, and `charged` measures that work. Clients
- * are not charged for waiting, for other threads, or for Node's own reading and writing of sockets.
+ * are not charged for waiting, for other threads, or for Node's own reading and writing of sockets. Node accepts one
+ * connection per event-loop round. So a round after a new connection has no turns: others may wait to be accepted.
  */
 
-/** The interval at which each client's used time is halved. */
-const HALF_LIFE = SECOND;
-
-/** A client that has waited this long goes first. */
-const PATIENCE = 2 * SECOND;
+/** Used time is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING ms. A client goes first after PATIENCE. */
+const [HALF_LIFE, NEXT_TO_NOTHING, PATIENCE] = [SECOND, 0.1, 2 * SECOND];
 
 /**
  * A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while OF_KIND requests of members (or of networks) wait.
  */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
-/** Short turns share a round of the event loop, TURNS_OF_ROUND turns at most, all begun within ROUND ms. */
-const [TURNS_OF_ROUND, ROUND] = [8, 1];
+/**
+ * Short turns share a round of the event loop, TURNS_OF_ROUND turns at most, all begun within ROUND ms. Node accepts
+ * waiting connections in at most ROUNDS_OF_CONNECTIONS successive rounds without turns.
+ */
+const [TURNS_OF_ROUND, ROUND, ROUNDS_OF_CONNECTIONS] = [8, 1, 32];
 
 /** Milliseconds per event-loop round that all cached responses together may take without a turn. */
 const AHEAD = 5;
-
-/** A client whose used time has fallen below this (ms) is removed from memory. */
-const NEXT_TO_NOTHING = 0.1;
 
 export type ClientKind = 'member' | 'network';
 
@@ -56,6 +54,7 @@ type Turns = {
   ticket(client: ClientGroups): Ticket;
   charge(client: ClientGroups, ms: number): void; // charges a client for work that runs without a turn
   mayGoAhead(): boolean; // whether a cached answer may be sent without a turn
+  accepted(): void; // notes that Node has accepted a connection
 };
 
 type TurnsOptions = {
@@ -87,15 +86,14 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   let [startedAt, halvedAt] = [0, now()];
   let [turnsLeft, roundStartedAt] = [0, 0];
   let [ahead, isCounting] = [0, false];
+  let [hasAccepted, roundsSkipped] = [false, 0];
 
   function groupOf(client: ClientGroups): Group {
-    let group = root;
-    for (const name of client) {
-      const known = group.groups.get(name);
-      if (known) group = known;
-      else group.groups.set(name, group = createGroup(group));
-    }
-    return group;
+    return client.reduce((group, name) => {
+      const inner = group.groups.get(name) ?? createGroup(group);
+      group.groups.set(name, inner);
+      return inner;
+    }, root);
   }
 
   function isFull(client: ClientGroups): boolean {
@@ -107,15 +105,14 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     const own = groupOf(client);
     own[line].push(waiter);
     for (let group = own; group.parent; group = group.parent) {
-      if (group.waiting++ > 0) continue;
-      group.since = now();
+      if (group.waiting++ === 0) group.since = now();
       group.parent.busy.add(group);
     }
     if (turnsLeft === 0) schedule(1);
   }
 
-  function leave(own: Group): void {
-    for (let one = own; one.parent; one = one.parent) if (--one.waiting === 0) one.parent.busy.delete(one);
+  function leave(group: Group): void {
+    for (; group.parent; group = group.parent) if (--group.waiting === 0) group.parent.busy.delete(group);
   }
 
   /** Schedules turns in one round of the event loop, so that Node reads no input between these turns. */
@@ -129,7 +126,8 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   }
 
   function begin(): void {
-    if (now() - (roundStartedAt ||= now()) > ROUND) return;
+    roundStartedAt ||= isForConnections() ? -Infinity : now();
+    if (now() - roundStartedAt > ROUND) return;
     halve();
     let group = root;
     while (group.busy.size > 0) {
@@ -142,6 +140,13 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     running = next.ticket;
     startedAt = now();
     next.start();
+  }
+
+  /** Whether this round has no turns: Node has just accepted a connection, and further connections may wait. */
+  function isForConnections(): boolean {
+    roundsSkipped = hasAccepted ? (roundsSkipped + 1) % (ROUNDS_OF_CONNECTIONS + 1) : 0;
+    hasAccepted = false;
+    return roundsSkipped > 0;
   }
 
   function end(): void {
@@ -192,12 +197,12 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       defer(() => void ([ahead, isCounting] = [0, false]));
     },
     mayGoAhead: () => ahead < AHEAD,
+    accepted: () => void (hasAccepted = true),
   };
 }
 
-function createGroup(parent: Group | null): Group {
-  return { parent, groups: new Map(), busy: new Set(), begun: [], queue: [], waiting: 0, used: 0, since: 0 };
-}
+const createGroup = (parent: Group | null): Group =>
+  ({ parent, groups: new Map(), busy: new Set(), begun: [], queue: [], waiting: 0, used: 0, since: 0 });
 
 function leastUsed(groups: Iterable<Group>, now: number): Group {
   const rank = ({ used, since }: Group): number => (hasPassed(since, PATIENCE, now) ? since - 1e15 : used);
@@ -213,14 +218,10 @@ function halveGroup(group: Group, by: number): void {
 }
 
 /** Runs `work` as part of the request that has this ticket. */
-export function withTicket<T>(ticket: Ticket, work: () => T): T {
-  return tickets.run(ticket, work);
-}
+export const withTicket = <T>(ticket: Ticket, work: () => T): T => tickets.run(ticket, work);
 
 /** Lets other requests have a turn in the middle of long work. Outside of requests, waits one event-loop round. */
-export function nextTurn(): Promise<void> {
-  return tickets.getStore()?.again() ?? nextRound();
-}
+export const nextTurn = (): Promise<void> => tickets.getStore()?.again() ?? nextRound();
 
 /** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
@@ -232,9 +233,7 @@ export function ownTurn(): Promise<void> | undefined {
 }
 
 /** Whether any request waits for a turn. Always false outside of requests. */
-export function othersWait(): boolean {
-  return tickets.getStore()?.othersWait() ?? false;
-}
+export const othersWait = (): boolean => tickets.getStore()?.othersWait() ?? false;
 
 /** Wraps `work` for a later call outside of turns; its time is charged to the request that calls `charged`. */
 export function charged<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {
