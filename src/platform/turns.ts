@@ -16,29 +16,24 @@ import { hasPassed, SECOND } from './clock.ts';
  * waiting. A request that has waited for I/O (a body, a password hash, a file, another server) calls `ownTurn` before
  * it continues. In the middle of long work, a request calls `nextTurn`. Work for which several requests wait runs
  * without waiting for a turn of the main thread; `charged` measures the time of such shared work. Clients are not
- * charged for waiting, for other threads, or for Node's own reading and writing of sockets.
+ * charged for waiting, for other threads, or for Node's own reading and writing of sockets. Node accepts one connection
+ * per event-loop round: a round after a new connection has no turns, because further connections may wait.
  */
 
-/** The interval at which each client's used main-thread time is halved. */
-const HALF_LIFE = SECOND;
+/** Used time is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING ms. A client goes first after PATIENCE. */
+const [HALF_LIFE, NEXT_TO_NOTHING, PATIENCE] = [SECOND, 0.1, 2 * SECOND];
 
-/** A client that has waited this long goes first. */
-const PATIENCE = 2 * SECOND;
-
-/**
- * The maximum number of waiting requests of a client: OF_ONE, or OF_ONE_OF_MANY while the clients of its kind (all
- * members, or all networks) together have OF_KIND waiting requests.
- */
+/** A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while all members (or all networks) have OF_KIND. */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
-/** Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms. */
-const [TURNS_OF_ROUND, ROUND] = [8, 1];
+/**
+ * Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms. At most
+ * ROUNDS_OF_CONNECTIONS successive rounds have no turns, because Node accepts connections.
+ */
+const [TURNS_OF_ROUND, ROUND, ROUNDS_OF_CONNECTIONS] = [8, 1, 32];
 
 /** Milliseconds per event-loop round for sending cached responses without waiting for a turn of the main thread. */
 const AHEAD = 5;
-
-/** A client that has lately used less main-thread time than this (ms) is removed from memory. */
-const NEXT_TO_NOTHING = 0.1;
 
 export type ClientKind = 'member' | 'network';
 
@@ -59,6 +54,7 @@ type Turns = {
   ticket(client: ClientGroups): Ticket;
   charge(client: ClientGroups, ms: number): void; // charges a client for main-thread time outside its turns
   mayGoAhead(): boolean; // whether a cached response may be sent without waiting for the main thread
+  accepted(): void; // notes that Node has accepted a connection
 };
 
 type TurnsOptions = {
@@ -89,16 +85,14 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   let running: Ticket | null = null;
   let [startedAt, halvedAt] = [0, now()];
   let [turnsLeft, roundStartedAt] = [0, 0];
-  let [ahead, isCounting] = [0, false];
+  let [ahead, isCounting, hasAccepted, roundsSkipped] = [0, false, false, 0];
 
   function groupOf(client: ClientGroups): Group {
-    let group = root;
-    for (const name of client) {
-      const known = group.groups.get(name);
-      if (known) group = known;
-      else group.groups.set(name, group = createGroup(group));
-    }
-    return group;
+    return client.reduce((group, name) => {
+      const inner = group.groups.get(name) ?? createGroup(group);
+      group.groups.set(name, inner);
+      return inner;
+    }, root);
   }
 
   function isFull(client: ClientGroups): boolean {
@@ -110,15 +104,14 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     const own = groupOf(client);
     own[line].push(waiter);
     for (let group = own; group.parent; group = group.parent) {
-      if (group.waiting++ > 0) continue;
-      group.since = now();
+      if (group.waiting++ === 0) group.since = now();
       group.parent.busy.add(group);
     }
     if (turnsLeft === 0) schedule(1);
   }
 
-  function leave(own: Group): void {
-    for (let one = own; one.parent; one = one.parent) if (--one.waiting === 0) one.parent.busy.delete(one);
+  function leave(group: Group): void {
+    for (; group.parent; group = group.parent) if (--group.waiting === 0) group.parent.busy.delete(group);
   }
 
   /** Schedules turns in one round of the event loop, so that Node reads no input between these turns. */
@@ -132,7 +125,8 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
   }
 
   function begin(): void {
-    if (now() - (roundStartedAt ||= now()) > ROUND) return;
+    roundStartedAt ||= isForConnections() ? -Infinity : now();
+    if (now() - roundStartedAt > ROUND) return;
     halve();
     let group = root;
     while (group.busy.size > 0) {
@@ -145,6 +139,13 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     running = next.ticket;
     startedAt = now();
     next.start();
+  }
+
+  /** Whether this round has no turns: Node has just accepted a connection, and further connections may wait. */
+  function isForConnections(): boolean {
+    roundsSkipped = hasAccepted ? (roundsSkipped + 1) % (ROUNDS_OF_CONNECTIONS + 1) : 0;
+    hasAccepted = false;
+    return roundsSkipped > 0;
   }
 
   function end(): void {
@@ -195,12 +196,12 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       defer(() => void ([ahead, isCounting] = [0, false]));
     },
     mayGoAhead: () => ahead < AHEAD,
+    accepted: () => void (hasAccepted = true),
   };
 }
 
-function createGroup(parent: Group | null): Group {
-  return { parent, groups: new Map(), busy: new Set(), begun: [], queue: [], waiting: 0, used: 0, since: 0 };
-}
+const createGroup = (parent: Group | null): Group =>
+  ({ parent, groups: new Map(), busy: new Set(), begun: [], queue: [], waiting: 0, used: 0, since: 0 });
 
 function leastUsed(groups: Iterable<Group>, now: number): Group {
   const rank = ({ used, since }: Group): number => (hasPassed(since, PATIENCE, now) ? since - 1e15 : used);
@@ -216,14 +217,10 @@ function halveGroup(group: Group, by: number): void {
 }
 
 /** Runs `work` as part of a request: `nextTurn` and `ownTurn` inside `work` queue with this request's ticket. */
-export function withTicket<T>(ticket: Ticket, work: () => T): T {
-  return tickets.run(ticket, work);
-}
+export const withTicket = <T>(ticket: Ticket, work: () => T): T => tickets.run(ticket, work);
 
 /** Lets other requests run in the middle of long work. A caller without a request waits one event-loop round. */
-export function nextTurn(): Promise<void> {
-  return tickets.getStore()?.again() ?? nextRound();
-}
+export const nextTurn = (): Promise<void> => tickets.getStore()?.again() ?? nextRound();
 
 /** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
@@ -235,9 +232,7 @@ export function ownTurn(): Promise<void> | undefined {
 }
 
 /** Whether any request waits for the main thread. False if the caller is not part of a request, as in the worker. */
-export function othersWait(): boolean {
-  return tickets.getStore()?.othersWait() ?? false;
-}
+export const othersWait = (): boolean => tickets.getStore()?.othersWait() ?? false;
 
 /** Wraps `work`, so that the request that calls `charged` is charged for `work`, even if `work` runs outside turns. */
 export function charged<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {

@@ -3203,6 +3203,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a flood of requests from one client leaves the next turn to another client’s request',
   },
   {
+    promise: 'a client with many new connections keeps no other client from connecting',
+    file: 'src/platform/turns.ts',
+    from: 'return roundsSkipped > 0;',
+    to: 'return false;',
+    test: 'test/platform/http/fair-turns.test.ts',
+    name: 'a client with many new connections leaves the next turns to a client that connects after it',
+  },
+  {
     promise: 'what was used counts less with time',
     file: 'src/platform/turns.ts',
     from: 'halveGroup(root, 2 ** -times);',

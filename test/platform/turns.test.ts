@@ -230,3 +230,21 @@ test('kept answers go ahead until they have taken five ms in this round', async 
   await run(1);
   assert.ok(mayGoAhead());
 });
+
+test('a client with many new connections and long turns lets Node accept the connections of others first', async () => {
+  const { ask, run, served, accepted } = startTurns();
+  askOften(ask, 100, address(1), 20);
+  await run(1);
+  for (let n = 0; n < 3; n++) {
+    accepted();
+    await run(1);
+  }
+  assert.equal(served.length, 1, 'each of these rounds accepted a connection');
+  await run(1);
+  assert.equal(served.length, 2);
+  for (let n = 0; n < 33; n++) {
+    accepted();
+    await run(1);
+  }
+  assert.equal(served.length, 3, 'connections without end do not hold up requests');
+});

@@ -180,6 +180,7 @@ export function createHubServer(options: ServerOptions): Server {
   const server = http.createServer({ ...LIMITS, ...streams }, onRequest);
   server.on('checkExpectation', onRequest); // node:http would refuse an unknown Expect header and read the body
   server.on('clientError', clientErrors.refuse);
+  server.on('connection', turns.accepted);
   const isForMonitoring = limitConnections(server, options.trustedProxies, options.metLimit, (socket, error) =>
     endSoon(socket, bareAnswer(`${error.status} ${statusTitle(error.status)}`, error.headers)));
   server.timeout = idleMs; // also ends the connections of clients that do not read their responses

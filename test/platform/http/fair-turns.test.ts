@@ -1,5 +1,6 @@
 // Protects everybody else from one client's requests over HTTP, whoever it says that it is.
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { parseCidrs } from '../../../src/platform/net/address-guard.ts';
 import { json } from '../../../src/platform/http/reply.ts';
@@ -60,6 +61,17 @@ test('a flood from one address leaves another address and health the next turns'
   assert.ok(served.length < 500, 'both were answered in the middle of the flood');
   await waitUntil('all are answered', () => served.length === 501);
   assert.deepEqual([...new Set(waits)], ['network']);
+});
+
+test('a client with many new connections leaves the next turns to a client that connects after it', async (t) => {
+  const { address, served } = await startSlowServer(t);
+  const whos = [...Array<string>(40).fill('one'), 'other'];
+  const sockets = whos.map(() => connect(Number(new URL(address).port), '127.0.0.1').resume());
+  sockets.forEach((socket, n) => socket.write(
+    `GET /work?who=${whos[n]} HTTP/1.1\r\nHost: h\r\n${from(`203.0.113.${whos[n] === 'one' ? 1 : 2}`)}\r\n\r\n`));
+  t.after(() => sockets.forEach((socket) => socket.destroy()));
+  await waitUntil('the other is answered', () => served.includes('other'));
+  assert.ok(served.length < 15, `${served.length} requests of one had a turn before the connection of the other`);
 });
 
 test('health that may not go ahead waits for the turns of its client', async (t) => {
