@@ -23,12 +23,12 @@ import { hasPassed, SECOND } from './clock.ts';
 /** Used time is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING ms. A client goes first after PATIENCE. */
 const [HALF_LIFE, NEXT_TO_NOTHING, PATIENCE] = [SECOND, 0.1, 2 * SECOND];
 
-/** A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while all members (or all networks) have OF_KIND. */
+/** A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while all members (or networks) have OF_KIND. */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
 /**
- * Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms. At most
- * ROUNDS_OF_CONNECTIONS successive rounds have no turns, because Node accepts connections.
+ * Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms.
+ * At most ROUNDS_OF_CONNECTIONS successive rounds have no turns, because Node accepts connections.
  */
 const [TURNS_OF_ROUND, ROUND, ROUNDS_OF_CONNECTIONS] = [8, 1, 32];
 
