@@ -93,7 +93,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_interim_last_success_timestamp_seconds',
     'When the newest verified interim backup on this machine was made, 0 for none.',
     ({ interim }) => seconds(interim.newestAt)),
-  gauge('service_backup_interim_last_run_failed', 'Whether the last run made no good interim backup.',
+  gauge('service_backup_interim_last_run_failed', '1 if the last run of interim-backup.sh failed, otherwise 0.',
     ({ interim }) => Number(interim.last?.ok === false)),
   {
     type: 'gauge',
