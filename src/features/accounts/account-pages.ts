@@ -72,7 +72,7 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Signs in by `act` and redirects to `path`; if `act` throws an HttpError, shows the page that `refused` returns. */
+/** Signs a person in by `act` and redirects to `path`; if `act` throws an HttpError, shows the page of `refused`. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {

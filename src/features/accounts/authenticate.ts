@@ -27,7 +27,7 @@ export function authenticate(hub: Hub, req: IncomingMessage): Caller {
   return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
 }
 
-/** Returns a function that finds the client's address for a credential's stored use; undefined: store no use. */
+/** Returns a function that finds the client's address, to store with a credential's last use, or undefined. */
 function usedFrom(hub: Hub, { headers, socket }: IncomingMessage): () => string | undefined {
   return () => (mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined);
 }

@@ -238,7 +238,7 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
-/** A password link whose end lies further ahead than `furthest` has ended, as after a correction of the clock. */
+/** A password link that expires later than `furthest` ms from now was stored while the clock was wrong, and ends. */
 const LINK_TIMES: StoredTime[] = [
   { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
 ];

@@ -101,7 +101,7 @@ function whileUnchanged<T>(
   hub: Hub, { id, passwordHash }: AccountWithHash, newHash: string | undefined, act: (account: Account) => T,
 ): { result: T } | undefined {
   return hub.db.write('use password', () => {
-    const account = accounts(hub).find(id); // read again: a role may change while a password is checked
+    const account = accounts(hub).find(id); // reads the account again: its role may have changed meanwhile
     if (account?.passwordHash !== passwordHash) return undefined;
     if (newHash !== undefined) accounts(hub).setPasswordHash(id, newHash);
     return { result: act(publicPart(account)) };

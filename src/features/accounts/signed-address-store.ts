@@ -30,7 +30,7 @@ const signers = store(({ db }) => {
  */
 export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
   const signer = signers(hub).find(credentialId, hub.clock());
-  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // in days: apps cache a file by its address
+  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // signed addresses change daily: apps cache them
   return (path) => {
     const about = `${credentialId}.${lastDay}`;
     return signer ? `${path}?${SIGNED}=${about}.${signatureOf(path, about, signer.hash)}` : path;

@@ -93,7 +93,7 @@ export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushP
     finish: () => {
       hasEnded = true;
       const last = parsing.next();
-      if (last.done !== true || last.value === undefined) throw cutShort(); // no value: the parser has thrown
+      if (last.done !== true || last.value === undefined) throw cutShort(); // the parser has failed before: no value
       return last.value;
     },
   };

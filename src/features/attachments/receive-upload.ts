@@ -68,7 +68,7 @@ async function receiveForm<Result>(
 /** Moves received files from tmp/ to uploads/. Call `keepFiles` before writing the rows that name the files. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
   for (const file of files) {
-    file.isKept = true; // set before the move to uploads/, which may fail after moving the file
+    file.isKept = true; // `isKept` is set before the move to uploads/, which may fail after moving the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
   await ownTurn();

@@ -185,7 +185,7 @@ export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
     const found = webpSize(type, yield* file.take(sizeBytes));
     size ??= found;
     if (!size) throw damaged('WebP', 'the file does not begin with a picture');
-    if (type === 'ANMF') file.skip(16); // skips the head of an animation frame, which its image follows
+    if (type === 'ANMF') file.skip(16); // skips the head of an animation frame, before the frame's image
     else file.skip(length + length % 2 - sizeBytes);
     if (file.position() > end) throw damaged('WebP', 'a WebP chunk is longer than its container');
   }
@@ -226,7 +226,7 @@ export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
     missing.delete(type);
     if (type === 'meta' && size) throw damaged('AVIF', 'the AVIF file has two meta boxes');
     if (type === 'meta') file.skip(4);
-    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // reads the boxes within these boxes too
+    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // reads the boxes that these AVIF boxes contain
     if (type === 'ispe') {
       if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
       const bytes = yield* file.take(12);

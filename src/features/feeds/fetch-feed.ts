@@ -117,7 +117,7 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
-    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // fetches again after at most a day
+    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // the hub fetches the feed again within a day
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;

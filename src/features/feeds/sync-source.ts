@@ -84,7 +84,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
 async function fetchUnlessGone(
   hub: Hub, source: SyncState, job: Job, signal: AbortSignal, turns: LargeFeedTurns,
 ): Promise<FetchedFeed | undefined> {
-  // After a timeout, the feed's host gets less time, except in the last attempt: a slow host shall still succeed.
+  // A host that has timed out before gets less time, except in the last attempt, in which a slow host can succeed.
   const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
   const authorization = authorizationFor(hub, source);
   const turn = { large: turns.body, toRead: turns.read };

@@ -96,7 +96,7 @@ const FIRST_BATCH = 200;
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),
-  attempts: 1_000_000, // a leaver's removal may wait for days: for sources' removal and for long reads to end
+  attempts: 1_000_000, // removing an account may wait for days, until its sources are removed and long reads end
   concurrency: 1,
   afterRestore: 'run',
   stores: false,

@@ -5,7 +5,7 @@ import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 export const OFFER_LIFETIME = 14 * DAY;
-/** Counts at most this many offers of sources that an account has received. */
+/** The hub counts at most this many offers of sources that an account has received. */
 const OFFERS_COUNTED = 100;
 /** Time for which the hub keeps an ended offer, so that the hub next offers the source to another follower. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
