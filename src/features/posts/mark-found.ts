@@ -10,7 +10,7 @@ type Span = { from: number; until: number };
 /** A word of a text, or a single character of a script without spaces: folded, with its place in the text. */
 type Unit = Span & { term: string };
 
-/** A searched phrase: consecutive words (UNITS). `mayGoOn`: the phrase's last word also matches longer words. */
+/** A searched phrase: consecutive words (UNITS). `mayGoOn`: words that begin with the phrase's last word match too. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
 /** The phrases whose matches are marked in a text. */
