@@ -72,7 +72,7 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Runs `act`, sets the session cookie, redirects to `path`. If `act` throws an HttpError, `refused` makes a page. */
+/** Signs a person in by `act` and redirects to `path`; if `act` throws an HttpError, shows the page of `refused`. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {
@@ -166,7 +166,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Passes a form's values to `act`. If `act` refuses the form, shows the settings page with sent values and errors. */
+/** Stores a settings form by `act`; if `act` refuses the form, shows the settings page with sent values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

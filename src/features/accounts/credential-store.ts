@@ -30,7 +30,7 @@ type TokenScope = (typeof TOKEN_SCOPES)[number];
 type Used = { createdAt: number; seenAt: number | null };
 export type ApiToken = Used & {
   id: number; name: string; scope: TokenScope; expiresAt: number | null;
-  /** The client's address at the last use that was stored. */
+  /** The client's address at the last stored use of the token. */
   address: string | null;
 };
 export type NewToken = ApiToken & { token: string };
@@ -74,7 +74,7 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** Makes the viewer from a session or token. Calls `note`, which stores the time of use, at most once per USE_NOTED. */
+/** Makes the viewer from a session or token, whose last use `note` stores; calls `note` at most once per USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
   const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
   const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
@@ -126,7 +126,7 @@ export const sessions = store((hub) => {
      ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
-    /** The viewer of a valid session, or null. Stores the use of the session if `from` returns the client's address. */
+    /** The viewer of a valid session, or null. `from`: the client's address; undefined if the hub must not write. */
     viewerOf(secret: string, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(secret), now);
@@ -199,7 +199,7 @@ export const apiTokens = store(({ db, clock }) => {
     'DELETE FROM api_tokens WHERE account_id = ? AND for_reader = 1');
 
   return {
-    /** The viewer of a valid API token, or null. The token's use is stored if `from` returns the client's address. */
+    /** The viewer of a valid API token, or null. `from`: the client's address; undefined if the hub must not write. */
     viewerOf(token: string, opens: Opens, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(token), Number(opens === 'reader'), now);
@@ -238,7 +238,7 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
-/** `furthest` has 5 minutes of slack, so that a small correction of the clock does not end a password link. */
+/** A password link that expires later than `furthest` ms from now was stored while the clock was wrong, and ends. */
 const LINK_TIMES: StoredTime[] = [
   { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
 ];

@@ -118,7 +118,7 @@ function tickBox(name: string, label: string, isOn: boolean, problem: HttpError 
       ${label}</label>${faultOf(problem, name)}`;
 }
 
-/** A menu of all time zones by region. If the first menu item is chosen, the browser sends its time zone. */
+/** The menu of time zones, by region; the first item of the menu lets the browser send its time zone. */
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>
@@ -202,7 +202,7 @@ const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 
 
 type Choice = [value: string, label: string];
 
-/** The options of a menu, with the chosen option marked. A sent value that the menu lacks becomes an option. */
+/** The options of a menu. A value that a refused form sent becomes an option, even if the menu lacks the value. */
 function options(choices: Choice[], chosen: string): Html[] {
   const isListed = choices.some(([value]) => value === chosen);
   return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>

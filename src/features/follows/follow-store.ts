@@ -13,8 +13,8 @@ const OFFERED = 200;
 
 /**
  * A source that an account follows, as the account's reading list contains it. `readUpTo` is a high-water mark: posts
- * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds the read-state
- * exceptions: posts whose read state differs.
+ * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds posts whose read
+ * state differs from what `readUpTo` says (read-state exceptions).
  */
 export type Follow = {
   sourceId: number;
@@ -30,7 +30,7 @@ export type ListedFollow = Omit<Follow, 'createdAt'> & { title: string; state: S
 /** Changes to a follow; a field that is undefined stays as it is. */
 export type FollowChange = { folder?: string | null | undefined; notify?: boolean | undefined };
 
-/** The table of follows, for reading lists that join the table. Only code in `features/follows` writes to the table. */
+/** The name of the table of follows, which queries of reading lists join. Only `features/follows` writes to follows. */
 export const FOLLOWS = 'follows';
 
 /** SQL condition: the follow `f` is in `@folder`; true for every follow if `@folder` is NULL. */
@@ -121,8 +121,8 @@ export const follows = store(({ db, clock }) => {
     unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
 
     /**
-     * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. A
-     * trigger removes a folder that becomes empty.
+     * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. An
+     * SQL trigger removes a folder of a reading list when the folder's last source leaves the folder.
      */
     change(accountId: number, sourceId: number, { folder, notify }: FollowChange): void {
       if (folder) insertFolder.run(accountId, folder);
@@ -155,7 +155,7 @@ export const follows = store(({ db, clock }) => {
     after: (accountId: number, sourceId: number): FollowKey | undefined => selectAfter.get(accountId, sourceId),
     /** The followers who want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
-    /** Removes up to `limit` follows of an account; returns their number. Triggers remove empty folders. */
+    /** Removes up to `limit` follows of an account; returns the number of removed follows. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

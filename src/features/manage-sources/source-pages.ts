@@ -90,7 +90,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
-/** Form: changes a source's settings. Asks for confirmation first if followers would lose access to the source. */
+/** Form: changes a source's settings; asks for confirmation before followers lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
   const { title, visibility, username, password, sure } = values;

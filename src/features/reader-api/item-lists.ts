@@ -46,7 +46,7 @@ const CHUNK = 32 * 1024;
 
 type Continuing = { continuation?: string };
 
-/** An answer with items, which are made while the answer is sent. */
+/** An answer with posts as items of the Google Reader API; the hub makes the items while it sends the answer. */
 function items(hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], continuing: Continuing = {}): Reply {
   const head = { id: stream, updated: Math.floor(hub.clock() / SECOND), ...continuing, items: [] };
   const body = inChunks(around(JSON.stringify(head), itemTexts(hub, viewer, ids)), CHUNK);
@@ -54,7 +54,7 @@ function items(hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], 
   return { status: 200, headers, body };
 }
 
-/** Yields a JSON text in pieces: the text `emptyList` ends with an empty list, which `entries` fill. */
+/** Yields the JSON text `emptyList`, whose last member is an empty list, in pieces, with `entries` in the list. */
 function* around(emptyList: string, entries: Iterable<string>): Generator<string> {
   yield emptyList.slice(0, -2);
   let separator = '';

@@ -15,10 +15,10 @@ import { longId } from './item-ids.ts';
 import { siteOf } from './subscription-lists.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
-/** This many posts are looked up at once, in about 1 ms. The contents of the posts are read in smaller parts. */
+/** Number of posts that one query reads for an answer, without the posts' contents, in about 1 ms. */
 const AT_ONCE = 100;
 
-/** Facts that all items of one answer share. */
+/** Data from which the hub makes all items (posts) of one answer to an app. */
 type Shared = {
   hub: Hub; folders: Map<number, string | null>; sites: Map<number, string>; sign: (path: string) => string;
 };
@@ -58,7 +58,7 @@ function addSites({ hub, sites }: Shared, sourceIds: number[]): void {
   for (const source of manySources(hub).among(missing)) sites.set(source.id, siteOf(hub, source));
 }
 
-/** A post as an item of the Google Reader API. Fields that some app requires are always present, even if redundant. */
+/** A post as an item of the Google Reader API, with every field that some app requires, even redundant fields. */
 function itemOf({ hub, folders, sites, sign }: Shared, post: WholePost, state: PostState) {
   const { id, sourceId, sourceTitle, author, publishedAt, updatedAt, createdAt } = post;
   const { baseUrl } = hub.config;

@@ -78,7 +78,7 @@ async function rename(hub: Hub, request: AppRequest, sourceId: number, act: stri
   await changeSource(hub, sourceId, { title }, request);
 }
 
-/** The folder that `a` names; null if only `r` names a folder; undefined if the folder stays. Throws 400: bad name. */
+/** The folder to which a request moves a source; null: to no folder; undefined: no move. Throws 400 for a bad name. */
 function readFolder(values: URLSearchParams): string | null | undefined {
   const [added] = labelsIn(values.getAll('a'));
   if (added === undefined) return labelsIn(values.getAll('r')).length > 0 ? null : undefined;
@@ -98,7 +98,7 @@ function requireFolderName(name: string): string {
   throw new HttpError(400, `The name of a folder must have 1 to ${FOLDER_MAX} characters.`);
 }
 
-/** POST rename-tag: renames the folder `s` to `dest`; a folder `dest` may exist. Throws 400 for an unknown `s`. */
+/** POST rename-tag: renames the folder `s` to `dest`; a folder `dest` may exist. Throws 400 for an unknown folder. */
 export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   const [[from], [to]] = ['s', 'dest'].map((name) => labelsIn(values.getAll(name))) as [string[], string[]];
   if (from === undefined || to === undefined || !follows(hub).hasFolder(viewer.id, from)) {
@@ -109,7 +109,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   return plain();
 }
 
-/** POST disable-tag: deletes the folders `s`, whose sources stay in the list. Unknown folders count as deleted. */
+/** POST disable-tag: deletes the folders `s` of the reading list, if they exist; the folders' sources stay. */
 export function disableTags(hub: Hub, { viewer, values }: AppRequest): Reply {
   hub.db.write('delete folders of app', () => {
     for (const name of labelsIn(values.getAll('s'))) follows(hub).moveFolder(viewer.id, name, null);

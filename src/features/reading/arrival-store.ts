@@ -5,8 +5,8 @@ import { joinSource } from '../sources/source-store.ts';
 
 /**
  * Parameters of a query for posts with `from` <= id < `to`. `sources`: the ids of sources as JSON; for starred posts
- * also null, which means every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for either.
- * `direction`: -1 for the newest arrival first, 1 for the oldest arrival first.
+ * also null, which means every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for posts of both
+ * states. `direction`: -1 for the newest arrival first, 1 for the oldest arrival first.
  */
 export type ArrivedParams = Asking & {
   sources: string | null; from: number; to: number; isRead: number | null; isStarred: number | null;
@@ -15,7 +15,7 @@ export type ArrivedParams = Asking & {
 
 type Id = { id: number };
 
-/** SQL: the viewer's read-state exception `m` and star `t` for the post `p`. */
+/** SQL: joins the mark `m` (read or unread) and the star `t` that the viewer has given to the post `p`. */
 const STATE = `
   LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
   LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;

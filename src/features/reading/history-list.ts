@@ -50,7 +50,7 @@ function historyPage(
   const nothing = isFirstPage ? 'You have not read anything yet.' : 'Your history has no earlier posts.';
   const bar = html`<h1>Reading history</h1>`;
   const main = html`
-<p class="lead">This list has the posts that you have opened. Only you see this list.</p>
+<p class="lead">Only you see this list of the posts that you have opened.</p>
 ${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
     : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}

@@ -58,7 +58,7 @@ export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-/** The HTML of the list's count. The page's script keeps this count up to date, also in the window's title. */
+/** The HTML of the number of unread or starred posts in a list; the page's script keeps the number up to date. */
 function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
@@ -85,7 +85,7 @@ function canMark({ view, items }: ShownList): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
-/** The form that marks several posts as read. Buttons in the rows' menus submit this form too (`form="mark"`). */
+/** The form that marks several posts as read; the buttons in the menus of single posts also submit this form. */
 function markMenu(list: ShownList): Html {
   const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
@@ -151,12 +151,12 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-/** The form of a list's read and star buttons. If the browser runs no scripts, a click leads to the page `from`. */
+/** The form of a list's read and star buttons; without scripts, a click on a button leads back to the page `from`. */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/** Returns a function that makes read or star buttons of posts. With scripts, a click does not reload the page. */
+/** Returns a function that makes read or star buttons of posts. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {
@@ -237,7 +237,7 @@ beginning of a longer word, if it has three letters or more.</li>
 function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (readFound(q).wanted.length === 0) {
-    return html`<p class="empty">Your search has no word to look for. Type a word without a minus sign.</p>`;
+    return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
   const isPart = folder !== undefined || sourceId !== undefined;

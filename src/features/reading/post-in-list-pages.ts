@@ -58,7 +58,7 @@ async function shownInList(
   hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null,
 ): Promise<Reply> {
   const { viewer } = req;
-  const name = nameOf(hub, viewer, view); // throws 404 for an unknown list before the post is marked as read
+  const name = nameOf(hub, viewer, view); // throws 404 for an unknown reading list; the post then stays unread
   if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id);
   const may = mayManagePost(post, viewer);
   const [state] = withReadState(hub, viewer, [post]);

@@ -71,7 +71,7 @@ export const readingHistory = store(({ db, clock }) => {
 
     /**
      * Removes up to `limit` history entries older than `before` (unix ms), reader by reader, because one reader's
-     * entries are neighbours in an index: few pages change. Returns the number of removed entries.
+     * entries are neighbours in an index: few pages change. Returns the number of removed history entries.
      */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {

@@ -34,7 +34,7 @@ const SEARCH_STEPS = 40;
 /** `next`: the position after which the next page of the list begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
-/** A page of a list, newest posts first, or of one search step. Throws 404 for an unknown folder or hidden source. */
+/** A page of a reading list or of a search, newest posts first. Throws 404 for an unknown folder or hidden source. */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
 ): ListPage {
@@ -74,7 +74,7 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
-/** The positions of a list's posts. `reached`: the position at which a search stopped before it found enough posts. */
+/** Dates and ids of a list's posts. `reached`: the post at which a search stopped before it found enough posts. */
 function find(
   hub: Hub, viewer: Viewer, view: View, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {

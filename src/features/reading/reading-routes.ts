@@ -88,7 +88,7 @@ function isListOfIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MARKED_MAX && value.every(isId);
 }
 
-/** Returns the position of a post in lists; throws status 404 for a hidden post. */
+/** Returns a post's position in lists, which is its publishing time and id; throws status 404 for a hidden post. */
 function positionOf(hub: Hub, viewer: Viewer, id: number): Position {
   requireVisible(hub, id, viewer);
   const [post] = posts(hub).listed([id]);
@@ -104,7 +104,7 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   return json({ read, starred, counts: namedCounts(readingCounts(hub, viewer)) });
 }
 
-/** Returns unread counts as text, by the `data-count` names of the lists on pages. Leaves out counts of zero. */
+/** Returns unread counts above zero as text, by the `data-count` names of the lists on pages. */
 function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
   const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {
