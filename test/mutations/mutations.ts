@@ -3752,8 +3752,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an export holds no address of a feed that somebody else added',
     file: 'src/features/manage-sources/opml.ts',
-    from: '[exported(source, url, folder)]',
-    to: '[exported(source, source.feedUrl ?? url, folder)]',
+    from: '[exported(source, url, follow)]',
+    to: '[exported(source, source.feedUrl ?? url, follow)]',
     test: 'test/features/manage-sources/imports.test.ts',
     name: 'what one exports names no addresses of feeds that others added, and comes back as it was',
   },

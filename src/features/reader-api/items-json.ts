@@ -4,7 +4,7 @@ import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { attachmentPath, listedAttachments } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/serve-file.ts';
-import { asking, follows } from '../follows/follow-store.ts';
+import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { titleOf } from '../posts/post-views.ts';
 import { fittingContents } from '../posts/query-posts.ts';
@@ -22,7 +22,7 @@ type Origin = { streamId: string; title: string; htmlUrl: string };
 
 /** Facts that the items of one answer share. */
 type Shared = {
-  hub: Hub; folders: Map<number, string | null>; origins: Map<number, Origin>; sign: (path: string) => string;
+  hub: Hub; followed: Map<number, ListedFollow>; origins: Map<number, Origin>; sign: (path: string) => string;
 };
 
 /**
@@ -30,8 +30,8 @@ type Shared = {
  * the items. Leaves out posts that the viewer may not see, and unstarred posts of sources that are not followed.
  */
 export function* itemTexts(hub: Hub, viewer: Viewer, ids: number[]): Generator<string> {
-  const folders = new Map(follows(hub).listed(viewer).map(({ sourceId, folder }) => [sourceId, folder]));
-  const shared: Shared = { hub, folders, origins: new Map(), sign: createAddressSigner(hub, viewer) };
+  const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
+  const shared: Shared = { hub, followed, origins: new Map(), sign: createAddressSigner(hub, viewer) };
   for (const part of partsOf(hub, ids)) {
     const posts = arrivals(hub).whole(asking(viewer), part);
     if (posts.length === 0) continue;
@@ -53,16 +53,17 @@ function* partsOf(hub: Hub, ids: number[]): Generator<number[]> {
   }
 }
 
-function addOrigins({ hub, origins }: Shared, posts: AppPost[]): void {
+function addOrigins({ hub, followed, origins }: Shared, posts: AppPost[]): void {
   const missing = new Set(posts.map(({ sourceId }) => sourceId).filter((id) => !origins.has(id)));
   if (missing.size === 0) return;
   for (const source of manySources(hub).among([...missing])) {
-    origins.set(source.id, { streamId: feedStream(source.id), title: source.title, htmlUrl: siteOf(hub, source) });
+    const title = followed.get(source.id)?.title ?? source.title;
+    origins.set(source.id, { streamId: feedStream(source.id), title, htmlUrl: siteOf(hub, source) });
   }
 }
 
 /** A post as apps want it. Members that some app needs are always there, even if they say nothing new. */
-function itemOf({ hub, folders, origins, sign }: Shared, post: AppPost, files: Attachment[]) {
+function itemOf({ hub, followed, origins, sign }: Shared, post: AppPost, files: Attachment[]) {
   const { id, sourceId, contentHtml, author, publishedAt, updatedAt, createdAt } = post;
   const { baseUrl } = hub.config;
   const href = post.url ?? `${baseUrl}/posts/${id}`;
@@ -79,7 +80,7 @@ function itemOf({ hub, folders, origins, sign }: Shared, post: AppPost, files: A
     canonical: [{ href }],
     alternate: [{ href, type: 'text/html' }],
     summary: { direction: 'ltr', content },
-    categories: categoriesOf(folders.get(sourceId) ?? null, post),
+    categories: categoriesOf(followed.get(sourceId)?.folder ?? null, post),
     origin: origins.get(sourceId),
     enclosure: enclosure.length > 0 ? enclosure : undefined,
   };

@@ -3,14 +3,14 @@ import { parseId } from '../../platform/http/input.ts';
 import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { follows, FOLDER_MAX } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
-import { changeSource } from '../manage-sources/change-source.ts';
 import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
-import { sources } from '../sources/source-store.ts';
+import { sources, TITLE_MAX } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { feedStream, parseStream, sourceOfFeed } from './streams.ts';
 
@@ -28,12 +28,13 @@ export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
   }
 }
 
-/** POST subscription/edit: follows, unfollows, renames or moves the sources `s`. The folder is the label in `a`. */
+/** POST subscription/edit: follows, unfollows, names or moves the sources `s`. The folder is the label in `a`. */
 export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<Reply> {
   const { values } = request;
   const act = values.get('ac') ?? 'edit';
   if (!['subscribe', 'unsubscribe', 'edit'].includes(act)) throw new HttpError(400, 'Unknown act.');
   const folder = readFolder(values);
+  const title = readTitle(values);
   for (const text of values.getAll('s')) {
     const stream = parseStream(text);
     if (!stream || !('feed' in stream)) throw new HttpError(400, 'Unknown stream.');
@@ -44,8 +45,7 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
     }
     if (act === 'edit' && known === undefined) throw new HttpError(400, 'Unknown stream.');
     const sourceId = known ?? await subscribe(hub, request, stream.feed);
-    if (folder !== undefined) followSource(hub, request.viewer, sourceId, { folder });
-    await rename(hub, request, sourceId, act);
+    if (folder !== undefined || title !== undefined) followSource(hub, request.viewer, sourceId, { folder, title });
   }
   return plain();
 }
@@ -69,13 +69,11 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
   }
 }
 
-/** Renames a source to `t`. Everybody sees the name of a source, so only its owner may change the name (403). */
-async function rename(hub: Hub, request: AppRequest, sourceId: number, act: string): Promise<void> {
-  const title = request.values.get('t')?.trim();
-  if (!title || title === sources(hub).find(sourceId)?.title) return;
-  const isOwner = sources(hub).find(sourceId)?.ownerId === request.viewer.id;
-  if (act === 'subscribe' && !isOwner) return; // apps send the title that they found in the feed
-  await changeSource(hub, sourceId, { title }, request);
+/** The member's own name for a source, which `t` gives; undefined without a name. Status 400 for a bad name. */
+function readTitle(values: URLSearchParams): string | undefined {
+  const title = singleLine(values.get('t') ?? '');
+  if (title.length > TITLE_MAX) throw new HttpError(400, `A name must have at most ${TITLE_MAX} characters.`);
+  return title || undefined;
 }
 
 /** The folder that `a` names; null if `r` alone names a folder; undefined if the folder stays. Status 400: bad name. */
