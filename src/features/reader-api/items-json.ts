@@ -93,10 +93,14 @@ function categoriesOf(folder: string | null, { isRead, isStarred }: AppPost): st
   ];
 }
 
-/** A file of a post. Audio and video stay at their publisher, as on pages; all other files are at the hub. */
+/**
+ * A file of a post. Audio and video stay at their publisher, as on pages. An image without a copy at the hub is left
+ * out: apps load images unasked, so the publisher would learn who reads.
+ */
 function enclosureOf(hub: Hub, file: Attachment, sign: (path: string) => string) {
   const path = attachmentPath(hub, file);
-  const href = path === null ? file.remoteUrl : hub.config.baseUrl + sign(path);
-  const { mediaType, bytes } = file;
-  return href === null ? [] : [{ href, type: mediaType ?? 'application/octet-stream', length: bytes ?? 0 }];
+  const { mediaType, bytes, remoteUrl } = file;
+  const isHidden = path === null && mediaType?.startsWith('image/');
+  const href = path === null ? remoteUrl : hub.config.baseUrl + sign(path);
+  return href === null || isHidden ? [] : [{ href, type: mediaType ?? 'application/octet-stream', length: bytes ?? 0 }];
 }

@@ -65,6 +65,18 @@ test('a signed address ends with the app password, with unfollowing a private so
   assert.equal(await statusOf(first), 404, 'the app password has ended');
 });
 
+test('an image of a publisher reaches an app from the hub or not at all; audio stays at its publisher, as on pages', async (t) => {
+  const hub = await startHub(t);
+  const enclosures = ['a.jpg image/jpeg', 'b.svg image/svg+xml', 'c.mp3 audio/mpeg'].map((file) => file.split(' '))
+    .map(([name, type]) => `<media:content url="https://files.example/${name}" type="${type}"/>`).join('');
+  const site = await startOrigin(t, { '/feed': serving(() => `<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/">
+    <channel><title>Owls</title><item><guid>a</guid><title>A</title>${enclosures}</item></channel></rss>`) });
+  await addFeed(await hub.person('ada'), `${site.url}/feed`);
+  const { items } = (await appOf(hub, 'ada').get('stream/contents')).json<{ items: { enclosure: { href: string }[] }[] }>();
+  const hrefs = items[0]?.enclosure.map(({ href }) => href.replace(/\d+-[^/]+|(?<=app=).*/g, '…'));
+  assert.deepEqual(hrefs, [`${hub.config.baseUrl}/attachments/…/a.jpg?app=…`, 'https://files.example/c.mp3']);
+});
+
 test('an app gets the icon of a private source without a header, until the app password ends', async (t) => {
   const hub = await startHub(t);
   const icon = png({ width: 16, height: 16 });
