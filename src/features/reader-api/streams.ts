@@ -52,6 +52,13 @@ export function requireStream(text: string): Stream {
   return stream;
 }
 
+/** The stream ids in a parameter that is given at most `most` times. Status 400 for more: each costs a look-up. */
+export function fewStreams(values: URLSearchParams, name: string, most: number): string[] {
+  const streams = values.getAll(name);
+  if (streams.length > most) throw new HttpError(400, `A request may have ${name} at most ${most} times.`);
+  return streams;
+}
+
 /** A followed source, with the parts that decide its streams. */
 type FollowedFeed = { sourceId: number; folder: string | null };
 
@@ -69,6 +76,9 @@ function ownFeedId({ config }: Hub, address: string): string {
   return /^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? '';
 }
 
+/** The most streams that one request may want (`it`) or leave out (`xt`). Apps name one or two. */
+const FILTERS_MAX = 5;
+
 /** A stream without posts. */
 const NOTHING: Stream = { state: 'nothing' };
 
@@ -80,8 +90,10 @@ export function readArrivalView(
   const all: ArrivalView = { sources: followed.map(({ sourceId }) => sourceId), ...readTimes(values) };
   const isStarredStream = 'state' in stream && stream.state === 'starred';
   const start: ArrivalView = isStarredStream ? { ...all, sources: null } : all;
-  const wanted = values.getAll('it').map((text) => ({ stream: requireStream(text), isWanted: true }));
-  const unwanted = values.getAll('xt').map((text) => ({ stream: parseStream(text) ?? NOTHING, isWanted: false }));
+  const wanted = fewStreams(values, 'it', FILTERS_MAX)
+    .map((text) => ({ stream: requireStream(text), isWanted: true }));
+  const unwanted = fewStreams(values, 'xt', FILTERS_MAX)
+    .map((text) => ({ stream: parseStream(text) ?? NOTHING, isWanted: false }));
   return [{ stream, isWanted: true }, ...wanted, ...unwanted]
     .reduce<ArrivalView | null>((view, part) => view && narrow(hub, followed, view, part), start);
 }

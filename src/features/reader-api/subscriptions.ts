@@ -4,6 +4,7 @@ import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { follows, FOLDER_MAX } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
@@ -12,7 +13,10 @@ import { exportOpml } from '../manage-sources/opml.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
 import { sources, TITLE_MAX } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
-import { feedStream, parseStream, sourceOfFeed } from './streams.ts';
+import { feedStream, fewStreams, parseStream, sourceOfFeed } from './streams.ts';
+
+/** The most sources or folders that one request may change. */
+const CHANGED_MAX = 100;
 
 /** POST subscription/quickadd: adds the feed at an address, or follows the hub's source of the feed. */
 export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
@@ -35,7 +39,8 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
   if (!['subscribe', 'unsubscribe', 'edit'].includes(act)) throw new HttpError(400, 'Unknown act.');
   const folder = readFolder(values);
   const title = readTitle(values);
-  for (const text of values.getAll('s')) {
+  for (const text of fewStreams(values, 's', CHANGED_MAX)) {
+    await nextTurn();
     const stream = parseStream(text);
     if (!stream || !('feed' in stream)) throw new HttpError(400, 'Unknown stream.');
     const known = sourceOfFeed(hub, follows(hub).listed(request.viewer), stream.feed);
@@ -109,8 +114,9 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
 
 /** POST disable-tag: deletes the folders `s`; their sources stay in the list. Unknown folders count as deleted. */
 export function disableTags(hub: Hub, { viewer, values }: AppRequest): Reply {
+  const names = labelsIn(fewStreams(values, 's', CHANGED_MAX));
   hub.db.write('delete folders of app', () => {
-    for (const name of labelsIn(values.getAll('s'))) follows(hub).moveFolder(viewer.id, name, null);
+    for (const name of names) follows(hub).moveFolder(viewer.id, name, null);
   });
   return plain();
 }

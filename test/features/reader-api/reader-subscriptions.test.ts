@@ -62,7 +62,7 @@ test('an app subscribes by address or id, moves, names for its account alone, an
   assert.deepEqual(await followed(bob), []);
   assert.equal((await itemsAt(ada, '/api/sources')).length, 2, 'the sources are still there');
   for (const wrong of ['ac=edit&s=feed/999', 'ac=edit&s=nonsense', 'ac=dance', `ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`,
-    `ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`]) {
+    `ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, `ac=unsubscribe${'&s=feed/1'.repeat(101)}`]) {
     assert.equal(await edit(wrong), 400, wrong);
   }
 });
