@@ -84,7 +84,8 @@ function keptFor(name: TableName): string {
   const bound = TABLES[name];
   if ('bounded' in bound) return bound.bounded.replaceAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g, '`$&`');
   const most = typeof bound.most === 'number' ? bound.most.toLocaleString('en') : `\`${bound.most}\``;
-  return `${most} for each ${bound.of}; then ${bound.then === 'refused' ? 'a new row is refused' : bound.then}`;
+  const except = 'except' in bound ? `, except ${bound.except}` : '';
+  return `${most} for each ${bound.of}; then ${bound.then === 'refused' ? 'a new row is refused' : bound.then}${except}`;
 }
 
 /** Every table of the database. */

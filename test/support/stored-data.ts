@@ -23,7 +23,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   accounts: { about: 'a person', readers: 'the account and administrators', holds: 'user name, display name, role, hash of the password' },
   preferences: { ...OF_ACCOUNT, holds: 'time zone, density, text size, keys' },
   sessions: { ...OF_ACCOUNT, holds: 'hash of the cookie, when the session was seen last and from which IP address' },
-  api_tokens: { about: 'a person', readers: 'the account and administrators', holds: 'hash of the token, when it was seen last, its scope and name; administrators see the name in the audit log' },
+  api_tokens: { about: 'a person', readers: 'the account and administrators', holds: 'hash of an API token or app password, its scope and name, when it was seen last and from which IP address; administrators see the name in the audit log' },
   sign_in_networks: { ...OF_ACCOUNT, holds: 'networks from which the account has signed in' },
   password_links: { about: 'a person', readers: 'nobody', holds: 'hash of a link that sets a new password' },
   invitations: { about: 'a person', readers: 'administrators', holds: 'hash of an invitation, its purpose and its author' },
