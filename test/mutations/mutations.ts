@@ -4059,6 +4059,38 @@ export const MUTATIONS: Mutation[] = [
     test: 'test/features/reader-api/signed-addresses.test.ts',
     name: 'a signed address ends with the app password, with unfollowing a private source, and when the post is hidden',
   },
+  {
+    promise: 'an app is told of no image at a publisher, which the app would load unasked',
+    file: 'src/features/reader-api/items-json.ts',
+    from: "const isHidden = path === null && mediaType?.startsWith('image/');",
+    to: 'const isHidden = false;',
+    test: 'test/features/reader-api/signed-addresses.test.ts',
+    name: 'an image of a publisher reaches an app from the hub or not at all; audio stays at its publisher, as on pages',
+  },
+  {
+    promise: 'a request of an app cannot name so many streams that others wait',
+    file: 'src/features/reader-api/streams.ts',
+    from: 'if (streams.length > most) throw',
+    to: 'if (streams.length > most * 1_000) throw',
+    test: 'test/features/reader-api/reader-lists.test.ts',
+    name: 'streams hold the posts that pages show, newest arrival first, with the states of both',
+  },
+  {
+    promise: 'a post that is opened in an app joins the reading history',
+    file: 'src/features/reader-api/edit-tags.ts',
+    from: 'if (isRead) readingHistory(hub).note(viewer.id, post.id);',
+    to: 'if (isRead) return;',
+    test: 'test/features/reader-api/edit-tags.test.ts',
+    name: 'a post that an app marks as read by itself joins the reading history; several at once do not',
+  },
+  {
+    promise: 'nobody but the member sees the member’s own name of a source',
+    file: 'src/features/follows/follow-store.ts',
+    from: 'UPDATE follows SET title = ? WHERE account_id = ?',
+    to: 'UPDATE follows SET title = ? WHERE account_id <= ?',
+    test: 'test/features/follows/follows.test.ts',
+    name: 'a member sees a source by a name of its own on every page, nobody else sees the name, and an empty field ends it',
+  },
   // An auditor is told everything, and an archive is what its authors made.
   {
     promise: 'an auditor is told of every connection: publishers learn nothing about readers',
