@@ -144,7 +144,8 @@ export const SCHEMAS: Record<string, Schema> = {
       })),
     })),
     follows: array(object({
-      sourceId: id, title: orNull(text), folder: orNull(text), notify: flag, readUpTo: integer, since: time,
+      sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
+      readUpTo: integer, since: time,
     })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),

@@ -306,6 +306,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /reader/api/0/subscription/import', 'member', 'App: add the feeds of an OPML document',
     (request) => readerSubscriptions.importSubscriptions(hub, request), appHeaderAccess(hub),
   ),
+  at('GET /accounts/:rest*', 'public', 'App: refuse an unknown call', unknownCall, { refusal: refuseApp }),
+  at('POST /accounts/:rest*', 'public', 'App: refuse an unknown call', unknownCall, { refusal: refuseApp }),
   forApps('GET /reader/:rest*', 'App: refuse an unknown call', unknownCall),
   forApps('POST /reader/:rest*', 'App: refuse an unknown call', unknownCall),
 

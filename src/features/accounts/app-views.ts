@@ -97,7 +97,7 @@ export function headerCheckPage(hasArrived: boolean): Page {
   <h1>The Authorization header arrives</h1>
   <p class="lead">Apps can sign in through this address.</p>
   <p>If an app still fails, check the address, your sign-in name and the app password.</p>
-  <p><a href="/settings/apps">Back to apps</a></p>
+  <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>
 </section>` : html`
 <section class="narrow">
   <h1>No Authorization header arrived</h1>
@@ -105,7 +105,8 @@ export function headerCheckPage(hasArrived: boolean): Page {
     header.</p>
   <p>Apache removes the Authorization header for CGI programs; <code>CGIPassAuth On</code> keeps the header. nginx
     removes or changes the header if its configuration says <code>proxy_set_header Authorization</code>.</p>
-  <p><a class="button" href="/settings/apps/check">Check again</a> <a href="/settings/apps">Back to apps</a></p>
+  <div class="actions"><a class="button" href="/settings/apps/check">Check again</a>
+    <a class="button" href="/settings/apps">Back to apps</a></div>
 </section>`;
   return { title: 'Check of the Authorization header', main, section: 'settings' };
 }

@@ -135,6 +135,7 @@ export function contentWithImages(
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
   sign = (path: string): string => path,
 ): string {
+  if (attachments.length === 0) return contentHtml;
   const byUrl = new Map(attachments.map((attachment) => [attachment.remoteUrl, attachment]));
   return showImages(contentHtml, (url) => {
     const attachment = byUrl.get(url);

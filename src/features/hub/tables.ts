@@ -4,9 +4,11 @@ type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
 /**
  * `most`: the maximum number of this table's rows per account or source, or the name of the setting that limits the
- * number or the bytes of these rows.
+ * number or the bytes of these rows. `except`: the rows that are stored beyond this number.
  */
-type Counted = { most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends' };
+type Counted = {
+  most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends'; except?: string;
+};
 
 /** A table without a maximum per account or source, and why the table stays small. */
 type Bounded = { bounded: string };
@@ -106,7 +108,10 @@ export const TABLES = {
     export: 'follows', leaving: 'steps', restore: 'kept',
   },
   folders: { bounded: 'each folder has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
-  read_marks: { most: 20_000, of: 'account', then: 'refused', export: 'readMarks', leaving: 'steps', restore: 'kept' },
+  read_marks: {
+    most: 20_000, of: 'account', then: 'refused', except: 'marks of apps, at most one for each post that exists',
+    export: 'readMarks', leaving: 'steps', restore: 'kept',
+  },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
   stars: { bounded: 'one row for each post that exists', export: 'stars', leaving: 'steps', restore: 'kept' },
   reading_history: {

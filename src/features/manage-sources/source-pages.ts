@@ -117,12 +117,13 @@ function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omi
 /** Form: follows a source, or changes the settings of a follow. A missing field leaves its setting unchanged. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
-  const { folder } = values;
+  const { title, folder } = values;
   const id = pathId(req.params);
   const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
   try {
     const notify = formSwitch(values, 'notify');
-    followSource(hub, req.viewer, id, readFollow({ folder: folder?.trim() === '' ? null : folder, notify }));
+    const cleared = (text: string | undefined): string | null | undefined => (text?.trim() === '' ? null : text);
+    followSource(hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify }));
   } catch (problem) {
     return settingsAgain(hub, req, problem, { form: 'list', values });
   }

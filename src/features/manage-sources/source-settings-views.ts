@@ -42,11 +42,13 @@ function followSection({ id }: Source): Html {
   return settingsSection('list', 'Your list', 'This source is not in your list.', follow);
 }
 
-function listSection({ source: { id }, folders, sent }: Settings, { folder, notify }: Follow): Html {
+function listSection({ source: { id, title }, folders, sent }: Settings, { ownTitle, folder, notify }: Follow): Html {
   const { values = {}, problem } = sent?.form === 'list' ? sent : {};
   const bell = values['notify'] ?? String(notify);
-  return settingsSection('list', 'Your list', 'Folder and notifications, only for you.', html`
+  return settingsSection('list', 'Your list', 'Name, folder and notifications, only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
+    <label>Your name for this source <input name="title" value="${values['title'] ?? ownTitle ?? ''}" maxlength="200"
+      placeholder="${title}" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     <input type="hidden" name="notify" value="0">
     <label class="check"><input type="checkbox" name="notify" value="1" ${bell === '1' && html`checked`} ${

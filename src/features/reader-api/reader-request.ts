@@ -87,11 +87,16 @@ export async function readValues(request: HubRequest, limit: number): Promise<UR
   }
   const body = await readBody(request, limit);
   if (body.length > LONG_BODY) await nextTurn();
-  const form = body.toString('latin1');
-  if (form.length > MAX_VALUES && form.split('&', MAX_VALUES + 1).length > MAX_VALUES) {
+  if (countSeparators(body) >= MAX_VALUES) {
     throw new HttpError(413, `A request may have at most ${MAX_VALUES} parameters.`);
   }
   return withQuery(new URLSearchParams(body.toString('utf8')), query);
+}
+
+function countSeparators(form: Buffer): number {
+  let separators = 0;
+  for (let at = form.indexOf('&'); at >= 0; at = form.indexOf('&', at + 1)) separators++;
+  return separators;
 }
 
 function withQuery(values: URLSearchParams, query: URLSearchParams): URLSearchParams {

@@ -52,6 +52,13 @@ export function requireStream(text: string): Stream {
   return stream;
 }
 
+/** The stream ids in the parameter `name`. Throws 400 for more than `most` ids, because each id costs a look-up. */
+export function fewStreams(values: URLSearchParams, name: string, most: number): string[] {
+  const streams = values.getAll(name);
+  if (streams.length > most) throw new HttpError(400, `A request may have ${name} at most ${most} times.`);
+  return streams;
+}
+
 /** A followed source: its id and its folder name the streams that contain the source's posts. */
 type FollowedFeed = { sourceId: number; folder: string | null };
 
@@ -69,6 +76,9 @@ function ownFeedId({ config }: Hub, address: string): string {
   return /^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? '';
 }
 
+/** Maximum number of streams that one request may include (`it`) or leave out (`xt`). Apps name one or two. */
+const FILTERS_MAX = 5;
+
 const NOTHING: Stream = { state: 'nothing' };
 
 /**
@@ -82,8 +92,10 @@ export function readArrivalView(
   const all: ArrivalView = { sources: followed.map(({ sourceId }) => sourceId), ...readTimes(values) };
   const isStarredStream = 'state' in stream && stream.state === 'starred';
   const start: ArrivalView = isStarredStream ? { ...all, sources: null } : all;
-  const wanted = values.getAll('it').map((text) => ({ stream: requireStream(text), isWanted: true }));
-  const unwanted = values.getAll('xt').map((text) => ({ stream: parseStream(text) ?? NOTHING, isWanted: false }));
+  const wanted = fewStreams(values, 'it', FILTERS_MAX)
+    .map((text) => ({ stream: requireStream(text), isWanted: true }));
+  const unwanted = fewStreams(values, 'xt', FILTERS_MAX)
+    .map((text) => ({ stream: parseStream(text) ?? NOTHING, isWanted: false }));
   return [{ stream, isWanted: true }, ...wanted, ...unwanted]
     .reduce<ArrivalView | null>((view, part) => view && narrow(hub, followed, view, part), start);
 }

@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import {
-  FOLLOW, FOLLOWS, IN_FOLDER, MAY_SEE, READING_LIST, type Asking, type ListedFollow,
+  FOLLOW, FOLLOWS, IN_FOLDER, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
@@ -85,7 +85,7 @@ export const lists = store(({ db }) => {
     starredSources: db.prepare<[number], { id: number }>('read the sources of starred posts',
       'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
     counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
-      SELECT ${FOLLOW}, s.title, s.state,
+      SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
              (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
                WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS later,
              -- All marks less those as unread: indexes alone answer both.

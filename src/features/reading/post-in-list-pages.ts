@@ -70,7 +70,7 @@ async function shownInList(
     times: timesOf(hub, viewer),
     may: { delete: may, change: may && post.sourceKind === 'native' },
   };
-  const article = await postArticle(hub, post, shown.times, shown.may, turnAtEnd(shown));
+  const article = await postArticle(hub, state, shown.times, shown.may, turnAtEnd(shown));
   return page({
     title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'article',
   });

@@ -6,7 +6,7 @@ import { FOLDER_MAX, type FollowChange } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { requireVisible } from '../posts/post-access.ts';
 import { posts, type Position } from '../posts/post-store.ts';
-import { visibleSource } from '../sources/source-store.ts';
+import { TITLE_MAX, visibleSource } from '../sources/source-store.ts';
 import { followSource, unfollowSource } from './follow-source.ts';
 import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-read.ts';
 import { countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
@@ -34,10 +34,11 @@ export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
 /** Reads changes of a follow from a JSON object or a form. Throws a 422 error that lists all mistakes. */
 export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
+  const title = values['title'] === null ? null : input.optionalText('title', { max: TITLE_MAX });
   const folder = values['folder'] === null ? null : input.optionalText('folder', { max: FOLDER_MAX });
   const notify = input.optionalFlag('notify');
   input.done();
-  return { folder, notify };
+  return { title, folder, notify };
 }
 
 export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {

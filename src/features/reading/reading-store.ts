@@ -25,8 +25,10 @@ const MARKS_MAX = TABLES.read_marks.most;
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
-/** Whether the viewer has read and starred a post, and follows the post's source. */
-export type PostState = { id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number };
+/** Whether the viewer has read and starred a post, follows its source, and the viewer's own name for the source. */
+export type PostState = {
+  id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number; ownTitle: string | null;
+};
 
 /**
  * Changes made by marking posts as read: raised high-water marks (`moved`) and written read-state exceptions
@@ -61,7 +63,7 @@ export const readMarks = store(({ db, clock }) => {
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
   const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read the read states of posts', `
     SELECT p.id, p.source_id AS sourceId, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
-           t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed
+           t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed, f.title AS ownTitle
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
       LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
