@@ -3,6 +3,7 @@ import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-row-store
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
 import type { RefusedPage } from '../../platform/http/answer-request.ts';
+import { readUndo } from '../../features/reading/reading-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { page, seeOther, statusTitle, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
@@ -27,14 +28,15 @@ type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | fals
 
 /** Renders a whole page: the content with head, navigation and the message about the last act. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
-  const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
+  const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(hub, viewer, target) };
   return layout(content.section?.startsWith('admin/') ? withAdminNavigation(content) : content, frame);
 }
 
-function saidLine(target: string): Html | false {
+function saidLine(hub: Hub, viewer: Viewer | null, target: string): Html | false {
   const said = readSaid(target);
+  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isLive;
   return said !== undefined && html`
-<div class="said" role="status"><span>${said.text}</span>${said.undo !== null && html`
+<div class="said" role="status"><span>${said.text}</span>${isUndoable && html`
 <form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">
 <input type="hidden" name="from" value="${said.page}"><button class="link">Undo</button></form>`}</div>`;
 }

@@ -31,7 +31,7 @@ export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name
 <a class="brand" href="/">${MARK}<span class="name" dir="auto">${name}</span></a>
 <div>
   ${item('/', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
-  ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'posts', 'starred'))}
+  ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'in all', 'starred'))}
   ${item('/all', 'list', 'All posts', section === 'all')}
 </div>
 ${folders.length > 0 && following(hub, folders, section)}
@@ -86,12 +86,14 @@ function isIn({ name, sources }: CountedFolder, section: string | undefined): bo
 }
 
 function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined, isShort: boolean): Html {
-  const { name, unread } = folder;
+  const { name, unread, sources } = folder;
+  const failing = sources.some(({ state }) => state === 'failing') && FAILING;
   const isWithin = isIn(folder, section);
   const path = `/folders/${encodeURIComponent(name ?? '')}`;
   const count = countOf(unread, 'unread', `folder:${name}`);
-  if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, count);
-  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${count}</summary>
+  if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, html`${failing}${count}`);
+  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${failing}${
+  count}</summary>
 ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
 }
 

@@ -95,7 +95,7 @@ test('times are told as long ago, by the calendar of the person\'s zone, with th
   assert.equal(told(inUtc, NOW, 'exact'), '21 November 2026 at 22:02');
   assert.equal(told(stockholm, NOW - 22.5 * HOUR, 'ago'), '22 h ago', 'it is the same day there still');
   assert.match(showTime(stockholm, NOW).markup,
-    /^<time datetime="2026-11-21T22:02:00\.000Z" title="21 November 2026 at 23:02 CET">just now<\/time>$/);
+    /^<time datetime="2026-11-21T22:02:00\.000Z" title="21 November 2026 at 23:02 CET" dir="ltr">just now<\/time>$/);
   assert.equal(told({ now: NOW, zone: 'Not/There' }, NOW - HOUR), '1 h ago', 'a zone that is gone is no error');
 });
 

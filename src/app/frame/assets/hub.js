@@ -119,6 +119,19 @@ document.addEventListener('visibilitychange', () => {
 });
 waitForFresh();
 
+// Keeps the folders of the sidebar open or closed as the member left them, and shows the current list.
+
+const closed = new Set(JSON.parse(localStorage.closed ?? '[]'));
+for (const folder of $$('.rail details')) {
+  const name = $('.name', folder).textContent;
+  folder.open = !closed.has(name);
+  folder.addEventListener('toggle', () => {
+    closed[folder.open ? 'delete' : 'add'](name);
+    localStorage.closed = JSON.stringify([...closed]);
+  });
+}
+$('.rail [aria-current]')?.scrollIntoView({ block: 'nearest' });
+
 // Keyboard shortcuts.
 
 const rows = () => $$('.row');
