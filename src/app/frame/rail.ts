@@ -24,7 +24,9 @@ const MOST_FOLDERS = 60;
 
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
-  const { unread, starred, folders } = countsForPage(hub, viewer);
+  const { unread, starred, folders: byName } = countsForPage(hub, viewer);
+  const folders = viewer.preferences.sourcesBy === 'name' ? byName
+    : byName.map((folder) => ({ ...folder, sources: folder.sources.toSorted((a, b) => b.unread - a.unread) }));
   return html`
 <nav class="rail" id="rail" popover aria-label="Main">
 <div class="rail-in">
