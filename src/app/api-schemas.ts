@@ -3,7 +3,7 @@ import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
-import { DENSITIES, TEXT_SIZES } from '../features/hub/preferences.ts';
+import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
 /** A schema as in JSON Schema 2020-12. */
@@ -127,8 +127,9 @@ export const SCHEMAS: Record<string, Schema> = {
   AccountExport: object({
     exportedAt: time, account: named('Account'),
     preferences: object({
-      timeZone: orNull(text), density: choice(DENSITIES), textSize: choice(TEXT_SIZES), keys: flag, marksOpened: flag,
-      nextSteps: flag,
+      timeZone: orNull(text),
+      ...Object.fromEntries(Object.entries(CHOICES).map(([name, values]) => [name, choice(values)])),
+      ...Object.fromEntries(SWITCHES.map((name) => [name, flag])),
     }),
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),

@@ -1676,7 +1676,7 @@ export const MUTATIONS: Mutation[] = [
     from: "afterRestore: 'discard'",
     to: "afterRestore: 'run'",
     test: 'test/features/backups/restore-steps.test.ts',
-    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
+    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, open offers stay, and the restore is on record',
   },
   {
     promise: 'after a restore nobody is signed in',
@@ -1684,7 +1684,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'endAllSessions({ db })',
     to: '2',
     test: 'test/features/backups/restore-steps.test.ts',
-    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
+    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, open offers stay, and the restore is on record',
   },
   {
     promise: 'after a restore no link for a password works again',
@@ -1692,7 +1692,7 @@ export const MUTATIONS: Mutation[] = [
     from: "db.exec('DELETE FROM password_links');",
     to: '',
     test: 'test/features/backups/restore-steps.test.ts',
-    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
+    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, open offers stay, and the restore is on record',
   },
   {
     promise: 'no backup is made while a restore is not over',

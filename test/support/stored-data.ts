@@ -21,7 +21,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   hub: { about: 'the hub', readers: 'everybody', holds: 'the hub’s name, front text and colour' },
   error_events: { ...OF_HUB, holds: 'messages of unexpected errors' },
   accounts: { about: 'a person', readers: 'the account and administrators', holds: 'user name, display name, role, hash of the password' },
-  preferences: { ...OF_ACCOUNT, holds: 'time zone, density, text size, keys' },
+  preferences: { ...OF_ACCOUNT, holds: 'time zone, and how pages look and behave' },
   sessions: { ...OF_ACCOUNT, holds: 'hash of the cookie, when the session was seen last and from which IP address' },
   api_tokens: { about: 'a person', readers: 'the account and administrators', holds: 'hash of an API token or app password, its scope and name, when it was seen last and from which IP address; administrators see the name in the audit log' },
   sign_in_networks: { ...OF_ACCOUNT, holds: 'networks from which the account has signed in' },

@@ -40,7 +40,8 @@ export type Session = Used & { id: number; expiresAt: number; address: string | 
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
   { keys: number | null; seenAt: number | null };
 const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
-           p.text_size AS textSize, p.keys, p.marks_opened AS marksOpened, p.next_steps AS nextSteps`;
+           p.text_size AS textSize, p.theme, p.typeface, p.measure, p.sources_by AS sourcesBy, p.keys,
+           p.marks_opened AS marksOpened, p.marks_scrolled AS marksScrolled, p.next_steps AS nextSteps`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
@@ -76,9 +77,14 @@ export const signInNetworks = store(({ db, clock }) => {
 
 /** Makes the viewer from a session or token, whose last use `note` stores; calls `note` at most once per USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
-  const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
-  const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
-  const chosen = { timeZone, density, textSize, ...switches };
+  const {
+    seenAt, timeZone, density, textSize, theme, typeface, measure, sourcesBy,
+    keys, marksOpened, marksScrolled, nextSteps, ...who
+  } = row;
+  const chosen = {
+    timeZone, density, textSize, theme, typeface, measure, sourcesBy,
+    keys: keys === 1, marksOpened: marksOpened === 1, marksScrolled: marksScrolled === 1, nextSteps: nextSteps === 1,
+  };
   const viewer = { ...who, via, preferences: keys === null ? DEFAULT_PREFERENCES : chosen };
   if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;
   try {

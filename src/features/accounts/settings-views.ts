@@ -1,7 +1,7 @@
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Preferences } from '../../platform/http/router.ts';
-import { DENSITIES, TEXT_SIZES } from '../hub/preferences.ts';
+import { CHOICES, type SWITCHES } from '../hub/preferences.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
@@ -77,24 +77,29 @@ export function settingsSection(id: string, heading: string, about: string, body
 </section>`;
 }
 
-const WORDS: Record<string, string> = {
-  comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles only',
-  normal: 'Normal', large: 'Large', larger: 'Larger',
+const CHOICE_WORDS: { [Name in keyof typeof CHOICES]: [legend: string, words: Record<Preferences[Name], string>] } = {
+  density: ['Lists', { comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles only' }],
+  textSize: ['Text size', { normal: 'Normal', large: 'Large', larger: 'Larger' }],
+  theme: ['Colours', { system: 'As the system', light: 'Light', dark: 'Dark' }],
+  typeface: ['Typeface of posts', { serif: 'Serif', sans: 'Sans serif' }],
+  measure: ['Length of lines in posts', { normal: 'Normal', narrow: 'Narrow', wide: 'Wide' }],
+  sourcesBy: ['Sources in the sidebar', { name: 'By name', unread: 'Most unread posts first' }],
 };
 
 function readingSection(preferences: Preferences, { values, problem }: Refused): Html {
-  const { density, textSize, timeZone } = { ...preferences, ...values };
-  const tick = (name: 'marksOpened' | 'keys' | 'nextSteps', label: string): Html =>
+  const chosen = { ...preferences, ...values };
+  const tick = (name: (typeof SWITCHES)[number], label: string): Html =>
     tickBox(name, label, values ? values[name] === '1' : preferences[name], problem);
   return settingsSection('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
-    ${choices('Lists', 'density', DENSITIES, density, problem)}
-    ${choices('Text size', 'textSize', TEXT_SIZES, textSize, problem)}
+    ${Object.entries(CHOICE_WORDS).map(([name, [legend, words]]) =>
+      choices(legend, name, words, chosen[name as keyof typeof CHOICES], problem))}
     <label>Time zone
-      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(timeZone)}</select>
+      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(chosen.timeZone)}</select>
       ${faultOf(problem, 'timeZone')}</label>
     ${tick('marksOpened', 'Opening a post marks it as read')}
+    ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
     ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)')}
     ${tick('nextSteps', 'Show the getting-started list until it is complete')}
     <button>Save</button>
@@ -102,13 +107,13 @@ function readingSection(preferences: Preferences, { values, problem }: Refused):
 }
 
 function choices(
-  legend: string, name: string, values: readonly string[], chosen: string, problem: HttpError | undefined,
+  legend: string, name: string, words: Record<string, string>, chosen: string, problem: HttpError | undefined,
 ): Html {
-  const choice = (value: string, index: number): Html => html`
+  const choice = ([value, label]: [string, string], index: number): Html => html`
     <label class="check"><input type="radio" name="${name}" value="${value}" ${
       value === chosen && html`checked`} ${index === 0 && faulty(problem, name)}>
-      ${WORDS[value]}</label>`;
-  return html`<fieldset class="choices"><legend>${legend}</legend>${values.map(choice)}${
+      ${label}</label>`;
+  return html`<fieldset class="choices"><legend>${legend}</legend>${Object.entries(words).map(choice)}${
     faultOf(problem, name)}</fieldset>`;
 }
 

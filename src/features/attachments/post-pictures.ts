@@ -57,9 +57,9 @@ export function sizesOf(hub: StoreHub, all: Attachment[]): Map<number, ImageSize
   return new Map(knownPictures(hub, all).map(({ attachment, width, height }) => [attachment.id, { width, height }]));
 }
 
-/** Attributes by which an `img` reserves its place on the page: its size, or a class if the size is unknown. */
+/** Attributes by which an `img` reserves its place on the page; none for a picture that the hub has not fetched yet. */
 export function boxAttributes(size: ImageSize | undefined): Html {
-  return size ? html`width="${size.width}" height="${size.height}"` : html`class="unsized"`;
+  return size ? html`width="${size.width}" height="${size.height}"` : html``;
 }
 
 /** The ids of the attachments whose remote files the hub could not fetch lately. */

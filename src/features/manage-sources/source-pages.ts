@@ -37,7 +37,8 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
   const isFetching = mayChange && isSyncing(hub, source.id);
-  const empty = isFetching ? 'The first posts are being fetched.' : 'This source has no posts yet.';
+  const isNew = source.kind === 'feed' && source.lastSyncAt === null && source.state === 'active';
+  const empty = isNew || isFetching ? 'The first posts are being fetched.' : 'This source has no posts yet.';
   return page(sourcePage({
     source, mayChange, icon: sourceIcon(hub, source),
     ...await postsOnSourcePage(hub, req, source.id, empty),

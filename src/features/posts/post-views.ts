@@ -97,7 +97,7 @@ export async function postArticle(
 <p class="from"><a class="who" href="/sources/${post.sourceId}">${icon}<span
   dir="auto">${post.sourceTitle}</span></a>${post.author && html`<span dir="auto">${post.author}</span>`}
 ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minutes} min</span>`}
-${post.isPublic === 0 && PRIVATE}</p>
+${post.isPublic === 0 && post.sourceKind === 'native' && PRIVATE}</p>
 <h1 dir="auto" ${language}${isFirstWords(post) && html` class="unseen"`}>${titleOf(post).title}</h1>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>

@@ -67,7 +67,7 @@ function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times:
   return html`
   <li>
     <div><a class="title" href="/posts/${postId}" dir="auto">${name}</a>
-      <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a>
+      <p class="meta"><a href="/sources/${sourceId}" dir="auto">${sourceTitle}</a>
         <span>opened ${showTime(times, readAt)}</span></p></div>
     <form method="post" action="/history/${postId}/forget">
       <button class="link" aria-label="Remove ${name} from the history">Remove</button></form>

@@ -45,12 +45,21 @@ export function listBar(list: ShownList): Html {
   const isSearch = view.q !== undefined;
   return html`${isSearch && html`<a class="button plain iconic" rel="up" href="${listPath(withoutSearch(view))}"
   aria-label="Back to ${name}">${icon('back')}</a>`}<h1><span dir="auto">${name}</span>${!isSearch && html`
-  ${countMark(list, html`<span class="unseen"> ${view.kind === 'starred' ? 'posts' : 'unread'}</span>`)}`}</h1>
+  ${countMark(list, html`<span class="unseen"> ${view.kind === 'starred' ? 'in all' : 'unread'}</span>`)}`}</h1>
+${!isSearch && unreadOrAll(view)}
 <span class="space"></span>
 ${!isSearch && html`${searchForm(view, 'find only-wide')}
 <a class="button plain iconic only-narrow" href="${listPath({ ...view, q: '' })}" aria-label="Search">${
   icon('search')}</a>`}
 ${canMark(list) && markMenu(list)}`;
+}
+
+/** Links between the unread posts and all posts of a folder or source. The sidebar links the unread and all posts. */
+function unreadOrAll(view: View): Html | false {
+  const link = (kind: 'unread' | 'all', label: string): Html => html`
+<a href="${listPath({ ...view, kind })}" ${view.kind === kind && html`aria-current="page"`}>${label}</a>`;
+  return (view.folder ?? view.sourceId) !== undefined && html`
+<nav class="switch" aria-label="Which posts">${link('unread', 'Unread')}${link('all', 'All')}</nav>`;
 }
 
 /** The window's title: the search words, or else the list's name and count. */

@@ -159,6 +159,6 @@ function nextInList(shown: PostInList): Html | false {
   return following.length > 0 && html`
 <aside class="beside" aria-labelledby="then"><h2 id="then">Next in ${name}</h2><ol>${following.map((post) => html`
 <li><a href="${addressOf(shown, post.id)}" dir="auto" ${languageOf(post)}>${
-  titleOf(post).title}<span dir="auto">${post.sourceTitle},
+  titleOf(post).title}<span><bdi>${post.sourceTitle}</bdi>,
   ${showTime(times, post.publishedAt)}</span></a></li>`)}</ol></aside>`;
 }

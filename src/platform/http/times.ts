@@ -124,7 +124,7 @@ function makeFormats(timeZone: string | undefined) {
     exact,
     year: known(QUARTER, (at) => yearFormat.format(at)),
     /** The `<time>` tag of a time; the tag is cached, because many pages show the times of the same posts. */
-    tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}">`),
+    tag: known(1, (at) => html`<time datetime="${isoTime(at)}" title="${exact.format(at)} ${zoneName(at)}" dir="ltr">`),
     dayNumber: known(QUARTER, (at) => {
       const [day = 0, month = 1, year = 0] = numbers.format(at).split('/').map(Number);
       return Date.UTC(year, month - 1, day) / DAY;
