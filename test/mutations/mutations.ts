@@ -3883,7 +3883,7 @@ export const MUTATIONS: Mutation[] = [
     from: '<link rel="expect" href="#last" blocking="render">',
     to: '',
     test: 'test/app/arriving-pages.slow.test.ts',
-    name: 'a page that comes in pieces is shown when it is whole, and nothing on it moves',
+    name: 'from its second opening on, a page that comes in pieces is shown when it is whole, and nothing on it moves',
   },
 
   // What the overview shows is so.
