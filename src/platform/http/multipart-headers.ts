@@ -3,7 +3,7 @@ import { essenceOf, readParameters } from './headers.ts';
 import { HttpError } from './reply.ts';
 
 /*
- * The headers of a multipart/form-data body and of its parts. The rules leave no input ambiguous:
+ * Rules for the headers of a multipart/form-data body and of its parts, so that no input has two meanings:
  *
  * - Lines end in CRLF. These are errors in a part's headers: a bare CR or LF, a control character, a folded line, a
  *   space before the colon, bytes that are not UTF-8, and a header or parameter that comes twice.
@@ -59,7 +59,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
 
-/** Decodes a form field's text. `type`: the Content-Type of the field's part. Throws 400 if the text is not UTF-8. */
+/** Decodes a form field's text. `type`: the Content-Type of the field's part. Throws 400 if the field is not UTF-8. */
 export function decodeField(name: string, type: string, bytes: Buffer): string {
   const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
   if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {
