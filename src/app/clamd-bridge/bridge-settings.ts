@@ -37,7 +37,7 @@ export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   return values;
 }
 
-/** Reads the bridge's settings. If .env or the environment is wrong, prints each mistake and exits with status 2. */
+/** Reads the clamd bridge's settings. Prints mistakes in .env or the environment, then exits with status 2. */
 export function loadBridgeConfigOrExit(env: Record<string, string | undefined>): BridgeConfig {
   return configOrExit(() => readBridgeConfig(settingsSource(env)));
 }

@@ -22,7 +22,7 @@ export type PartHead = { name: string; filename: string | null; type: string };
 export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: number };
 
 const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
-const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // RFC 9110 §5.1, §5.5
+const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // header lines of RFC 9110 §5
 const EXTENDED = /^utf-8'[\w-]*'((?:%(?![01][0-9a-f]|7f)[0-9a-f]{2}|[!#$&+.^_`|~0-9a-z-])+)$/i; // RFC 8187 §3.2.1
 const IDENTITY_ENCODINGS = ['7bit', '8bit', 'binary'];
 const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];

@@ -83,7 +83,7 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   return {
     /** Renews the job's lease to its full length from now. Returns false if another worker has taken the job. */
     extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
-    /** Completes the job and runs its effects in one transaction. Returns false if the lease was lost. */
+    /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
     complete,
     /**
      * Completes several jobs with one fsync; each job can fail alone. A batch that takes long ends early, with fewer
