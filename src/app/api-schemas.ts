@@ -88,8 +88,8 @@ export const SCHEMAS: Record<string, Schema> = {
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
-    siteUrl: orNull(text), description: orNull(text), // only feeds have these fields
-    followed: flag, // only signed-in clients get this field
+    siteUrl: orNull(text), description: orNull(text), // webhook sources have no site URL or description
+    followed: flag, // absent for clients that are not signed in
     // Only the owner of a source gets the source's address, state and webhook.
     url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {

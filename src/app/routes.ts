@@ -55,7 +55,7 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 /** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
-/** The caller of a route that reads neither cookies nor the Authorization header. */
+/** The result of authentication for a route that reads neither cookies nor the Authorization header. */
 const NOBODY = { viewer: null, hasCookie: false };
 
 /** Signing in or out and deleting stay possible while the disk is down to its reserve. */

@@ -2139,7 +2139,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a thousand refused bodies a few are read at a time',
     file: 'src/platform/http/discard-rest.ts',
-    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added `leaveUnread`\n",
+    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // adds the listener at most once\n",
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
@@ -2311,7 +2311,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the answer to a fault says nothing of it',
     file: 'src/platform/http/answer-request.ts',
-    from: "return new HttpError(500, 'An internal error occurred. The hub has logged the error.');",
+    from: "return new HttpError(500, 'An internal error occurred, which the hub has logged.');",
     to: 'return new HttpError(500, String(error));',
     test: 'test/platform/http/server.test.ts',
     name: 'a fault of the hub is noted once with its place, and the answer says nothing of it',

@@ -14,12 +14,12 @@ import { MARK } from './assets.ts';
 const MOST_TOLD = 100;
 
 /**
- * The sidebar shows every source of a member with at most this many sources. If a member has more sources, the sidebar
- * collapses the folders. A folder with more sources than this number lists only sources with unread posts.
+ * The sidebar shows every source of a member who follows at most this many sources, and collapses the folders of other
+ * members. A folder with more than MOST_OPEN sources lists only sources with unread posts.
  */
 const MOST_OPEN = 40;
 
-/** Maximum number of folders in the sidebar. A member with more folders sees only folders with unread posts. */
+/** Maximum number of folders in the sidebar. Above MOST_FOLDERS, only folders with unread posts are shown. */
 const MOST_FOLDERS = 60;
 
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
