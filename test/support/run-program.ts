@@ -12,13 +12,21 @@ export const COMPILED = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] 
 
 /** Environment for confined programs: Node needs a folder of modules that it may write, and theirs is DATA_DIR. */
 export function compiledIn(dataDir: string): typeof COMPILED {
-  const [all, folder] = [join(PROJECT_ROOT, '.runtime/hub-modules'), join(dataDir, 'run/compiled')];
-  if (existsSync(all) && existsSync(dataDir) && !existsSync(folder)) {
-    mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
-    // Node replaces a module's file and never writes into it, so links are as good as copies, and made in no time.
-    spawnSync('cp', [statSync(all).dev === statSync(dataDir).dev ? '-al' : '-a', '--', all, folder]);
-  }
+  const folder = join(dataDir, 'run/compiled');
+  if (existsSync(dataDir) && !existsSync(folder)) linkModules('here', folder);
   return { NODE_COMPILE_CACHE: folder };
+}
+
+/**
+ * Lays the modules that compile-modules.ts has compiled into a new folder: for the project `here`, or for a copy of it
+ * `anywhere` whose folder data/run/compiled this is. Without compiled modules, Node compiles as it goes.
+ */
+export function linkModules(place: 'here' | 'anywhere', folder: string): void {
+  const compiled = join(PROJECT_ROOT, '.runtime/hub-modules', place);
+  if (!existsSync(compiled)) return;
+  mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
+  // Node replaces a module's file and never writes into it, so links are as good as copies, and made in no time.
+  spawnSync('cp', [statSync(compiled).dev === statSync(dirname(folder)).dev ? '-al' : '-a', '--', compiled, folder]);
 }
 
 /** For tests that look at all that programs leave in DATA_DIR. */
