@@ -165,7 +165,14 @@ export const EVERY_PAGE: PageState[] = [
       browser, { name: 'NetNewsWire on my phone', currentPassword: 'correct horse battery' }, 'form[action="/settings/apps"] button',
     ),
   },
-  { name: 'apps-check', who: 'ada', path: '/settings/apps/check' },
+  {
+    name: 'apps-check', who: 'ada', path: '/settings/apps',
+    // A browser without a screen cannot ask for the name and the password, but keeps those of the first address.
+    act: async (browser, { hub }) => {
+      await browser.goto(`${hub.address.replace('//', '//any:word@')}/settings/apps/check`);
+      await browser.goto(`${hub.address}/settings/apps/check`);
+    },
+  },
   { name: 'leave', who: 'bob', path: '/settings/delete' },
   { name: 'missing', who: 'ada', path: '/nowhere' },
   { name: 'forbidden', who: 'bob', path: '/admin' },
