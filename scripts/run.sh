@@ -41,9 +41,10 @@ esac
 
 # Caches compiled modules, or each of the 200 test files, and each hub that a test starts, would compile the hub again.
 export NODE_COMPILE_CACHE="$root/.runtime/compile-cache"
-NODE_COMPILE_CACHE="$root/.runtime/hub-modules/here" "$node" test/support/compile-modules.ts
+compiled=$root/.runtime/hub-modules
+NODE_COMPILE_CACHE=$compiled/here "$node" test/support/compile-modules.ts
 if [ "$task" != test ]; then # for copies of the project in booted systems
-  NODE_COMPILE_CACHE="$root/.runtime/hub-modules/anywhere" NODE_COMPILE_CACHE_PORTABLE=1 "$node" test/support/compile-modules.ts
+  NODE_COMPILE_CACHE=$compiled/anywhere NODE_COMPILE_CACHE_PORTABLE=1 "$node" test/support/compile-modules.ts
 fi
 "$node" node_modules/typescript/bin/tsc -p .
 if [ "$task" = test:all ]; then

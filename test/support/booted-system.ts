@@ -23,12 +23,11 @@ export async function installedHub(t: TestContext, prepare: (project: string) =>
   t.after(() => rmSync(project, { recursive: true, force: true, maxRetries: 5 }));
   copyProject(project);
   prepare(project);
-  const hasData = existsSync(join(project, 'data'));
-  if (hasData) layModules(join(project, 'data/run/compiled'));
+  const isCompiled = existsSync(join(project, 'data')) && layModules(join(project, 'data/run/compiled'));
   const env = { NODE_COMPILE_CACHE: join(AT, 'data/run/compiled'), NODE_COMPILE_CACHE_PORTABLE: '1' };
-  const system = await bootSystem(t, project, AT, hasData ? env : {});
+  const system = await bootSystem(t, project, AT, isCompiled ? env : {});
   if (!system) return undefined;
-  if (hasData) await system.sh(`systemctl import-environment ${Object.keys(env).join(' ')}`);
+  if (isCompiled) await system.sh(`systemctl import-environment ${Object.keys(env).join(' ')}`);
   // Readable for daemon; the mode is that of mkdtemp.
   await system.sh(`chmod 755 '${AT}'; ! [ -e '${AT}/data' ] || chown -R daemon: '${AT}/data'`);
   const installed = await system.sh(`'${AT}/scripts/install-systemd.sh' --user daemon`);
@@ -45,10 +44,11 @@ export async function installedHub(t: TestContext, prepare: (project: string) =>
 }
 
 /** Compiled modules for root and for daemon: Node has folders of their own for them, which end in the account's id. */
-function layModules(folder: string): void {
+function layModules(folder: string): boolean {
   linkModules('anywhere', folder);
   const names = existsSync(folder) ? readdirSync(folder) : [];
   for (const name of names) execFileSync('cp', ['-al', join(folder, name), join(folder, name.replace(/-0$/, '-1'))]);
+  return names.length > 0;
 }
 
 /** What a clone has that was set up, in that folder. */

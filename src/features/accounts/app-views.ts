@@ -102,7 +102,8 @@ export function headerCheckPage(hasArrived: boolean): Page {
   <p class="lead">If you typed a name and a password, then a proxy in front of this hub has removed the header.</p>
   <p>Apache removes the header before CGI programs; <code>CGIPassAuth On</code> keeps the header. In nginx, look for
     <code>proxy_set_header Authorization</code>.</p>
-  <p><a class="button" href="/settings/apps/check">Check again</a> <a class="button" href="/settings/apps">Back to apps</a></p>
+  <p><a class="button" href="/settings/apps/check">Check again</a>
+    <a class="button" href="/settings/apps">Back to apps</a></p>
 </section>`;
   return { title: 'Check of the Authorization header', main, section: 'settings' };
 }
