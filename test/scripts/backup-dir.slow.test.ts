@@ -10,7 +10,7 @@ import { readBackupStatus } from '../../src/features/backups/backup-status.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { backupHub } from '../support/backup-hub.ts';
 import { hubEnvironment, startHubProcess, temporaryDataDir } from '../support/hub-process.ts';
-import { PROJECT_ROOT, runProgram } from '../support/run-program.ts';
+import { compiledIn, PROJECT_ROOT, runProgram } from '../support/run-program.ts';
 import { temporaryFolder } from '../support/temporary-project.ts';
 
 test('with BACKUP_DIR backups are made, verified, shown and removed there, by confined processes', async (t) => {
@@ -53,7 +53,9 @@ test('a mount point without its disk gets no nightly and no interim backup, and 
   const { dataDir, db } = backupHub(t);
   db.close();
   const backupDir = join(temporaryFolder(t), 'another disk');
-  const env = { ...hubEnvironment(dataDir), PATH: process.env['PATH'] ?? '', HUB_NODE: process.execPath, BACKUP_DIR: backupDir };
+  const env = {
+    ...hubEnvironment(dataDir, compiledIn(dataDir)), PATH: process.env['PATH'] ?? '', HUB_NODE: process.execPath, BACKUP_DIR: backupDir,
+  };
   const run = (script: string, ...args: string[]) => runProgram('sh', [join(PROJECT_ROOT, 'scripts', script), ...args], { env });
   mkdirSync(backupDir);
   assert.equal((await run('nightly-backup.sh')).status, 0);
