@@ -4,7 +4,7 @@ export const DENSITIES = ['comfortable', 'compact'] as const;
 export const TEXT_SIZES = ['normal', 'large', 'larger'] as const;
 
 declare module '../../platform/http/router.ts' {
-  /** The preferences of a member that features read; the time zone is a preference that the platform reads. */
+  /** The preferences of a member, in addition to the time zone, which router.ts declares. */
   interface Preferences {
     density: (typeof DENSITIES)[number];
     textSize: (typeof TEXT_SIZES)[number];
