@@ -9,7 +9,7 @@ export type AlertEvent = {
   isOpen: number;
   isTold: number; // 1: the receiver was told that the problem exists, and not yet that the problem has ended
   untold: number; // how often the condition raised its alert since the last message about the condition
-  subjects: string[]; // the condition's first problems since the last alert message about it, one line of text each
+  subjects: string[]; // the condition's first problems since its last alert message, one line of text for each problem
   raisedAt: number | null;
   toldAt: number | null;
   overToldAt: number | null;
@@ -70,7 +70,7 @@ export const alertEvents = store(({ db, clock }) => {
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
     bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
-    /** Replaces each problem that waits for an alert message and contains the text `words` by the text `instead`. */
+    /** Replaces problems that wait for an alert message and contain the text `words` by the text `instead`. */
     forget(words: string, instead: string): void {
       for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
         if (!subjects.some((subject) => subject.includes(words))) continue;

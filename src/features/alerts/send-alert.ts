@@ -57,7 +57,7 @@ export async function deliver(
   throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-/** Records a failed attempt to deliver an alert in the delivery's row, which replaces the dead letter of the job. */
+/** Notes a failed attempt in the row of an alert's delivery; after the last attempt, also discards the failed job. */
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
   if (fate === 'retrying') {
     const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
@@ -231,7 +231,7 @@ function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutco
 
 function isAccepted(format: AlertFormat, { contentType, body }: ReceiverAnswer): boolean {
   if (format === 'json') return true;
-  if (/^text\/html\b/i.test(contentType)) return false; // HTML may come from a sign-in page before the receiver
+  if (/^text\/html\b/i.test(contentType)) return false; // HTML may be a sign-in page, not the receiver's reply
   if (format === 'slack') return body.trim() === 'ok';
   return format !== 'rocketchat' || !/"success"\s*:\s*false/.test(body);
 }

@@ -158,7 +158,7 @@ export const leavers = store(({ db }) => {
 
     /**
      * Removes a deleted account's name from up to `limit` audit records of its own acts, and from up to `limit` audit
-     * records about the account. Returns the larger number: of records changed in the first or in the second group.
+     * records about the account. Returns the number of changed records in the larger of these two groups.
      */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };

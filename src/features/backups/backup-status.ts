@@ -115,7 +115,7 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
   };
 }
 
-/** The verdicts on the last backups from the results of runs: hubs of older versions stored no verdicts by backup. */
+/** The verdicts on backups in the results of the last runs, which are the only verdicts that old versions stored. */
 function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): Record<string, Judged> {
   const runs = lastVerification ? [...good, lastVerification] : good;
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));

@@ -33,10 +33,10 @@ export type DrillStatus = KeptDrills & {
   isOverdue: boolean; // drills run by themselves, but no drill has proven a restore for one and a half intervals
 };
 
-const USUAL_INTERVAL = 30; // days between two drills, unless the operator sets the interval or backups are larger
-const LARGEST_FETCHED = 1_024 ** 3; // bytes of the largest backup that nightly runs fetch for a drill by default
+const USUAL_INTERVAL = 30; // days between two drills (tests of an off-site copy) by default
+const LARGEST_FETCHED = 1_024 ** 3; // bytes; by default, larger backups are not fetched for a test
 
-/** A drill is due this long before its interval ends, because nightly runs do not begin at the same minute. */
+/** A test of an off-site copy (drill) is due this much early, because nightly runs begin at varying times. */
 const EARLIER = 2 * HOUR;
 
 /** The recorded drills of each configured off-site destination, and whether a drill is due there. Never throws. */
@@ -73,7 +73,7 @@ export function drillsPath(dataDir: string, name: Destination): string {
   return join(dataDir, 'run', `last-drill-${name}.json`);
 }
 
-/** The last drill at an off-site destination, and the last that proved a restore; null if unknown. */
+/** The last test of an off-site copy (drill) at a destination, and the last that proved a restore; null if unknown. */
 export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
   const { last, lastProven } = readJsonFile<KeptDrills>(drillsPath(dataDir, name)) ?? {};
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };

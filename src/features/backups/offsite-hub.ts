@@ -30,7 +30,7 @@ export type OffsiteHub = Place & {
   left: string[]; // the ids of older hubs whose backups are never removed
 };
 
-/** The machine, file system and inode of DATA_DIR/run. A null field, such as in a container, matches any place. */
+/** The ids of machine, file system and inode of DATA_DIR/run. A null id, as in a container, matches every id. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
 /** The place of this hub's DATA_DIR, by the ids of machine and file system that scripts/off-site-restic.sh reads. */
@@ -82,7 +82,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** The identity in restic repositories that DATA_DIR stores, even a copied identity; null if unreadable. */
+/** This hub's stored identity in restic repositories, even if copied with DATA_DIR; null if the file is unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
   const lists = [hub?.older, hub?.adopted, hub?.left];
@@ -127,7 +127,7 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
 }
 
 /**
- * Asks the operator whether this hub replaces the older hubs that have sent backups to the same restic repository, and
+ * The question to the operator whether this hub replaces the older hubs that have backups in its restic repository, and
  * may remove these backups. `older` is empty until the restic repository has been searched for older hubs.
  */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };

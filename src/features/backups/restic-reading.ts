@@ -50,7 +50,7 @@ export function takeIn(reading: RepositoryReading, packs: string[], snapshots: s
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
   const isMoved = gone.length > 0;
-  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // so the restic repository may be small now
+  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // the restic repository may be small now
   if (added >= WHOLE_BYTES) reading.isLarge = true;
   for (const id of gone) reading.packs.delete(id);
   for (const id of there) {
@@ -75,7 +75,7 @@ export function nextPart(reading: RepositoryReading, now: number, isNext = false
   return isDue ? first.name : null;
 }
 
-/** A restic repository's parts. `unreadSince`: a time since which some pack in the part was not read; 0 if damaged. */
+/** A restic repository's parts. `unreadSince`: since when a pack of the part has not been read; 0 if damaged. */
 function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
@@ -155,7 +155,7 @@ type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
 
 /**
  * Loads the record of which packs (files) of a restic repository were read back. If the clock was wrong, times in this
- * record may lie in the future: such a time of reading counts as never, and such a time of first sight counts as now.
+ * record may lie in the future: the pack then counts as never read, or as first seen now.
  */
 export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);

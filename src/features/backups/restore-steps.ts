@@ -18,7 +18,7 @@ const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
 /**
- * Unpacks (stages) the data of a backup in DATA_DIR. From then on, the hub cannot start until the restore ends.
+ * Unpacks (stages) the data of a backup in DATA_DIR. After the unpacking, the hub cannot start until the restore ends.
  * `called`: the operator's name for the backup, if the given folder is only a copy of the backup. Throws BackupError if
  * another restore is in progress.
  */
@@ -185,7 +185,7 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // removed last, so that a state file of the restore always exists
+  await rm(other, { force: true }); // after the writing, so that the restore always has a state file
   await syncPath(dirname(path));
   return state;
 }

@@ -13,7 +13,7 @@ type Patience = { timeoutMs: number; pauseMs: number };
 
 const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
 
-/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why the call failed; never has the URL's path or query. */
+/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why the call failed, without the URL's path and query. */
 type SignOfLife = { at: number; host: string; problem: string | null; failingSince: number | null };
 
 /** The result of the last call of HEARTBEAT_URL; null if the hub has not called this address yet. Never throws. */

@@ -56,10 +56,7 @@ export async function swapIn({ live, staged, kept }: Places, old: string[], move
   await syncPath(live);
 }
 
-/**
- * Moves the hub's items (`old`) from `kept` back to `live`, and the backup's items from `live` back to `staged`.
- * `swapBack` can follow a `swapIn` or `swapBack` that was stopped halfway.
- */
+/** Moves the items back that `swapIn` has moved, even if a `swapIn` or `swapBack` before was stopped halfway. */
 export async function swapBack({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(staged, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {

@@ -11,9 +11,7 @@ const A_SECOND = 100;
 /** At most this many probes per second skip the queues (0.1 ms each); further probes wait in the queues. */
 const AHEAD_A_SECOND = 400;
 
-/**
- * Requests for health, or for metrics, that get a new answer in a second (0.3 ms each); all others get the last answer.
- */
+/** The most new answers to health requests, or to metrics requests, in a second; more requests get the last answer. */
 const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };

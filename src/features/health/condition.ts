@@ -56,7 +56,7 @@ type Alerting = {
    * source, raises the alert itself.
    */
   raisedBy?: 'its cause' | 'web';
-  /** Whether an alert that its cause has raised stays open; the default: while `look` finds the problem. */
+  /** Whether an alert that was raised by its cause stays open; by default, as long as `look` finds the problem. */
   lasts?: (reading: HubReading) => boolean;
 };
 

@@ -47,7 +47,7 @@ const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
   found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
 };
 
-/** All health problems that the hub looks for. A tile of the overview shows its first condition with a problem. */
+/** All health problems that the hub looks for. A tile (panel) of the overview shows the first problem of its list. */
 export const CONDITIONS: readonly Condition[] = [
   {
     name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,
@@ -329,7 +329,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'restore-unproven', subject: 'Copies elsewhere', level: 'warn', state: 'too long ago', href: NIGHTS_HREF,
     title: 'No recent drill has proven that an off-site copy can be restored',
-    whatToDo: 'Run ./scripts/drill.sh. Read in backups/nightly.log why no nightly run has made a drill.',
+    whatToDo: 'Run ./scripts/drill.sh. Read in backups/nightly.log why no nightly run has tested an off-site copy.',
     look: ({ drills }) => drills().filter(({ isOverdue }) => isOverdue).map(({ name, intervalDays, lastProven }) => {
       const headline = `No drill of the last ${Math.floor(1.5 * intervalDays)} days has proven that an off-site copy ` +
         `(${name}) can be restored.`;

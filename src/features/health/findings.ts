@@ -18,7 +18,7 @@ import {
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { assertInPlace, schemaVersionReader } from './read-health.ts';
 
-/** `off`: this part of the hub is not set up. `warn`: the hub works, but an operator should look at the problem. */
+/** `off`: a part of the hub is not set up. `warn`: the hub works, but an operator should look at the problem. */
 export type Level = 'good' | 'off' | 'warn' | 'bad';
 
 /** A tile of the overview, and the problem of the tile's subject, if there is a problem. Times in unix ms. */
@@ -26,13 +26,13 @@ export type Finding = {
   subject: string;
   level: Level;
   isBad: boolean; // `warn` or `bad` means that somebody has to act
-  state: string; // how this part of the hub is, in a few words: "running", "4 waiting"
+  state: string; // how a part of the hub is, in a few words: "running", "4 waiting"
   detail: string | null;
   at: number | null; // unix ms, when the tile's state began, or when the hub last saw the state
   problem: string | null; // sentences that explain the health problem and its cause
   headline: string | null; // names the health problem in few words
   since: number | null; // unix ms, when the problem began, if known
-  href: string | null; // the page about this part of the hub
+  href: string | null; // the administrators' page about a part of the hub
   whatToDo: string | null; // how to solve the health problem, or how to set up a part of the hub that is `off`
 };
 

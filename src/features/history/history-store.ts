@@ -39,7 +39,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** The position of each figure of the hub in the arrays of the table `history`, which never changes. */
+  /** The position of each figure of the hub in the arrays of the table `history`; a figure's position never changes. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {

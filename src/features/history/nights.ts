@@ -49,7 +49,7 @@ function problemTexts(runs: BackupRun[]): string[] {
   return [...told].slice(-PROBLEMS_NAMED).map((one) => excerpt(one, PROBLEM_MAX));
 }
 
-/** The backups on this machine, of which a restored hub may know no runs, and the times of damaged backups. */
+/** The backups in BACKUP_DIR (a restored hub may lack records of their runs), and the times of damaged backups. */
 function foundHere(hub: Hub): { there: BackupRun[]; damaged: number[] } {
   const all = readBackupStatus(hub).byVerification
     .map(({ name, verdict }) => ({ at: timeOfBackup(name) ?? 0, verdict }))

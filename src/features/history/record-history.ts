@@ -85,7 +85,7 @@ function look(hub: Hub, bucket: Open): void {
   bucket.web = said.reading;
 }
 
-/** The web process's figures since its reading `before`; if the web process has restarted since, since its start. */
+/** The web process's figures since its reading `before`, or since its last restart if the restart came later. */
 function ofWeb(now: WebReading, before: WebReading | null): Figures {
   const isSame = before?.startedAt === now.startedAt;
   const answers = ANSWERS.map((name, bound) =>

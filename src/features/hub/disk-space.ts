@@ -33,7 +33,7 @@ const LEAST_SHARE = 0.25;
 
 /**
  * After most posts were deleted, a single step may merge the whole search index, which adds up to 0.9 times the size of
- * the search index to the write-ahead log (measured). Two thirds of the disk reserve are meant for such a merge.
+ * the search index to the write-ahead log (measured). Two thirds of the disk reserve are for merging the index.
  */
 const INDEX_SHARE = 2;
 

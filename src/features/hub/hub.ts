@@ -31,7 +31,7 @@ export type Hub = {
   program: 'web' | 'worker' | 'hubctl';
 };
 
-/** The database and the clock: enough for a store, which can therefore work on a restored database without a hub. */
+/** The database and the clock of a hub, or of a restored database without a hub: all that a store of rows needs. */
 export type StoreHub = Pick<Hub, 'db' | 'clock'>;
 
 const stores: ((hub: Hub) => unknown)[] = [];
@@ -169,7 +169,7 @@ export type JobKind<Payload> = {
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 
-/** Adds a job to the queue, in the caller's transaction if any. Returns false if a job with its key waits or runs. */
+/** Adds a job to the queue, in an open transaction if any. Returns false if an equal job already waits or runs. */
 export function enqueue<Payload>(
   hub: Hub, kind: JobKind<Payload>, payload: Payload, options: EnqueueOptions = {},
 ): boolean {

@@ -65,7 +65,7 @@ export function loadConfigOrExit(env: Record<string, string | undefined>): Confi
   return configOrExit(() => loadConfig(env));
 }
 
-/** Returns the settings that `load` reads; on ConfigError, prints every problem to standard error and exits with 2. */
+/** Returns the settings that `load` reads; on ConfigError, prints every problem to stderr and exits with status 2. */
 export function configOrExit<Value>(load: () => Value): Value {
   try {
     return load();

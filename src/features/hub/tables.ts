@@ -14,7 +14,7 @@ type Bounded = { bounded: string };
 /**
  * `export`: the part of `GET /api/account/export` that contains an account's rows of this table; null if the table
  * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
- * once`: the request that deletes the account removes the rows. `steps`: a job then removes the rows. `cascade`:
+ * once`: the request that deletes the account removes the rows. `steps`: a job removes the account's rows. `cascade`:
  * SQLite removes the rows with the row of another table that the rows refer to. `before`: the member must transfer or
  * delete the rows before deleting the account. `none`: the rows belong to no account. `restore`: whether a restore
  * keeps, empties or changes the table. Waiting work in a backup may have been done since the backup was made.
