@@ -13,7 +13,7 @@ export const CHOICES = {
 type Chosen = { [Name in keyof typeof CHOICES]: (typeof CHOICES)[Name][number] };
 
 declare module '../../platform/http/router.ts' {
-  /** The preferences of a member that features read; the time zone is a preference that the platform reads. */
+  /** The preferences of a member, in addition to the time zone, which router.ts declares. */
   interface Preferences extends Chosen {
     /** Whether keyboard shortcuts are on. */
     keys: boolean;

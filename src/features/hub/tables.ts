@@ -16,7 +16,7 @@ type Bounded = { bounded: string };
 /**
  * `export`: the part of `GET /api/account/export` that contains an account's rows of this table; null if the table
  * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
- * once`: the request that deletes the account removes the rows. `steps`: a job removes the rows later. `cascade`:
+ * once`: the request that deletes the account removes the rows. `steps`: a job removes the account's rows. `cascade`:
  * SQLite removes the rows with the row of another table that the rows refer to. `before`: the member must transfer or
  * delete the rows before deleting the account. `none`: the rows belong to no account. `restore`: whether a restore
  * keeps, empties or changes the table. Waiting work in a backup may have been done since the backup was made.
@@ -33,7 +33,7 @@ const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', .
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
 /**
- * Every table of the hub's database, with its limit. The `*-store` files read the limits of their tables from TABLES.
+ * Every table of the hub's database, and what limits its rows. The `*-store` files read these limits from TABLES.
  * `test/app/tables.test.ts` compares each table's entry in TABLES with the schema, the API, the export, the deletion of
  * an account and a restored backup.
  */
@@ -76,7 +76,7 @@ export const TABLES = {
     most: 2_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
   },
 
-  // sources, and everything that belongs to a source
+  // tables of sources, posts, follows and files
   sources: {
     most: 'SOURCES_MAX', of: 'account', then: 'refused',
     export: 'sources', leaving: 'before', restore: 'kept',
