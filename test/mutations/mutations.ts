@@ -3357,8 +3357,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'long bodies are parsed in different turns',
     file: 'src/platform/http/body.ts',
-    from: '  if (body.length > LONG) await nextTurn();\n  const value',
-    to: '  const value',
+    from: '    await ownTurn();\n    recheck?.();',
+    to: '    recheck?.();',
     test: 'test/features/posts/long-posts.test.ts',
     name: 'of long bodies that are there at once, one is parsed in each turn',
   },
@@ -3424,7 +3424,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'FILE_BYTES * (files.get(id) ?? 0)',
     to: '0 * (files.get(id) ?? 0)',
     test: 'test/house/long-lists.test.ts',
-    name: 'files count as contents do: an answer of the API ends before a thousand of them, and a feed leaves out the rest',
+    name: 'files count as contents do: an answer of the API ends before two thousand of them, and a feed leaves out the rest',
   },
   {
     promise: 'a post has so many files',

@@ -1,6 +1,6 @@
 import http, { type IncomingMessage } from 'node:http';
 import { MINUTE } from '../clock.ts';
-import { nextTurn, ownTurn } from '../turns.ts';
+import { ownTurn } from '../turns.ts';
 import { essenceOf } from './headers.ts';
 import { parseJson } from './parse-json.ts';
 import { HttpError } from './reply.ts';
@@ -13,9 +13,6 @@ import type { BodyShare, HubRequest } from './router.ts';
 const JSON_LIMIT = 1024 * 1024;
 const FORM_LIMIT = 64 * 1024;
 const LIMIT_OF_ANYBODY = 16 * 1024; // the limit of any body from a client that is not signed in
-
-/** Bytes of JSON that take about a millisecond to parse. JSON over this size is parsed in its own main-thread turn. */
-const LONG = 64 * 1024;
 
 /** A body that is held in memory must arrive within this time; a body with files has the server's longer limit. */
 const BODY_TIME = MINUTE;
@@ -134,9 +131,7 @@ function gather(
 export async function readJson(request: WithBody, limit = limitFor(request, JSON_LIMIT)): Promise<JsonObject> {
   if (hasNoBody(request)) return {};
   requireMediaType(request, 'application/json');
-  const body = await readBody(request, limit);
-  if (body.length > LONG) await nextTurn();
-  const value = parseJson(body);
+  const value = parseJson(await readBody(request, limit));
   if (!isJsonObject(value)) throw new HttpError(400, 'The body must be a JSON object.');
   return value;
 }
