@@ -10,7 +10,7 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { absoluteUrl } from './feed-values.ts';
 import { leadsHere } from './fetch-feed.ts';
-import { headTags } from './parse-feed.ts';
+import { headTags } from './page-links.ts';
 
 const ICON_BYTES = 100 * 1024;
 

@@ -18,6 +18,7 @@ import { noteRuns } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type FeedFacts, type SyncState } from '../sources/sync-state-store.ts';
+import { discoverFeed } from './discover-feed.ts';
 import {
   FeedGoneError, fetchFeed, largeFeedTurns, NO_VALIDATORS, type FetchedFeed, type LargeFeedTurns,
 } from './fetch-feed.ts';
@@ -90,7 +91,8 @@ async function fetchUnlessGone(
   const turn = { large: turns.body, toRead: turns.read };
   const within = { signal, authorization, ...turn, ...(isShort && { totalMs: SLOW_HOST_MS }) };
   try {
-    return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, ...within });
+    return await (source.lastSuccessAt === null ? discoverFeed(hub, source.url, within)
+      : fetchFeed(hub, source.url, source, within));
   } catch (error) {
     if (error instanceof FeedGoneError) return undefined;
     throw error;
@@ -172,13 +174,16 @@ const MANY_ITEMS = 150;
  */
 export type OpenedFeed = { url: string; title: string; store(sourceId: number): void };
 
+/** `isGuess`: the address was typed without a scheme. */
+type Asked = { authorization: string | undefined; isGuess: boolean };
+
 /**
  * Fetches the feed at an address, or the feed to which the web page at this address links. The messages of errors are
  * written for the user who adds the feed.
  */
-export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
+export async function openFeed(hub: Hub, address: string, options: Asked): Promise<OpenedFeed> {
   const began = performance.now();
-  const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true, authorization });
+  const fetched = await discoverFeed(hub, address, { ...options, guess: true });
   const { url, feed, isPartial } = fetched;
   const title = feed?.title ?? '';
   if (isPartial || (feed?.items.length ?? 0) > MANY_ITEMS) return { url, title, store: () => {} };

@@ -8,7 +8,9 @@ import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
-import { fetchFeed, NO_VALIDATORS, type FetchedFeed } from '../feeds/fetch-feed.ts';
+import { discoverFeed } from '../feeds/discover-feed.ts';
+import type { FetchedFeed } from '../feeds/fetch-feed.ts';
+import type { FeedLink } from '../feeds/page-links.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
@@ -48,7 +50,7 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // the hub fetches no feed in vain
   const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
   if (isFull) throw contentFull(hub);
-  const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
+  const opened = url === null ? null : await openWanted(hub, { ...wanted, url }, by.viewer.id);
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
@@ -64,16 +66,16 @@ export function tooManySources(hub: Hub): HttpError {
 }
 
 async function openWanted(
-  hub: Hub, url: string, ownerId: number, password: FeedPassword | null,
+  hub: Hub, { url, isGuess, password }: WantedSource & { url: string }, ownerId: number,
 ): Promise<OpenedFeed> {
   refuseDuplicate(hub, url, ownerId);
   const authorization = password ? basicAuthorization(password) : undefined;
-  const opened = await lookOnce(hub, ownerId, () => openFeed(hub, url, authorization));
+  const opened = await lookOnce(hub, ownerId, () => openFeed(hub, url, { authorization, isGuess }));
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
 /** Fetches a feed by calling `look`, within the account's limits. Throws status 422 for an unreadable feed. */
-async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
+export async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);
   await ownTurn();
@@ -112,7 +114,8 @@ function followKnown(
   return { source: known, webhook: null, isNew: false };
 }
 
-function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
+/** Throws status 409 if the account has a source of the feed. */
+export function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   const known = sources(hub).idOfFeed(url, ownerId);
   if (known === undefined) return;
   const detail = 'You already follow this feed.';
@@ -136,6 +139,8 @@ export const ADDRESS_MAX = 2_000;
 type WantedSource = {
   kind: SourceKind;
   url: string | null;
+  /** Whether the address was typed without a scheme. */
+  isGuess: boolean;
   title: string | undefined;
   visibility: Visibility;
   password: FeedPassword | null;
@@ -147,7 +152,7 @@ type WantedSource = {
 function readNewSource(values: Record<string, unknown>): WantedSource {
   const kind = readKind(values);
   const input = createInput(values);
-  const url = kind === 'feed' ? readAddress(input) : null;
+  const { url, isGuess } = kind === 'feed' ? readAddress(input) : { url: null, isGuess: false };
   const rule = { max: TITLE_MAX };
   const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);
   const password = readPassword(input) ?? null;
@@ -155,7 +160,7 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   const visibility = readVisibility(input, password !== null);
   const folder = input.optionalText('folder', { max: FOLDER_MAX });
   input.done();
-  return { kind, url, title, visibility: visibility ?? 'public', password, folder };
+  return { kind, url, isGuess, title, visibility: visibility ?? 'public', password, folder };
 }
 
 /** Returns a feed's user name and password; null if both fields are empty, undefined if both fields are missing. */
@@ -184,11 +189,12 @@ function readKind(values: Record<string, unknown>): SourceKind {
   return kind ?? 'feed';
 }
 
-function readAddress(input: Input): string {
+/** Reads the address of a feed or web page. `isGuess`: its scheme was not typed, and is taken to be https. */
+export function readAddress(input: Input): { url: string; isGuess: boolean } {
   const typed = input.text('url', { max: ADDRESS_MAX });
   const url = feedAddress(typed);
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
-  return url ?? '';
+  return { url: url ?? '', isGuess: !/^\s*(?:feed:(?:\/\/)?)?https?:/i.test(typed) };
 }
 
 /**
@@ -222,16 +228,16 @@ export type FoundFeed = {
   title: string;
   description: string | null;
   items: FoundItem[];
-  others: { url: string; title: string | null }[];
+  others: FeedLink[];
   known: { id: number; isOwn: boolean } | undefined;
 };
 
 /** Fetches a feed without storing it. Throws status 422 for an unreadable feed, 429 beyond the rate limit. */
 export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
-  const { url, password } = readNewSource({ ...values, kind: 'feed' });
+  const { url, isGuess, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;
-  const options = { discover: true, recognise: true, authorization };
-  const fetched = await lookOnce(hub, by.viewer.id, () => fetchFeed(hub, url ?? '', NO_VALIDATORS, options));
+  const options = { guess: true, isGuess, authorization };
+  const fetched = await lookOnce(hub, by.viewer.id, () => discoverFeed(hub, url ?? '', options));
   return { ...shown(fetched), known: password ? undefined : knownSource(hub, fetched.url, by.viewer.id) };
 }
 
