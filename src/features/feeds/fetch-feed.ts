@@ -44,16 +44,6 @@ export type FetchedFeed = {
 /** The publisher's server has answered 410: the feed is permanently gone. */
 export class FeedGoneError extends Error {}
 
-/** A fetched document that is no feed, such as a web page; `message` says what the document is. */
-export class NoFeedHereError extends NotAFeedError {
-  readonly document: Pick<OutboundResponse, 'url' | 'headers' | 'body'>;
-
-  constructor(message: string, document: NoFeedHereError['document'], options?: ErrorOptions) {
-    super(message, options);
-    this.document = document;
-  }
-}
-
 /**
  * `recognise`: read only the title if the feed is large. `totalMs`: a shorter timeout than the usual timeout.
  * `authorization`: an Authorization header, which is sent only to the origin of the address. `toRead`: called with the
@@ -69,8 +59,8 @@ type Within = {
 };
 
 /**
- * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws NoFeedHereError
- * if the document is no feed, FeedGoneError after 410, and RetryLaterError after 429 or 503 with Retry-After.
+ * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws FeedGoneError
+ * after 410, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the document if it is no feed.
  */
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { recognise = false, ...within }: FetchOptions,
@@ -85,8 +75,6 @@ export async function fetchFeed(
   const stays = permanentAddress(url, response, within);
   const unread = { feed: null, url: stays, askedFor };
   if (response.status === 304 && isConditional) return { ...unread, validators, bytes: null };
-  const document = { url: response.url, headers, body };
-  if (response.status === 300) throw new NoFeedHereError('the answer is a list of documents (300)', document);
   requireSuccess(response, hub.clock(), within);
   const isPartial = beginning?.isLarge() ?? false;
   const bodyHash = isPartial ? null : createHash('sha256').update(body).digest('hex');
@@ -95,11 +83,13 @@ export async function fetchFeed(
   if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
+    if (response.status === 300) throw new NotAFeedError('the answer is a list of documents (300)');
     const source = { url: response.url, contentType: contentTypeOf(response) };
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };
   } catch (error) {
-    throw error instanceof NotAFeedError ? new NoFeedHereError(error.message, document, { cause: error }) : error;
+    if (error instanceof NotAFeedError) error.document = { url: response.url, headers, body };
+    throw error;
   }
 }
 
@@ -118,7 +108,7 @@ function request(
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number, { authorization }: Within): void {
-  if (status >= 200 && status < 300) return;
+  if (status >= 200 && status <= 300) return;
   const host = new URL(url).host;
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);

@@ -1,6 +1,6 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
-import { endOfTag, readAttributes, XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
+import { endOfTag, readAttributes } from '../../platform/markup/xml-tokenizer.ts';
 import { absoluteUrl } from './feed-values.ts';
 
 /** A feed to which a web page links. `title` and `format` are what the link says about the feed. */
@@ -27,14 +27,14 @@ const HTML_START =
   /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|link|script|style|h1|div|table|p|center|br)[\s/>])/i;
 /** Matches the tags that are read, and the beginnings of comments and elements whose content must be skipped. */
 const TAG =
-  /<(?:!--|(link|base|meta|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
-const READ = new Set(['link', 'base', 'meta', 'a']);
+  /<(?:!--|(link|base|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
+const READ = new Set(['link', 'base', 'a']);
 
 /** At most this many tags of one page are read, so that a page with thousands of links costs little time. */
 const HEAD_TAGS_MAX = 1_000;
 const ANCHORS_MAX = 5_000;
-/** Characters of the content of an `a` element that are searched for words. */
-const ANCHOR_REACH = 400;
+const TAG_MAX = 4_000; // characters
+const ANCHOR_REACH = 400; // characters of the content of an `a` element that are searched for words
 /** The number of `a` elements of a page that the hub takes for links to feeds. */
 const FEED_ANCHORS = 3;
 
@@ -69,15 +69,6 @@ export function findFeedAnchors(html: string, pageUrl: string): FeedLink[] {
   return eachOnce(found.toSorted((one, other) => one.rank - other.rank)).slice(0, FEED_ANCHORS);
 }
 
-/** The address to which a page sends browsers (`<meta http-equiv="refresh">`), or null. */
-export function findRefresh(html: string, pageUrl: string): string | null {
-  const tags = headTags(html);
-  const refresh = tags.find(({ name, attributes }) =>
-    name === 'meta' && attributes.get('http-equiv')?.toLowerCase() === 'refresh');
-  const target = /^[\d.\s]*[;,]\s*url\s*=\s*["']?([^"']+)/i.exec(refresh?.attributes.get('content') ?? '')?.[1];
-  return absoluteUrl(target, baseOf(tags, pageUrl));
-}
-
 /** Whether a document begins like a web page, after white space, comments and an XML declaration. */
 export function isHtmlPage(text: string): boolean {
   let at = 0;
@@ -91,9 +82,9 @@ export function isHtmlPage(text: string): boolean {
   }
 }
 
-/** The first `link`, `base` and `meta` tags of a page, without tags in comments, scripts and similar elements. */
+/** The first `link` and `base` tags of a page, without tags in comments, scripts and similar elements. */
 export function headTags(html: string): Tag[] {
-  return [...pageTags(html, ['link', 'base', 'meta'], HEAD_TAGS_MAX)];
+  return [...pageTags(html, ['link', 'base'], HEAD_TAGS_MAX)];
 }
 
 function* pageTags(html: string, names: string[], most: number): Generator<Tag> {
@@ -108,21 +99,10 @@ function* pageTags(html: string, names: string[], most: number): Generator<Tag> 
     const end = name === undefined ? start : endOfTag(html, start);
     // `<!-->` is a whole comment, so its end is searched from its own dashes.
     at = name === undefined ? skipTo(html, '-->', start - 2) : endOfElement(html, name, end);
-    if (name === undefined || !names.includes(name)) continue;
-    const attributes = attributesOf(html, start, end);
-    if (attributes) yield { name, attributes, end };
+    if (name === undefined || !names.includes(name) || end - start > TAG_MAX) continue;
+    yield { name, attributes: readAttributes(html, start, end), end };
     count += 1;
     if (count === most) return;
-  }
-}
-
-/** The attributes of a tag; undefined if the tag exceeds a limit of the tokenizer. */
-function attributesOf(html: string, start: number, end: number): Attributes | undefined {
-  try {
-    return readAttributes(html, start, end);
-  } catch (error) {
-    if (error instanceof XmlLimitError) return undefined;
-    throw error;
   }
 }
 
@@ -139,21 +119,17 @@ function skipTo(html: string, wanted: string, from: number): number {
   return index === -1 ? html.length : index + wanted.length;
 }
 
-function baseOf(tags: Tag[], pageUrl: string): string {
-  for (const { name, attributes } of tags) {
-    const url = name === 'base' ? absoluteUrl(attributes.get('href'), pageUrl) : null;
-    if (url !== null) return url;
-  }
-  return pageUrl;
+/** The base address of the links of a page: from its first `base` tag with an address, else its own address. */
+export function baseOf(tags: Tag[], pageUrl: string): string {
+  return tags.map(({ name, attributes }) => name === 'base' ? absoluteUrl(attributes.get('href'), pageUrl) : null)
+    .find((url) => url !== null) ?? pageUrl;
 }
 
 /** The links of a `Link` header (RFC 8288), each with its parameters and its target as `href`. */
 function headerLinks(header: string): Attributes[] {
-  return header.split('<').slice(1, 1 + HEAD_TAGS_MAX).flatMap((link) => {
+  return header.split('<').slice(1, 1 + HEAD_TAGS_MAX).map((link) => {
     const [href = '', parameters = ''] = link.split('>', 2);
-    const written = parameters.replaceAll(/[;,]/g, ' ');
-    const attributes = attributesOf(written, 0, written.length);
-    return attributes ? new Map([...attributes, ['href', href]]) : [];
+    return new Map([...readAttributes(parameters.replaceAll(/[;,]/g, ' '), 0, TAG_MAX), ['href', href]]);
   });
 }
 
@@ -182,7 +158,7 @@ function formatOf(type: string): FeedLink['format'] {
 /** The absolute http(s) address of a link; pages also write `feed:` in front of addresses, or as their scheme. */
 function feedUrl(href: string | undefined, base: string): string | null {
   const written = href?.trim().replace(/^feed:(?:\/\/)?(?=https?:)/i, '').replace(/^feed:(?=\/\/)/i, 'http:');
-  return absoluteUrl(written, base);
+  return absoluteUrl(written, base)?.split('#', 1)[0] ?? null;
 }
 
 function looksLikeFeed(url: string): boolean {
@@ -191,7 +167,6 @@ function looksLikeFeed(url: string): boolean {
 }
 
 function eachOnce(links: RankedLink[]): FeedLink[] {
-  const byUrl = new Map<string, FeedLink>();
-  for (const { url, title, format } of links) if (!byUrl.has(url)) byUrl.set(url, { url, title, format });
-  return [...byUrl.values()];
+  return [...Map.groupBy(links, ({ url }) => url).values()].flatMap(([first]) => first ?? [])
+    .map(({ rank: _, ...link }) => link);
 }

@@ -9,9 +9,6 @@ const LARGE = 2 * BEGINNING;
 const BEGINNING_BYTES = 512 * 1024;
 /** The hub searches at most this many bytes of a web page for links to feeds; YouTube names its feeds at 600 kB. */
 export const PAGE_BYTES = 2 * 1024 * 1024;
-/** The types of links to feeds, and what ends the head of a page, as bytes of a page show them. */
-const FEED_TYPES = ['application/rss+xml', 'application/atom+xml'];
-const HEAD_ENDS = ['</head', '<body', '</HEAD', '<BODY'];
 
 /** The JSON members that every JSON Feed has, at any position in the document. */
 const MEMBERS = ['"items"', '"version"'];
@@ -38,8 +35,8 @@ export function takeBeginning(): Beginning {
   function take(piece: Buffer): boolean {
     if (size < (kind === 'page' ? PAGE_BYTES : BEGINNING_BYTES)) pieces.push(piece);
     size += piece.length;
-    namesFeed ||= FEED_TYPES.some((type) => piece.includes(type));
-    headEnded ||= HEAD_ENDS.some((end) => piece.includes(end));
+    namesFeed ||= piece.includes('application/rss+xml') || piece.includes('application/atom+xml');
+    headEnded ||= piece.includes('</head') || piece.includes('<body');
     if (size <= LARGE) return true;
     kind ??= kindOf(Buffer.concat(pieces));
     if (kind === 'json') lookForMembers(Buffer.concat(end.length > 0 ? [end, piece] : pieces));

@@ -7,8 +7,8 @@ import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
-import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { discoverFeed } from '../feeds/discover-feed.ts';
+import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import type { FetchedFeed } from '../feeds/fetch-feed.ts';
 import type { FeedLink } from '../feeds/page-links.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
@@ -50,7 +50,7 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // the hub fetches no feed in vain
   const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
   if (isFull) throw contentFull(hub);
-  const opened = url === null ? null : await openWanted(hub, { ...wanted, url }, by.viewer.id);
+  const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);
   return hub.db.write('add source', () => storeSource(hub, wanted, opened, by));
 }
 
@@ -66,11 +66,11 @@ export function tooManySources(hub: Hub): HttpError {
 }
 
 async function openWanted(
-  hub: Hub, { url, isGuess, password }: WantedSource & { url: string }, ownerId: number,
+  hub: Hub, url: string, ownerId: number, password: FeedPassword | null,
 ): Promise<OpenedFeed> {
   refuseDuplicate(hub, url, ownerId);
   const authorization = password ? basicAuthorization(password) : undefined;
-  const opened = await lookOnce(hub, ownerId, () => openFeed(hub, url, { authorization, isGuess }));
+  const opened = await lookOnce(hub, ownerId, () => openFeed(hub, url, authorization));
   return { ...opened, title: excerpt(opened.title, TITLE_MAX) || new URL(url).host };
 }
 
@@ -139,8 +139,6 @@ export const ADDRESS_MAX = 2_000;
 type WantedSource = {
   kind: SourceKind;
   url: string | null;
-  /** Whether the address was typed without a scheme. */
-  isGuess: boolean;
   title: string | undefined;
   visibility: Visibility;
   password: FeedPassword | null;
@@ -152,7 +150,7 @@ type WantedSource = {
 function readNewSource(values: Record<string, unknown>): WantedSource {
   const kind = readKind(values);
   const input = createInput(values);
-  const { url, isGuess } = kind === 'feed' ? readAddress(input) : { url: null, isGuess: false };
+  const url = kind === 'feed' ? readAddress(input) : null;
   const rule = { max: TITLE_MAX };
   const title = kind === 'feed' ? input.optionalText('title', rule) : input.text('title', rule);
   const password = readPassword(input) ?? null;
@@ -160,7 +158,7 @@ function readNewSource(values: Record<string, unknown>): WantedSource {
   const visibility = readVisibility(input, password !== null);
   const folder = input.optionalText('folder', { max: FOLDER_MAX });
   input.done();
-  return { kind, url, isGuess, title, visibility: visibility ?? 'public', password, folder };
+  return { kind, url, title, visibility: visibility ?? 'public', password, folder };
 }
 
 /** Returns a feed's user name and password; null if both fields are empty, undefined if both fields are missing. */
@@ -189,12 +187,12 @@ function readKind(values: Record<string, unknown>): SourceKind {
   return kind ?? 'feed';
 }
 
-/** Reads the address of a feed or web page. `isGuess`: its scheme was not typed, and is taken to be https. */
-export function readAddress(input: Input): { url: string; isGuess: boolean } {
+/** Reads the typed address of a feed or web page. With `feed://`, programs mean http. */
+export function readAddress(input: Input): string {
   const typed = input.text('url', { max: ADDRESS_MAX });
-  const url = feedAddress(typed);
+  const url = feedAddress(typed.replace(/^feed:\/\/(?!https?:)/i, 'http://'));
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
-  return { url: url ?? '', isGuess: !/^\s*(?:feed:(?:\/\/)?)?https?:/i.test(typed) };
+  return url ?? '';
 }
 
 /**
@@ -234,9 +232,9 @@ export type FoundFeed = {
 
 /** Fetches a feed without storing it. Throws status 422 for an unreadable feed, 429 beyond the rate limit. */
 export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
-  const { url, isGuess, password } = readNewSource({ ...values, kind: 'feed' });
+  const { url, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;
-  const options = { guess: true, isGuess, authorization };
+  const options = { guess: true, authorization };
   const fetched = await lookOnce(hub, by.viewer.id, () => discoverFeed(hub, url ?? '', options));
   return { ...shown(fetched), known: password ? undefined : knownSource(hub, fetched.url, by.viewer.id) };
 }

@@ -4,10 +4,8 @@ import { WINDOWS_1252 } from './entities.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
-/** The XML declaration is searched in this many bytes at the start of a document. */
+/** The XML declaration, or the `meta` element of a page, is searched in this many bytes at the start of a document. */
 const DECLARATION_REACH = 1024;
-/** A `meta` element that names the encoding of a page is searched in this many bytes. */
-const META_REACH = 4096;
 const ESCAPE = 0x1b;
 const REPLACEMENT_CODE = 0xfffd;
 const CONTROL = /[\x80-\x9f]/;
@@ -68,7 +66,7 @@ function declaredEncodings(bytes: Buffer, contentType: string | null): string[] 
   const start = bytes.toString('latin1', 0, DECLARATION_REACH);
   const http = /;\s*charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType ?? '')?.[1];
   const xml = /<\?xml\s[^>]*?encoding\s*=\s*["']?\s*([\w.:-]+)/i.exec(start)?.[1];
-  const meta = /<meta\s[^<>]*?charset\s*=[\s"']*([\w.:-]+)/i.exec(bytes.toString('latin1', 0, META_REACH))?.[1];
+  const meta = /<meta\s[^<>]*?charset\s*=[\s"']*([\w.:-]+)/i.exec(start)?.[1];
   return [http, xml, meta].map(knownEncoding).filter((encoding) => encoding !== null);
 }
 

@@ -5,7 +5,7 @@ import { discoverFeed } from '../../../src/features/feeds/discover-feed.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
-import { SHAPES, type Shape } from './page-shapes.ts';
+import { SHAPES, type Shape } from '../../support/page-shapes.ts';
 
 const HTML = { 'content-type': 'text/html' };
 const link = (href: string): string => `<!doctype html><link rel="alternate" type="application/rss+xml" href="${href}">`;
@@ -63,19 +63,6 @@ test('usual paths are tried only while a person waits, and a host that asks to w
   await assert.rejects(discoverFeed(handle, `${busy.url}/`, { guess: true }), /asks the hub to wait \(429\)/);
 
   assert.deepEqual([bare, busy].map(({ requests }) => requests.map(({ path }) => path)), [['/'], ['/', '/a']]);
-});
-
-test('an address that was typed without a scheme is tried with http too, but never with a password', async (t) => {
-  const { handle } = await startHub(t);
-  const origin = await startOrigin(t, { '/f': serving(() => rss('Owls', [])) });
-  const typed = `${origin.url.replace('http:', 'https:')}/f`;
-
-  const found = await discoverFeed(handle, typed, { isGuess: true });
-  await assert.rejects(discoverFeed(handle, typed, {}));
-  await assert.rejects(discoverFeed(handle, typed, { isGuess: true, authorization: 'Basic eDp5' }));
-
-  assert.equal(found.url, `${origin.url}/f`);
-  assert.equal(origin.requests.length, 1);
 });
 
 test('a page with a password names no feed of another origin, and the refusal says so', async (t) => {

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { rss } from '../../support/feeds.ts';
+import { rss } from './feeds.ts';
 
 /** The answer of one path of a site: a body, or headers, a status and a body. */
 type Answer = string | { status?: number; headers?: Record<string, string>; body?: string | Buffer };
@@ -96,8 +96,6 @@ export const SHAPES: Shape[] = [
   anchor('behind feeds of others', '<a href="https://a.invalid/rss.xml">A</a>'.repeat(4) + '<a href="/f.xml">XML</a>', '/f.xml'),
   { name: 'a page of feeds behind an anchor', site: { '/': page('', '<a href="/rss">RSS</a>'),
     '/rss': page('', '<a href="/news/all.xml">All</a>'), '/news/all.xml': FEED }, finds: '/news/all.xml' },
-  { name: 'a page that sends browsers on', site: { '/': page('<meta http-equiv="Refresh" content="0; url=/en/">'),
-    '/en/': page(link('f')), '/en/f': FEED }, finds: '/en/f' },
   // usual paths
   ...['/feed', '/rss.xml', '/atom.xml', '/index.xml', '/feed.json'].map((path) => usual(path)),
   usual('/blog/feed', '/blog/'), usual('/blog/index.xml', '/blog'), usual('/rss.xml', '/2024/05/a-post/'),
