@@ -23,7 +23,7 @@ const CANDIDATE_MS = 10 * SECOND;
 /** Where programs for web sites usually put a feed. */
 const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/index.xml', '/feed.json'];
 
-/** `guess`: also try the usual paths of feeds, which a server gets in vain; only while a person waits. */
+/** `guess`: also try the usual paths of feeds. Most servers get these requests in vain, so a person must wait for them. */
 type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
 
 /**
@@ -31,13 +31,12 @@ type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
  * advertises, else a feed to which the page links, else (`guess`) a feed at one of the usual paths of its site. The
  * message of an error names each address that was tried. Throws what `fetchFeed` throws.
  */
-export async function discoverFeed(
-  hub: Hub, typed: string, { guess = false, ...rest }: DiscoverOptions,
-): Promise<FetchedFeed> {
+export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOptions): Promise<FetchedFeed> {
+  const { guess = false, ...rest } = options;
   const until = performance.now() + SEARCH_MS;
   const within = { ...rest, recognise: guess };
   const tried: { url: string; answer: string }[] = [];
-  const offered: FeedLink[] = [];
+  const offered = new Map<string, FeedLink>();
   const seen = new Set<string>();
   let pages = 0;
   let addresses = [typed];
@@ -49,7 +48,7 @@ export async function discoverFeed(
       requireSameOrigin(typed, url, within.authorization);
       if (tried.length === 0) return await fetchFeed(hub, typed, NO_VALIDATORS, within);
       const totalMs = Math.min(CANDIDATE_MS, within.totalMs ?? CANDIDATE_MS);
-      return { ...await fetchFeed(hub, url, NO_VALIDATORS, { ...within, totalMs }), advertised: offered };
+      return { ...await fetchFeed(hub, url, NO_VALIDATORS, { ...within, totalMs }), advertised: [...offered.values()] };
     } catch (error) {
       const page = pageOf(error);
       if (tried.length === 0 && page === null) throw error;
@@ -58,7 +57,7 @@ export async function discoverFeed(
       pages += 1;
       seen.add(page.url);
       const { advertised, linked } = await linksOf(page, typed);
-      offered.push(...(advertised.length > 0 ? advertised : linked));
+      for (const link of advertised.length > 0 ? advertised : linked) offered.set(link.url, link);
       const found = [...advertised.slice(0, ADVERTISED_TRIED), ...linked].map((link) => link.url);
       addresses = [...found, ...addresses, ...(guess && pages === 1 ? usualAddresses(page.url) : [])];
     }

@@ -11,7 +11,7 @@ type Attributes = ReadonlyMap<string, string>;
 /** `end`: the offset in the page behind the tag. */
 type Tag = { name: string; attributes: Attributes; end: number };
 
-const FEED_TYPE = /^(?:application|text)\/(?:x[.-])?(?:rss|atom|rdf|feed)\b/;
+const FEED_TYPE = /\b(?:rss|atom|rdf|feed)\b/;
 /** Types of feeds, but also of other data. */
 const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 
@@ -19,16 +19,14 @@ const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 const FEED_ADDRESS = /(?:^|[/._=&?-])(?:feeds?|rss2?|atom|rdf|xml)(?:[/._=&?]|$)/i;
 const OTHER_XML = /sitemap|opensearch|osd\.xml|manifest|browserconfig|wp-json|oembed/i;
 /** Matches words of an `a` element that names a feed, but not the class `feed-item` and the namespace `xml:`. */
-const FEED_WORD = /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])feeds?(?![a-z_-])|フィード|订阅|訂閱/i;
+const FEED_WORD = /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])(?:news|web)?feeds?(?![a-z_-])|フィード|订阅|訂閱/i;
 const COMMENTS = /comment|kommentar|coment[aá]rio|komentar|reacties|коммент|コメント|评论|評論|댓글/i;
 
 /** The start of a web page, also of a page without the usual elements `html` and `head`. */
 const HTML_START =
   /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|link|script|style|h1|div|table|p|center|br)[\s/>])/i;
 /** Matches the tags that are read, and the beginnings of comments and elements whose content must be skipped. */
-const TAG =
-  /<(?:!--|(link|base|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
-const READ = new Set(['link', 'base', 'a']);
+const TAG = /<(?:!--|(link|base|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
 
 /** At most this many tags of one page are read, so that a page with thousands of links costs little time. */
 const HEAD_TAGS_MAX = 1_000;
@@ -108,7 +106,7 @@ function* pageTags(html: string, names: string[], most: number): Generator<Tag> 
 
 /** The offset at which reading continues after a tag: for an element of text, the end of its end tag. */
 function endOfElement(html: string, name: string, tagEnd: number): number {
-  if (READ.has(name)) return tagEnd;
+  if (name === 'link' || name === 'base' || name === 'a') return tagEnd;
   const endTag = new RegExp(`</${name}`, 'gi');
   endTag.lastIndex = tagEnd;
   return endTag.test(html) ? endTag.lastIndex : html.length;
@@ -142,10 +140,11 @@ function feedLink(attributes: Attributes, base: string): RankedLink[] {
   // WordPress links the data of each page as an alternate of type application/json, which is no feed.
   if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return [];
   const isSure = FEED_TYPE.test(type) || rel.includes('feed');
-  const isLikely = OPEN_TYPES.has(type) || (!/oembed|opensearch/.test(type) && looksLikeFeed(url));
+  const title = singleLine(attributes.get('title') ?? '') || null;
+  const saysSo = looksLikeFeed(url) || FEED_WORD.test(title ?? '');
+  const isLikely = OPEN_TYPES.has(type) || (saysSo && !/oembed|opensearch/.test(type) && !attributes.has('hreflang'));
   const isAlternate = rel.includes('alternate') && !rel.includes('stylesheet') && (isSure || isLikely);
   if (!isAlternate && !rel.includes('feed')) return [];
-  const title = singleLine(attributes.get('title') ?? '') || null;
   const isOfComments = COMMENTS.test(`${new URL(url).pathname} ${title ?? ''}`);
   return [{ url, title, format: formatOf(type), rank: isOfComments ? 2 : isSure ? 0 : 1 }];
 }

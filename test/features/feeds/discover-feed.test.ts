@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { discoverFeed } from '../../../src/features/feeds/discover-feed.ts';
+import { largeFeedTurns } from '../../../src/features/feeds/fetch-feed.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
@@ -51,7 +52,11 @@ test('a refusal names each address with its answer, and what to try; at most 12 
     assert.doesNotMatch(error.message, /secret/);
     return true;
   });
-  assert.ok(origin.requests.length <= 12, String(origin.requests.length));
+  assert.equal(origin.requests.length, 11);
+  const anchors = ['/1.xml', '/2.xml', '/3.xml', '/4.xml'].map((path) => `<a href="${path}">RSS</a>`).join('');
+  const large = await startOrigin(t, { '/blog/': reply(200, HTML, many + anchors) });
+  await assert.rejects(discoverFeed(handle, `${large.url}/blog/`, { guess: true }), /\/blog\/feed, \/blog\/index\.xml, \/feed \(/);
+  assert.equal(large.requests.length, 12);
 });
 
 test('usual paths are tried only while a person waits, and a host that asks to wait gets no further request', async (t) => {
@@ -73,4 +78,21 @@ test('a page with a password names no feed of another origin, and the refusal sa
   const look = discoverFeed(handle, `${origin.url}/`, { authorization: 'Basic eDp5' });
   await assert.rejects(look, /does not send the password to that address/);
   assert.equal(other.requests.length, 0);
+});
+
+test('a synchronisation that reads a large page and then a large feed does not wait for itself, but others wait', async (t) => {
+  const { handle } = await startHub(t);
+  const turns = largeFeedTurns(handle, new AbortController().signal);
+  const others = largeFeedTurns(handle, new AbortController().signal);
+  const order: string[] = [];
+
+  await turns.read(2_000_000);
+  const other = others.read(2_000_000).then(() => order.push('another feed'));
+  await turns.read(2_000_000);
+  order.push('the feed of the page');
+  turns.end();
+  await other;
+  others.end();
+
+  assert.deepEqual(order, ['the feed of the page', 'another feed']);
 });
