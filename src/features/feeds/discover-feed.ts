@@ -23,7 +23,7 @@ const CANDIDATE_MS = 10 * SECOND;
 /** Where programs for web sites usually put a feed. */
 const USUAL_PATHS = ['/feed', '/rss.xml', '/atom.xml', '/index.xml', '/feed.json'];
 
-/** `guess`: also try the usual paths of feeds. Most servers get these requests in vain, so a person must wait for them. */
+/** `guess`: also try the usual paths of feeds. Servers get most of these requests in vain, so a person must wait. */
 type DiscoverOptions = Omit<FetchOptions, 'recognise'> & { guess?: boolean };
 
 /**
