@@ -33,8 +33,7 @@ const HEAD_TAGS_MAX = 1_000;
 const ANCHORS_MAX = 5_000;
 const TAG_MAX = 4_000; // characters
 const ANCHOR_REACH = 400; // characters of the content of an `a` element that are searched for words
-/** The number of `a` elements of a page that the hub takes for links to feeds. */
-const FEED_ANCHORS = 3;
+const FEED_ANCHORS = 3; // `a` elements of a page that the hub takes for links to feeds
 
 /**
  * The feeds that a web page advertises with `link` elements, or with the `Link` header of its response. Each address
