@@ -60,7 +60,7 @@ export function findFeedAnchors(html: string, pageUrl: string): FeedLink[] {
     const looksSo = looksLikeFeed(url);
     if (!looksSo && !(saysSo && isHere)) return [];
     const comments = COMMENTS.test(url + content) ? 8 : 0;
-    const title = excerpt(singleLine(content.replace(/<[^>]*>/g, ' ')), 100) || null;
+    const title = excerpt(singleLine(content.replace(/<[^<>]*>/g, ' ')), 100) || null;
     return { url, title, format: null, rank: comments - (isHere ? 4 : 0) - (looksSo ? 2 : 0) - (saysSo ? 1 : 0) };
   });
   return eachOnce(found.toSorted((one, other) => one.rank - other.rank)).slice(0, FEED_ANCHORS);
