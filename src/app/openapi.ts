@@ -59,7 +59,7 @@ function describeOperation(of: Route, operation: ApiOperation = { answers: {} },
   }];
 }
 
-/** such as getPostsById for GET /api/posts/:id */
+/** Makes the operationId of a route: getPostsById for GET /api/posts/:id. */
 function operationId(method: string, path: string): string {
   const words = path.slice('/api/'.length).replace(/:/g, 'by ').split(/[^A-Za-z0-9]+/);
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('');
@@ -80,7 +80,7 @@ function securitySchemes(secure: boolean) {
   const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description });
   return {
     session: { type: 'apiKey', in: 'cookie', name: cookieName(SESSION_COOKIE, secure) },
-    token: { type: 'http', scheme: 'bearer', description: 'An API token (hub_…) of this scope or a wider scope' },
+    token: { type: 'http', scheme: 'bearer', description: 'An API token (hub_…) whose scope allows the operation' },
     metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN' },
     signature: header('webhook-signature', 'Standard Webhooks 1.0; sent with webhook-id and webhook-timestamp'),
     githubSignature: header('X-Hub-Signature-256', 'A GitHub signature; sent with X-GitHub-Delivery'),

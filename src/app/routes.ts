@@ -55,7 +55,7 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 /** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
-/** The caller of a route that reads neither cookies nor the Authorization header. */
+/** The result of authentication for a route that reads neither cookies nor the Authorization header. */
 const NOBODY = { viewer: null, hasCookie: false };
 
 /** Signing in or out and deleting stay possible while the disk is down to its reserve. */
@@ -239,7 +239,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
-  at('POST /write/source', 'member', 'Form: make a source of own posts', writePages.submitOwnSource),
+  at('POST /write/source', 'member', 'Form: make a source for the member’s own posts', writePages.submitOwnSource),
   at('POST /write/discard', 'member', 'Form: discard the draft of a post', writePages.submitDiscardDraft, REPAIRS),
   at('GET /posts/:id/edit', 'member', 'Page: change a post', writePages.showChangePost),
   at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', writePages.submitPostChange, LATE_WORDS),
@@ -279,35 +279,37 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id/webhook/rotate', 'member', 'Form: make a new webhook secret', webhookPages.submitRotateSecret),
 
   // Routes of the Google Reader API. `canonicalReaderPath` maps other spellings of a path to the path of a route.
-  at('GET /reader', 'public', 'App: test whether the hub has the Google Reader API', () => plain()),
+  at('GET /reader', 'public', 'Reader API: test whether the hub has the Google Reader API', () => plain()),
   at(
-    'POST /accounts/ClientLogin', 'public', 'App: sign in with an app password', readerSignIn.clientLogin,
+    'POST /accounts/ClientLogin', 'public', 'Reader API: sign in with an app password', readerSignIn.clientLogin,
     { ...REPAIRS, authenticate: () => NOBODY, refusal: refuseApp },
   ),
-  forApps('GET /reader/api/0/token', 'App: the token that POST requests repeat', readerSignIn.showToken),
-  forApps('GET /reader/api/0/user-info', 'App: id and name of the account', readerSignIn.showUser),
-  forApps('GET /reader/api/0/tag/list', 'App: folders', readerLists.listTags),
-  forApps('GET /reader/api/0/subscription/list', 'App: followed sources', readerLists.listSubscriptions),
-  forApps('GET /reader/api/0/unread-count', 'App: unread counts', readerLists.showUnreadCounts),
-  forApps('GET /reader/api/0/stream/items/ids', 'App: ids of a stream’s posts', readerItems.listItemIds),
-  forApps('POST /reader/api/0/stream/items/ids', 'App: ids of a stream’s posts', readerItems.listItemIds, REPAIRS),
-  forApps('GET /reader/api/0/stream/items/contents', 'App: posts by their ids', readerItems.showItems),
-  forApps('POST /reader/api/0/stream/items/contents', 'App: posts by their ids', readerItems.showItems, REPAIRS),
-  forApps('GET /reader/api/0/stream/contents', 'App: posts of a stream', readerItems.listItems),
-  forApps('GET /reader/api/0/stream/contents/:stream*', 'App: posts of a stream', readerItems.listItems),
-  forApps('POST /reader/api/0/edit-tag', 'App: mark and star posts', readerEdits.editTags),
-  forApps('POST /reader/api/0/mark-all-as-read', 'App: mark a stream as read', readerEdits.markAllAsRead),
-  forApps('POST /reader/api/0/subscription/quickadd', 'App: add a feed', readerSubscriptions.quickAdd),
-  forApps('POST /reader/api/0/subscription/edit', 'App: follow, move, rename', readerSubscriptions.editSubscriptions),
-  forApps('POST /reader/api/0/rename-tag', 'App: rename a folder', readerSubscriptions.renameTag),
-  forApps('POST /reader/api/0/disable-tag', 'App: delete a folder', readerSubscriptions.disableTags),
-  forApps('GET /reader/api/0/subscription/export', 'App: OPML', readerSubscriptions.exportSubscriptions),
+  forApps('GET /reader/api/0/token', 'Reader API: the token for POST requests', readerSignIn.showToken),
+  forApps('GET /reader/api/0/user-info', 'Reader API: id and name of the account', readerSignIn.showUser),
+  forApps('GET /reader/api/0/tag/list', 'Reader API: folders', readerLists.listTags),
+  forApps('GET /reader/api/0/subscription/list', 'Reader API: followed sources', readerLists.listSubscriptions),
+  forApps('GET /reader/api/0/unread-count', 'Reader API: unread counts', readerLists.showUnreadCounts),
+  forApps('GET /reader/api/0/stream/items/ids', 'Reader API: post ids of a stream', readerItems.listItemIds),
+  forApps('POST /reader/api/0/stream/items/ids', 'Reader API: post ids of a stream', readerItems.listItemIds, REPAIRS),
+  forApps('GET /reader/api/0/stream/items/contents', 'Reader API: posts by their ids', readerItems.showItems),
+  forApps('POST /reader/api/0/stream/items/contents', 'Reader API: posts by their ids', readerItems.showItems, REPAIRS),
+  forApps('GET /reader/api/0/stream/contents', 'Reader API: posts of a stream', readerItems.listItems),
+  forApps('GET /reader/api/0/stream/contents/:stream*', 'Reader API: posts of a stream', readerItems.listItems),
+  forApps('POST /reader/api/0/edit-tag', 'Reader API: mark and star posts', readerEdits.editTags),
+  forApps('POST /reader/api/0/mark-all-as-read', 'Reader API: mark a stream as read', readerEdits.markAllAsRead),
+  forApps('POST /reader/api/0/subscription/quickadd', 'Reader API: add a feed', readerSubscriptions.quickAdd),
+  forApps('POST /reader/api/0/subscription/edit', 'Reader API: change follows', readerSubscriptions.editSubscriptions),
+  forApps('POST /reader/api/0/rename-tag', 'Reader API: rename a folder', readerSubscriptions.renameTag),
+  forApps('POST /reader/api/0/disable-tag', 'Reader API: delete a folder', readerSubscriptions.disableTags),
+  forApps('GET /reader/api/0/subscription/export', 'Reader API: OPML', readerSubscriptions.exportSubscriptions),
   (hub) => route(
-    'POST /reader/api/0/subscription/import', 'member', 'App: add the feeds of an OPML document',
+    'POST /reader/api/0/subscription/import', 'member', 'Reader API: add the feeds of an OPML document',
     (request) => readerSubscriptions.importSubscriptions(hub, request), appHeaderAccess(hub),
   ),
-  forApps('GET /reader/:rest*', 'App: refuse an unknown call', unknownCall),
-  forApps('POST /reader/:rest*', 'App: refuse an unknown call', unknownCall),
+  at('GET /accounts/:rest*', 'public', 'Reader API: refuse an unknown call', unknownCall, { refusal: refuseApp }),
+  at('POST /accounts/:rest*', 'public', 'Reader API: refuse an unknown call', unknownCall, { refusal: refuseApp }),
+  forApps('GET /reader/:rest*', 'Reader API: refuse an unknown call', unknownCall),
+  forApps('POST /reader/:rest*', 'Reader API: refuse an unknown call', unknownCall),
 
   at('GET /api/health', 'public', 'Readiness of the hub, or liveness: ?probe=live', showHealth, { anyHost: true }),
   at(

@@ -114,7 +114,7 @@ function requireSameOrigin(typed: string, url: string, authorization: string | u
   const [asked, other] = [new URL(typed), new URL(url)];
   if (authorization === undefined || asked.origin === other.origin) return;
   throw new Error(`The page at ${asked.host} links to a feed at another address, ${other.host}. The hub does not send `
-    + 'the password to that address. Enter the address of that feed instead.');
+    + 'the password to that address. To follow the feed with a password, enter the feed’s own address.');
 }
 
 /** The error that says which address gave which answer, and what a person can try. The first address is the page. */

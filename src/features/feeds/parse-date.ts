@@ -107,7 +107,7 @@ function fromIso(text: string): number | null {
   return instant(date, sinceMidnight, time?.zone ?? '');
 }
 
-/** Parses any other form of a date: takes out time and zone, then finds day, month and year in the rest. */
+/** Parses a date in words, such as "3 May 2024, 10:00 GMT": takes out time and zone, then finds day, month and year. */
 function fromWords(text: string): number | null {
   const time = readTime(text);
   const date = readDate(time?.rest ?? text, time !== null);

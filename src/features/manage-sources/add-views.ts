@@ -70,15 +70,15 @@ function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddFor
 </details>`;
 }
 
-/** The choice between private and public. A new source has no default, so that nobody publishes posts by accident. */
-export function visibilityChoice(chosen: string | undefined, what: 'feed' | 'own', problem?: HttpError): Html {
+/** The choice between private and public: private by default, so that nobody publishes posts by accident. */
+export function visibilityChoice(chosen = 'private', what: 'feed' | 'own', problem?: HttpError): Html {
   const choice = (value: Visibility, name: string, hint: string): Html => html`
     <label class="choice"><input type="radio" name="visibility" value="${value}" required
       ${chosen === value && html`checked`} ${
         value === 'private' && faulty(problem, 'visibility')}><span>${name}</span> <small>${hint}</small></label>`;
   return html`
   <fieldset><legend>Who can read the posts</legend>
-    ${choice('private', 'Only you', 'Nobody else sees the posts on this hub.')}
+    ${choice('private', 'Only you', 'No other member or visitor of this hub sees the posts.')}
     ${choice('public', 'Everyone', what === 'own' ? 'The posts are on the hub’s public page, in feeds and in search.'
       : 'The hub publishes the posts again, under its own address.')}
     ${faultOf(problem, 'visibility')}

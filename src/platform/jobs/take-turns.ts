@@ -15,7 +15,7 @@ export type JobColumns = {
 /** Every fourth claim takes a doubtful job first, so that doubtful jobs never starve. */
 const DOUBTFUL_EVERY = 4;
 
-/** Doubtful jobs take at most this share of a kind's concurrency: hosts that hang leave room for quick jobs. */
+/** Jobs whose host has lately hung may be at most this share of the running jobs of a kind, so that others run too. */
 const DOUBTFUL_SHARE = 3 / 4;
 
 type OwnedColumns = JobColumns & { owner: number };
@@ -25,7 +25,7 @@ type Held = { owner: number; rank: Rank; n: number };
 type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
 
 /**
- * Claims jobs that have an owner, by rank. Within a rank owners take turns, owners with the fewest running jobs first.
+ * Claims jobs that have an owner: urgent jobs first, then jobs of the owners with the fewest running jobs.
  * However many jobs one owner has, another owner's next job waits only until one running job ends.
  */
 export function createOwnerTurns(db: Db): TakeTurns {
