@@ -8,8 +8,7 @@ export type FeedLink = { url: string; title: string | null; format: 'RSS' | 'Ato
 
 type Attributes = ReadonlyMap<string, string>;
 
-/** `end`: the offset in the page behind the tag. */
-type Tag = { name: string; attributes: Attributes; end: number };
+type Tag = { name: string; attributes: Attributes; end: number }; // `end`: the offset of the tag's `>`
 
 const FEED_TYPE = /\b(?:rss|atom|rdf|feed)\b/;
 /** Types of feeds, but also of other data. */

@@ -91,7 +91,7 @@ function sourceSection({ source, iconIs, sent }: Settings): Html {
     ${url !== null && html`<label>Address of the feed
       <input name="url" value="${url}" required maxlength="2000" inputmode="url" autocapitalize="none"
         spellcheck="false" ${faulty(problem, 'url', { whole: true })}>${faultOf(problem, 'url', { whole: true })}
-      <small>The hub fetches a new address before it saves it. Posts that are here stay.</small></label>`}
+      <small>The hub fetches the feed at a new address first. Posts of the old address stay.</small></label>`}
     ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'feed', problem)}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
         ? 'to keep user name and password, leave both empty' : PASSWORD_HINT, problem)}
