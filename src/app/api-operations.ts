@@ -133,8 +133,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
   'PATCH /api/sources/:id': {
-    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag })), answers: done('Source'),
-    refusals: [503],
+    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text })), answers: done('Source'),
+    refusals: [409, 429, 503],
   },
   'DELETE /api/sources/:id': { answers: NOTHING },
   'POST /api/sources/:id/sync': { answers: { 202: json(named('Source')) }, refusals: [409, 429] },

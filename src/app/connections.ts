@@ -34,10 +34,11 @@ export const CONNECTIONS = {
   feed: {
     programs: 'worker, web',
     trigger: 'the worker synchronises a feed; web tries the address that a member adds or changes',
-    to: 'the feed’s address, and where it redirects to', owner: "a publisher's",
-    data: `a GET request with ${USER_AGENT}, and the validators and the password that belong to the feed`,
-    off: 'by deleting or pausing the source', unconfigured: 'never',
-    files: ['features/feeds/fetch-feed.ts', 'features/feeds/feed-passwords.ts', 'platform/net/outbound-fetch.ts'],
+    to: 'the feed’s address, and where it redirects to; for a new web page, also the addresses where its feed may be',
+    owner: "a publisher's", off: 'by deleting or pausing the source', unconfigured: 'never',
+    data: `a GET request, up to twelve for a page, with ${USER_AGENT}, and the feed’s validators and password`,
+    files: ['features/feeds/fetch-feed.ts', 'features/feeds/discover-feed.ts', 'features/feeds/feed-passwords.ts',
+      'platform/net/outbound-fetch.ts'],
   },
   icon: {
     programs: 'worker', trigger: 'a new feed, then once a week',

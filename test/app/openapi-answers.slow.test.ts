@@ -59,6 +59,10 @@ async function meetRefusals({ hub, api, ada, bob, feedUrl }: Used, ids: Record<'
   await expect(409, ada, 'DELETE /api/account', { body: { password, confirmation: 'DELETE' } });
   await expect(422, ada, 'POST /api/sources/import', { body: '<x/>', type: 'text/x-opml' });
   await expect(409, ada, 'POST /api/sources', { body: { kind: 'feed', url: feedUrl } });
+  const url = feedUrl.replace('127.0.0.1', 'localhost');
+  const another = (await expect(201, ada, 'POST /api/sources', { body: { kind: 'feed', url } })).json<Made>();
+  await expect(409, ada, 'PATCH /api/sources/{id}', { id: another.id, body: { url: feedUrl } });
+  await expect(204, ada, 'DELETE /api/sources/{id}', { id: another.id });
   await expect(409, ada, 'POST /api/sources/{id}/sync', { id: ids.notes });
   await expect(409, ada, 'POST /api/sources/{id}/transfer', { id: ids.notes, body: { username: 'ada' } });
   await expect(409, ada, 'POST /api/sources/{id}/hand-over', { id: ids.notes });
@@ -177,6 +181,7 @@ async function meetLimits({ hub, api, ada }: Used, hook: Made): Promise<void> {
     'PATCH /api/account': { body: { currentPassword: password, newPassword: hub.password } },
     'DELETE /api/account': { body: { password, confirmation: 'DELETE' } },
     'POST /api/sources': { body: { kind: 'feed', url: 'http://127.0.0.1:9/' } },
+    'PATCH /api/sources/{id}': { id: hook.id - 1, body: { url: 'http://127.0.0.1:9/' } },
     'POST /api/sources/{id}/sync': { id: hook.id - 1 },
     'DELETE /api/sessions': { body: confirmed },
     'DELETE /api/sessions/{id}': { body: confirmed },

@@ -17,7 +17,7 @@ const [SHORT, GROWTH] = [10, 8];
 const MADE_BY_FUNCTIONS: Record<string, RegExp[]> = {
   'src/platform/http/router.ts': [/^\/sources\/([^/]+?)\/posts\/([^/]+?)$/, /^\/sources\/([^/]+?)\.atom$/],
   'src/platform/metrics/process-metrics.ts': [/^VmRSS:\s+(\d+) kB$/m],
-  'src/features/feeds/parse-feed.ts': [/<\/script/gi],
+  'src/features/feeds/page-links.ts': [/<\/script/gi],
 };
 
 /** Processor time of reading the text from one end to the other, in milliseconds. */

@@ -31,6 +31,7 @@ export const AUDIT_EVENTS = {
   'session.ended': 'Somebody signed out, or ended another session of the same account',
   'session.others-ended': 'Somebody ended all other sessions of the same account',
   'set-up-link.created': 'A link for the first account was printed',
+  'source.address-changed': 'A feed was given another address',
   'source.created': 'A source was added',
   'source.deleted': 'A source was deleted',
   'source.offer-declined': 'An offered source was declined',

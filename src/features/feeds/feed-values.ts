@@ -5,6 +5,7 @@ import { plainText } from '../../platform/markup/plain-text.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { webAddress } from '../../platform/markup/safe-url.ts';
 import { attributeOf, childrenOf, textOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
 import type { DeletedPost } from '../posts/feed-posts-store.ts';
 import type { IncomingPost } from '../posts/post-store.ts';
 import type { FeedFacts } from '../sources/sync-state-store.ts';
@@ -184,9 +185,11 @@ export type ParsedFeed = FeedFacts & {
   cut: { lastIsSure: boolean } | null;
 };
 
-/** The error for a document that is no feed; the error's message says what the document is instead. */
+/** The error for a document that is no feed; its message says what the document is instead. */
 export class NotAFeedError extends Error {
   override name = 'NotAFeedError';
+  /** The document, of whose body perhaps only the beginning was kept. */
+  document?: Pick<OutboundResponse, 'url' | 'headers' | 'body'>;
 }
 
 /** A parsed item. The item's `guid` is the id as the publisher wrote it, so it may be missing or not unique. */

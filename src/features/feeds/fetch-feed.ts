@@ -4,7 +4,6 @@ import { networkInterfaces } from 'node:os';
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { createLanes } from '../../platform/limit-concurrency.ts';
-import { decodeText } from '../../platform/markup/decode-text.ts';
 import { cidrContains, parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
 import type { LargeBody, TakeBody } from '../../platform/net/outbound-exchange.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
@@ -13,8 +12,9 @@ import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshn
 import { once, type Hub } from '../hub/hub.ts';
 import type { Config } from '../hub/read-config.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
-import { BEGINNING_BYTES, parseBeginning, takeBeginning } from './parse-beginning.ts';
-import { findFeedLinks, isHtmlPage, parseFeed, type FeedLink } from './parse-feed.ts';
+import type { FeedLink } from './page-links.ts';
+import { parseBeginning, takeBeginning } from './parse-beginning.ts';
+import { parseFeed } from './parse-feed.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
@@ -37,7 +37,7 @@ export type FetchedFeed = {
   bytes: number | null;
   /** Whether only the beginning of a large document was read, so that `feed` has the title but not all posts. */
   isPartial?: boolean;
-  /** All feeds to which a web page at the address links (`feed` is the first); undefined if no page was fetched. */
+  /** All feeds to which a web page at the address links; undefined if no page was fetched. */
   advertised?: FeedLink[];
 };
 
@@ -45,12 +45,11 @@ export type FetchedFeed = {
 export class FeedGoneError extends Error {}
 
 /**
- * `discover`: if the address is that of a web page, fetch the feed to which the page links. `recognise`: read only the
- * title if the feed is large. `totalMs`: a shorter timeout than the usual timeout. `authorization`: an Authorization
- * header, which is sent only to the origin of the address. `toRead`: called with the size of the body before parsing;
- * parsing waits until the returned promise resolves.
+ * `recognise`: read only the title if the feed is large. `totalMs`: a shorter timeout than the usual timeout.
+ * `authorization`: an Authorization header, which is sent only to the origin of the address. `toRead`: called with the
+ * size of the body before parsing; parsing waits until the returned promise resolves.
  */
-type FetchOptions = Within & { discover: boolean; recognise?: boolean };
+export type FetchOptions = Within & { recognise?: boolean };
 type Within = {
   authorization?: string | undefined;
   totalMs?: number;
@@ -61,10 +60,10 @@ type Within = {
 
 /**
  * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws FeedGoneError
- * after 410 and RetryLaterError after 429 or 503 with Retry-After.
+ * after 410, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the document if it is no feed.
  */
 export async function fetchFeed(
-  hub: Hub, url: string, validators: Validators, { discover, recognise = false, ...within }: FetchOptions,
+  hub: Hub, url: string, validators: Validators, { recognise = false, ...within }: FetchOptions,
 ): Promise<FetchedFeed> {
   const beginning = recognise ? takeBeginning() : null;
   const response = await request(hub, url, validators, within, beginning?.take);
@@ -84,16 +83,13 @@ export async function fetchFeed(
   if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
+    if (response.status === 300) throw new NotAFeedError('the answer is a list of documents (300)');
     const source = { url: response.url, contentType: contentTypeOf(response) };
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };
   } catch (error) {
-    const advertised = discover && error instanceof NotAFeedError ? advertisedFeeds(body, response) : [];
-    const [first] = advertised;
-    if (!first) throw error;
-    requireSameOrigin(url, first.url, within);
-    const fetched = await fetchFeed(hub, first.url, NO_VALIDATORS, { discover: false, recognise, ...within });
-    return { ...fetched, advertised };
+    if (error instanceof NotAFeedError) error.document = { url: response.url, headers, body };
+    throw error;
   }
 }
 
@@ -108,11 +104,11 @@ function request(
   };
   const refuse = (to: URL, addresses: readonly string[]): string | null =>
     leadsHere(config, to, addresses) ? `${to.host} is this hub itself, which cannot be its own source` : null;
-  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, ...within, ...(take && { take }) });
+  return outbound({ url, headers, maxBytes: MAX_BYTES, refuse, gunzip: true, ...within, ...(take && { take }) });
 }
 
 function requireSuccess({ status, url, headers }: OutboundResponse, now: number, { authorization }: Within): void {
-  if (status >= 200 && status < 300) return;
+  if (status >= 200 && status <= 300) return;
   const host = new URL(url).host;
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
@@ -122,14 +118,6 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
   }
   const known = authorization !== undefined && status === 401;
   throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
-}
-
-/** Throws an error rather than send a feed's password to another origin than its owner gave the password for. */
-function requireSameOrigin(url: string, advertised: string, { authorization }: Within): void {
-  const [asked, other] = [new URL(url), new URL(advertised)];
-  if (authorization === undefined || asked.origin === other.origin) return;
-  throw new Error(`The page at ${asked.host} links to a feed at another address, ${other.host}. The hub does not send `
-    + 'the password to that address. To follow the feed with a password, enter the feed’s own address.');
 }
 
 const WRONG_PASSWORD = ': the server does not accept the user name and password';
@@ -157,11 +145,6 @@ function permanentAddress(url: string, { movedPermanentlyTo }: OutboundResponse,
 /** Drops a validator (entity tag or date) that is too long to send back: the publisher would answer 431. */
 function usable(validator: string | undefined): string | null {
   return validator !== undefined && validator.length <= VALIDATOR_MAX ? validator : null;
-}
-
-function advertisedFeeds(body: Buffer, response: OutboundResponse): FeedLink[] {
-  const page = decodeText(body.subarray(0, BEGINNING_BYTES), contentTypeOf(response));
-  return isHtmlPage(page) ? findFeedLinks(page, response.url) : [];
 }
 
 function contentTypeOf({ headers }: OutboundResponse): string | null {
@@ -221,12 +204,17 @@ export type LargeFeedTurns = {
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();
-  const begin = (lane: typeof read): Promise<void> => new Promise((resolve, reject) => {
-    lane('large', signal, () => (resolve(), over.promise)).catch(reject);
-  });
+  // A synchronisation may fetch several documents. It takes one turn for all, because it would wait for itself.
+  const beginning = (lane: typeof read): () => Promise<void> => {
+    let begun: Promise<void> | undefined;
+    return () => begun ??= new Promise((resolve, reject) => {
+      lane('large', signal, () => (resolve(), over.promise)).catch(reject);
+    });
+  };
+  const toRead = beginning(read);
   return {
-    body: { bytes: LARGE_BODY, turn: () => begin(receive) },
-    read: async (bytes) => bytes > LARGE_BODY ? begin(read) : undefined,
+    body: { bytes: LARGE_BODY, turn: beginning(receive) },
+    read: async (bytes) => bytes > LARGE_BODY ? toRead() : undefined,
     end: over.resolve,
   };
 }

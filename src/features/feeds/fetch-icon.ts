@@ -10,7 +10,7 @@ import { mayRecord } from '../hub/disk-reserve.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { absoluteUrl } from './feed-values.ts';
 import { leadsHere } from './fetch-feed.ts';
-import { headTags } from './parse-feed.ts';
+import { baseOf, headTags } from './page-links.ts';
 
 const ICON_BYTES = 100 * 1024;
 
@@ -159,8 +159,7 @@ type IconLink = { url: string; cost: number };
  */
 export function findIconLinks(html: string, pageUrl: string): string[] {
   const tags = headTags(html);
-  const base = tags.map(({ name, attributes }) => name === 'base' ? absoluteUrl(attributes.get('href'), pageUrl) : null)
-    .find((url) => url !== null) ?? pageUrl;
+  const base = baseOf(tags, pageUrl);
   const links = tags.flatMap(({ name, attributes }) => name === 'link' ? iconLink(attributes, base) : []);
   const urls = new Set(links.toSorted((a, b) => a.cost - b.cost).map(({ url }) => url));
   return [...urls].slice(0, MAX_LINKS);

@@ -1,38 +1,46 @@
 import type { TakeBody } from '../../platform/net/outbound-exchange.ts';
 import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
-import { isHtmlPage, parseFeed } from './parse-feed.ts';
+import { isHtmlPage } from './page-links.ts';
+import { parseFeed } from './parse-feed.ts';
 
 /** While a person waits, the hub parses at most this many bytes of a large document. */
 const BEGINNING = 64 * 1024;
 const LARGE = 2 * BEGINNING;
-/** The hub searches at most this many bytes of a web page for links to feeds. */
-export const BEGINNING_BYTES = 512 * 1024;
+const BEGINNING_BYTES = 512 * 1024;
+/** The hub searches at most this many bytes of a web page for links to feeds; YouTube names its feeds at 600 kB. */
+export const PAGE_BYTES = 2 * 1024 * 1024;
 
 /** The JSON members that every JSON Feed has, at any position in the document. */
 const MEMBERS = ['"items"', '"version"'];
 const EMPTY_FEED = Buffer.from('{"version":"https://jsonfeed.org/version/1.1","items":[]}');
 const XML_FEED = /<(?:[\w-]+:)?(?:rss|rdf|channel|feed)[\s>]/i;
 
-/** A document that was received completely, or about the first BEGINNING_BYTES of a large document. */
+/** A document that was received completely, or the beginning of a large document. */
 type Beginning = { take: TakeBody; bytes(): Buffer; isLarge(): boolean; hasMembers(): boolean };
 
 /**
- * Receives a document piece by piece, and stops when a large document is known to be a feed. If a document does not
- * begin like a feed, it is received to its end or to the limit, but only its first BEGINNING_BYTES are kept.
+ * Receives a document piece by piece, and stops when a large document is known to be a feed. Of a web page
+ * at most PAGE_BYTES are received, and of a page that names a feed only the head. If a document begins like neither, it
+ * is received to its end or to the limit, but only its first BEGINNING_BYTES are kept.
  */
 export function takeBeginning(): Beginning {
   const pieces: Buffer[] = [];
   const missing = new Set(MEMBERS);
   let size = 0;
   let end: Buffer = Buffer.alloc(0);
-  let kind: 'xml' | 'json' | 'other' | undefined;
+  let kind: Kind | undefined;
+  let namesFeed = false;
+  let headEnded = false;
 
   function take(piece: Buffer): boolean {
-    if (size < BEGINNING_BYTES) pieces.push(piece);
+    if (size < (kind === 'page' ? PAGE_BYTES : BEGINNING_BYTES)) pieces.push(piece);
     size += piece.length;
+    namesFeed ||= piece.includes('application/rss+xml') || piece.includes('application/atom+xml');
+    headEnded ||= piece.includes('</head') || piece.includes('<body');
     if (size <= LARGE) return true;
     kind ??= kindOf(Buffer.concat(pieces));
     if (kind === 'json') lookForMembers(Buffer.concat(end.length > 0 ? [end, piece] : pieces));
+    if (kind === 'page') return size < PAGE_BYTES && !(namesFeed && headEnded);
     return kind === 'other' || (kind === 'json' && missing.size > 0);
   }
 
@@ -49,10 +57,13 @@ export function takeBeginning(): Beginning {
   };
 }
 
-function kindOf(bytes: Buffer): 'xml' | 'json' | 'other' {
+type Kind = 'xml' | 'json' | 'page' | 'other';
+
+function kindOf(bytes: Buffer): Kind {
   const text = bytes.toString('latin1', 0, BEGINNING);
   if (isJson(bytes)) return 'json';
-  return XML_FEED.test(text) && !isHtmlPage(text) ? 'xml' : 'other';
+  if (isHtmlPage(text)) return 'page';
+  return XML_FEED.test(text) ? 'xml' : 'other';
 }
 
 function isJson(bytes: Buffer): boolean {

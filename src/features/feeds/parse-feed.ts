@@ -1,9 +1,8 @@
-import { essenceOf } from '../../platform/http/headers.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
-import { singleLine } from '../../platform/markup/tidy-text.ts';
-import { endOfTag, readAttributes, scanXml } from '../../platform/markup/xml-tokenizer.ts';
+import { scanXml } from '../../platform/markup/xml-tokenizer.ts';
 import { parseXmlTree } from '../../platform/markup/xml-tree.ts';
-import { absoluteUrl, NotAFeedError, type ParsedFeed } from './feed-values.ts';
+import { NotAFeedError, type ParsedFeed } from './feed-values.ts';
+import { isHtmlPage } from './page-links.ts';
 import { parseAtom } from './parse-atom.ts';
 import { parseJsonFeed } from './parse-json-feed.ts';
 import { parseRss } from './parse-rss.ts';
@@ -119,84 +118,4 @@ function findRoot(text: string): Root | null {
     endTag: ignore, text: ignore, cdata: ignore, skipped: ignore,
   });
   return root;
-}
-
-/** A feed to which a web page links; `title` is the title that the link names. */
-export type FeedLink = { url: string; title: string | null };
-
-const FEED_TYPES = new Set([
-  'application/rss+xml', 'application/atom+xml', 'application/feed+json', 'application/json', 'application/rdf+xml',
-  'application/x-rss+xml', 'application/x-atom+xml', 'application/xml', 'text/xml', 'text/rss+xml', 'text/rss',
-]);
-/** Matches `link` and `base` tags, and the beginnings of comments and elements whose content must be skipped. */
-const TAG = /<(?:!--|(link|base|script|style|template|noembed|noframes|xmp|textarea|title)(?=[\s/>]))/gi;
-const HTML_START = /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|script|style|h1|div|table|p|center|br)[\s/>])/i;
-
-/** The feeds to which a web page links, in document order; each address occurs once. */
-export function findFeedLinks(html: string, pageUrl: string): FeedLink[] {
-  const found = new Map<string, FeedLink>();
-  const links: ReadonlyMap<string, string>[] = [];
-  let base: string | null = null;
-  for (const { name, attributes } of headTags(html)) {
-    if (name === 'link') links.push(attributes);
-    else base ??= absoluteUrl(attributes.get('href'), pageUrl);
-  }
-  for (const attributes of links) {
-    const link = feedLink(attributes, base ?? pageUrl);
-    if (link !== null && !found.has(link.url)) found.set(link.url, link);
-  }
-  return [...found.values()];
-}
-
-/** Whether a document begins like a web page, after white space, comments and an XML declaration. */
-export function isHtmlPage(text: string): boolean {
-  let at = 0;
-  for (;;) {
-    at += text.slice(at, at + 4096).search(/[^\s\ufeff]|$/);
-    const prolog = text.startsWith('<!--', at) ? '-->' : text.startsWith('<?', at) ? '?>' : null;
-    if (prolog === null) return HTML_START.test(text.slice(at, at + 64));
-    const end = text.indexOf(prolog, at);
-    if (end === -1) return false;
-    at = end + prolog.length;
-  }
-}
-
-/** At most this many tags of one page are read, so that a page with thousands of links costs little time. */
-const HEAD_TAGS_MAX = 1_000;
-
-/** The first `link` and `base` tags of a page, without tags in comments, scripts and similar elements. */
-export function headTags(html: string): { name: string; attributes: ReadonlyMap<string, string> }[] {
-  const tags: { name: string; attributes: ReadonlyMap<string, string> }[] = [];
-  TAG.lastIndex = 0;
-  for (let match = TAG.exec(html); match !== null && tags.length < HEAD_TAGS_MAX; match = TAG.exec(html)) {
-    const name = match[1]?.toLowerCase();
-    const end = endOfTag(html, TAG.lastIndex);
-    if (name === 'link' || name === 'base') tags.push({ name, attributes: readAttributes(html, TAG.lastIndex, end) });
-    TAG.lastIndex = name === undefined ? skipTo(html, '-->', TAG.lastIndex) : endOfElement(html, name, end);
-  }
-  return tags;
-}
-
-/** The offset at which reading continues after a tag: for an element of text, the end of its end tag. */
-function endOfElement(html: string, name: string, tagEnd: number): number {
-  if (name === 'link' || name === 'base') return tagEnd;
-  const endTag = new RegExp(`</${name}`, 'gi');
-  endTag.lastIndex = tagEnd;
-  return endTag.test(html) ? endTag.lastIndex : html.length;
-}
-
-function skipTo(html: string, wanted: string, from: number): number {
-  const index = html.indexOf(wanted, from);
-  return index === -1 ? html.length : index;
-}
-
-function feedLink(attributes: ReadonlyMap<string, string>, base: string): FeedLink | null {
-  const rel = (attributes.get('rel') ?? '').toLowerCase().split(/\s+/);
-  const type = essenceOf(attributes.get('type'));
-  const isAlternate = rel.includes('alternate') && !rel.includes('stylesheet') && FEED_TYPES.has(type);
-  if (!isAlternate && !rel.includes('feed')) return null;
-  const url = absoluteUrl(attributes.get('href'), base);
-  // WordPress links the data of each page as an alternate of type application/json, which is no feed.
-  if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return null;
-  return { url, title: singleLine(attributes.get('title') ?? '') || null };
 }

@@ -18,6 +18,7 @@ import { noteRuns } from '../sources/note-runs.ts';
 import type { SourceRun } from '../sources/run-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { SYNC_SOURCE, syncState, type FeedFacts, type SyncState } from '../sources/sync-state-store.ts';
+import { discoverFeed } from './discover-feed.ts';
 import {
   FeedGoneError, fetchFeed, largeFeedTurns, NO_VALIDATORS, type FetchedFeed, type LargeFeedTurns,
 } from './fetch-feed.ts';
@@ -90,7 +91,8 @@ async function fetchUnlessGone(
   const turn = { large: turns.body, toRead: turns.read };
   const within = { signal, authorization, ...turn, ...(isShort && { totalMs: SLOW_HOST_MS }) };
   try {
-    return await fetchFeed(hub, source.url, source, { discover: source.lastSuccessAt === null, ...within });
+    return await (source.lastSuccessAt === null ? discoverFeed(hub, source.url, within)
+      : fetchFeed(hub, source.url, source, within));
   } catch (error) {
     if (error instanceof FeedGoneError) return undefined;
     throw error;
@@ -98,7 +100,7 @@ async function fetchUnlessGone(
 }
 
 /** The source that is fetched; `sourceId` is null if the source does not exist yet. */
-type FetchedSource = Pick<SyncState, 'url' | 'ttl'> & { sourceId: number | null };
+type FetchedSource = Pick<SyncState, 'url' | 'ttl' | 'guidPrefix'> & { sourceId: number | null };
 
 /**
  * Sanitises the posts of a fetched feed. With `early`, most posts of a large feed are stored now, in steps that first
@@ -109,7 +111,9 @@ async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
 ): Promise<(sourceId: number) => Partial<SourceRun>> {
   const { url, validators, askedFor, bytes } = fetched;
-  const items = fetched.feed ? lastingItems(fetched.feed) : [];
+  const own = <Post extends { guid: string }>(all: Post[]): Post[] =>
+    all.map((post) => ({ ...post, guid: source.guidPrefix + post.guid }));
+  const items = own(fetched.feed ? lastingItems(fetched.feed) : []);
   const prepared = await preparePosts(hub, source.sourceId, items);
   const isWhole = prepared.length === items.length;
   const { rest, stored } = early && source.sourceId !== null
@@ -122,10 +126,11 @@ async function prepareSync(
   const wait = Math.max(askedFor, feed.ttl ?? 0);
 
   return (sourceId) => {
+    if (syncState(hub).isElsewhere(sourceId, source.guidPrefix)) return { bytes };
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
     if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
-    const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, feed.deleted);
+    const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, own(feed.deleted));
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) keepFacts(hub, sourceId, feed);
     // A 304 response to a later fetch must not confirm a document that was truncated.
@@ -178,11 +183,11 @@ export type OpenedFeed = { url: string; title: string; store(sourceId: number): 
  */
 export async function openFeed(hub: Hub, address: string, authorization: string | undefined): Promise<OpenedFeed> {
   const began = performance.now();
-  const fetched = await fetchFeed(hub, address, NO_VALIDATORS, { discover: true, recognise: true, authorization });
+  const fetched = await discoverFeed(hub, address, { guess: true, authorization });
   const { url, feed, isPartial } = fetched;
   const title = feed?.title ?? '';
   if (isPartial || (feed?.items.length ?? 0) > MANY_ITEMS) return { url, title, store: () => {} };
-  const store = await prepareSync(hub, { sourceId: null, url, ttl: null }, fetched);
+  const store = await prepareSync(hub, { sourceId: null, url, ttl: null, guidPrefix: '' }, fetched);
   const tookMs = Math.round(performance.now() - began);
   return { url, title, store: (sourceId) => noteRuns(hub, sourceId, [{ ...store(sourceId), tookMs }]) };
 }

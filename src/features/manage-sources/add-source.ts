@@ -7,8 +7,10 @@ import { createSlots } from '../../platform/limit-concurrency.ts';
 import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import { audit, type By } from '../audit/audit.ts';
+import { discoverFeed } from '../feeds/discover-feed.ts';
 import { basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
-import { fetchFeed, NO_VALIDATORS, type FetchedFeed } from '../feeds/fetch-feed.ts';
+import type { FetchedFeed } from '../feeds/fetch-feed.ts';
+import type { FeedLink } from '../feeds/page-links.ts';
 import { openFeed, type OpenedFeed } from '../feeds/sync-source.ts';
 import { FOLDER_MAX, follows } from '../follows/follow-store.ts';
 import { metLimit, once, takeTurn, type Hub } from '../hub/hub.ts';
@@ -73,7 +75,7 @@ async function openWanted(
 }
 
 /** Fetches a feed by calling `look`, within the account's limits. Throws status 422 for an unreadable feed. */
-async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
+export async function lookOnce<Seen>(hub: Hub, accountId: number, look: () => Promise<Seen>): Promise<Seen> {
   takeTurn(hub, ADD_LIMIT, String(accountId));
   const seen = await slots(hub)(() => look().catch(refuseUnreadable), accountId);
   await ownTurn();
@@ -112,7 +114,8 @@ function followKnown(
   return { source: known, webhook: null, isNew: false };
 }
 
-function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
+/** Throws status 409 if the account has a source of the feed. */
+export function refuseDuplicate(hub: Hub, url: string, ownerId: number): void {
   const known = sources(hub).idOfFeed(url, ownerId);
   if (known === undefined) return;
   const detail = 'You already follow this feed.';
@@ -184,9 +187,10 @@ function readKind(values: Record<string, unknown>): SourceKind {
   return kind ?? 'feed';
 }
 
-function readAddress(input: Input): string {
+/** Reads the typed address of a feed or web page. With `feed://`, programs mean http. */
+export function readAddress(input: Input): string {
   const typed = input.text('url', { max: ADDRESS_MAX });
-  const url = feedAddress(typed);
+  const url = feedAddress(typed.replace(/^feed:\/\/(?!https?:)/i, 'http://'));
   if (typed && !url) input.refuse('url', 'must be the http or https address of a feed or web page.');
   return url ?? '';
 }
@@ -222,7 +226,7 @@ export type FoundFeed = {
   title: string;
   description: string | null;
   items: FoundItem[];
-  others: { url: string; title: string | null }[];
+  others: FeedLink[];
   known: { id: number; isOwn: boolean } | undefined;
 };
 
@@ -230,8 +234,8 @@ export type FoundFeed = {
 export async function lookAtFeed(hub: Hub, values: Record<string, unknown>, by: By): Promise<FoundFeed> {
   const { url, password } = readNewSource({ ...values, kind: 'feed' });
   const authorization = password ? basicAuthorization(password) : undefined;
-  const options = { discover: true, recognise: true, authorization };
-  const fetched = await lookOnce(hub, by.viewer.id, () => fetchFeed(hub, url ?? '', NO_VALIDATORS, options));
+  const options = { guess: true, authorization };
+  const fetched = await lookOnce(hub, by.viewer.id, () => discoverFeed(hub, url ?? '', options));
   return { ...shown(fetched), known: password ? undefined : knownSource(hub, fetched.url, by.viewer.id) };
 }
 

@@ -140,10 +140,11 @@ function otherFeeds({ others }: FoundFeed, values: Record<string, string>): Html
   const carried = ['visibility', 'folder'].filter((name) => values[name]);
   return others.length > 0 && html`
 <section><h2>The page also has other feeds</h2>
-<ul class="items">${others.map(({ url, title }) => html`
+<ul class="items">${others.map(({ url, title, format }) => html`
   <li><form method="post" action="/sources/add" class="actions">
     <input type="hidden" name="url" value="${url}">
     ${carried.map((name) => html`<input type="hidden" name="${name}" value="${values[name]}">`)}
-    <span dir="auto">${title ?? url}</span> ${title && html`<code>${url}</code>`} <button>Preview this feed</button>
+    <span dir="auto">${title ?? url}</span> ${format && html`<span class="tag">${format}</span>`}
+    ${title && html`<code>${url}</code>`} <button>Preview this feed</button>
   </form></li>`)}</ul></section>`;
 }

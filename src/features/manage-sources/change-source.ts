@@ -3,13 +3,15 @@ import { createInput } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { audit, type AuditDetail, type AuditEvent, type By } from '../audit/audit.ts';
-import { keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
+import { discoverFeed } from '../feeds/discover-feed.ts';
+import { authorizationFor, basicAuthorization, keepPassword, type FeedPassword } from '../feeds/feed-passwords.ts';
 import { settleFailedSyncs, syncSoon } from '../feeds/sync-source.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { changingReaders } from '../posts/update-readers.ts';
 import { manageableSource, sources, TITLE_MAX, type Source } from '../sources/source-store.ts';
-import { readPassword, readVisibility } from './add-source.ts';
+import { syncState } from '../sources/sync-state-store.ts';
+import { lookOnce, readAddress, readPassword, readVisibility, refuseDuplicate } from './add-source.ts';
 import { tellFollowers } from './tell-followers.ts';
 
 const SYNC_LIMIT: NamedLimit = { name: 'sync-now', burst: 10, everyMs: MINUTE };
@@ -20,15 +22,21 @@ type Change = {
   paused: boolean | undefined;
   /** The new user name and password of the feed; null removes the stored password. */
   password: FeedPassword | null | undefined;
+  address: string | undefined;
 };
 
-/** Changes a source's title, visibility or feed password, pauses or resumes the source; returns the changed source. */
+/**
+ * Changes a source's title, visibility, feed address or feed password, pauses or resumes the source; returns the
+ * changed source. Fetches the feed at a new address first.
+ */
 export async function changeSource(hub: Hub, id: number, values: Record<string, unknown>, by: By): Promise<Source> {
   const before = manageableSource(hub, id, by.viewer);
-  const { visibility } = readChange(before, values);
+  const change = readChange(before, values);
+  const { visibility } = change;
+  const found = await lookAtAddress(hub, before, change, by);
   const apply = (): Source => {
     const source = manageableSource(hub, id, by.viewer); // read again, because the source may have changed
-    applyChange(hub, source, readChange(source, values), by);
+    applyChange(hub, source, { ...readChange(source, values), found }, by);
     return sources(hub).find(id) ?? source;
   };
   const isReadAsBefore = visibility === undefined || visibility === before.visibility;
@@ -40,9 +48,12 @@ export async function changeSource(hub: Hub, id: number, values: Record<string, 
 function readChange(source: Source, values: Record<string, unknown>): Change {
   const input = createInput(values);
   const password = readPassword(input);
+  const address = values['url'] === undefined ? undefined : readAddress(input);
   if (password && source.kind !== 'feed') input.refuse('username', 'applies only to feeds.');
+  if (address && source.kind !== 'feed') input.refuse('url', 'applies only to feeds.');
   const change = {
     password,
+    address,
     title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
     visibility: readVisibility(input, Boolean(password) || source.hadPassword === 1),
     paused: input.optionalFlag('paused'),
@@ -51,8 +62,11 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
   return change;
 }
 
+/** A change of a source, and the feed that was found at the new address, if there is a new address. */
+type LookedAt = Change & { found: FoundAddress | undefined };
+
 /** Applies each change of a source and records it in the audit log, in the caller's transaction. */
-function applyChange(hub: Hub, source: Source, { title, visibility, paused, password }: Change, by: By): void {
+function applyChange(hub: Hub, source: Source, { title, visibility, paused, password, found }: LookedAt, by: By): void {
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
@@ -66,6 +80,11 @@ function applyChange(hub: Hub, source: Source, { title, visibility, paused, pass
     if (isHidden) tellFollowers(hub, 'source.hidden', source, { ...source, visibility });
     record('source.visibility-changed', { visibility });
   }
+  if (found !== undefined) {
+    changeAddress(hub, source, found, by);
+    record('source.address-changed', { host: new URL(found.url).host });
+    if (source.hasPassword && !found.keepsPassword && password === undefined) record('source.password-changed');
+  }
   if (password !== undefined && (password || source.hasPassword)) {
     keepPassword(hub, source.id, password);
     record('source.password-changed');
@@ -76,6 +95,35 @@ function applyChange(hub: Hub, source: Source, { title, visibility, paused, pass
     else resume(hub, source);
     record(paused ? 'source.paused' : 'source.resumed');
   }
+}
+
+/** `keepsPassword`: whether the stored password of the feed belongs to the origin of the new address. */
+type FoundAddress = { url: string; keepsPassword: boolean };
+
+/** Fetches the feed at a new address, within the account's limits; undefined if the address does not change. */
+async function lookAtAddress(
+  hub: Hub, source: Source, { address, password }: Change, by: By,
+): Promise<FoundAddress | undefined> {
+  if (address === undefined || address === source.feedUrl) return undefined;
+  refuseDuplicate(hub, address, source.ownerId);
+  const found = await lookOnce(hub, by.viewer.id, async () => {
+    const stored = password === undefined ? authorizationFor(hub, { sourceId: source.id, url: address }) : undefined;
+    const authorization = password ? basicAuthorization(password) : stored;
+    const { url } = await discoverFeed(hub, address, { guess: true, authorization });
+    return { url, keepsPassword: stored !== undefined };
+  });
+  return found.url === source.feedUrl ? undefined : found;
+}
+
+/** Changes the address of a feed and notifies the followers. The posts stay; a password of another origin goes. */
+function changeAddress(hub: Hub, source: Source, { url, keepsPassword }: FoundAddress, by: By): void {
+  refuseDuplicate(hub, url, source.ownerId);
+  syncState(hub).changeAddress(source.id, url);
+  if (source.hasPassword && !keepsPassword) keepPassword(hub, source.id, null);
+  settleFailedSyncs(hub, source.id);
+  tellFollowers(hub, 'source.new-address', source, source, [by.viewer.id]);
+  const changed = sources(hub).find(source.id);
+  if (changed && changed.state !== 'paused') syncSoon(hub, changed);
 }
 
 function pause(hub: Hub, { id }: Source): void {

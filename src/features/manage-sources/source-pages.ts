@@ -94,7 +94,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
 /** Form: changes a source's settings; asks for confirmation before followers lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
-  const { title, visibility, username, password, sure } = values;
+  const { title, url, visibility, username, password, sure } = values;
   const isToForget = formSwitch(values, 'forget') ?? false;
   const source = manageableSource(hub, pathId(req.params), req.viewer);
   const followers = countFollowers(hub, source);
@@ -102,7 +102,7 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
   if (hides && sure !== '1') return page(confirmHidePage(source, followers, values));
   const forgotten = isToForget ? { username: null, password: null } : {};
   try {
-    await changeSource(hub, source.id, { title, visibility, username, password, ...forgotten }, req);
+    await changeSource(hub, source.id, { title, url, visibility, username, password, ...forgotten }, req);
     return seeOther(saying(`/sources/${source.id}/settings`, 'source-saved'));
   } catch (problem) {
     return settingsAgain(hub, req, problem, { form: 'source', values });
@@ -110,7 +110,7 @@ export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<
 }
 
 function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omit<SentSourceForm, 'problem'>): Reply {
-  if (!(problem instanceof HttpError) || problem.status !== 422) throw problem;
+  if (!(problem instanceof HttpError) || ![409, 422].includes(problem.status)) throw problem;
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   return page(settings(hub, source, req, { ...sent, problem }), problem.status);
 }

@@ -81,13 +81,17 @@ function nextTime({ state, nextSyncAt }: Source, times: Times): Html | string {
 
 function sourceSection({ source, iconIs, sent }: Settings): Html {
   const { values = {}, problem } = sent?.form === 'source' ? sent : {};
-  const { title = source.title, visibility = source.visibility } = values;
-  const said = source.kind === 'feed' ? 'Title, who can read the posts, and the password that the feed requires.'
+  const { title = source.title, visibility = source.visibility, url = source.feedUrl } = values;
+  const said = source.kind === 'feed' ? 'Title, address, who can read the posts, and the feed’s password.'
     : 'Title, and who can read the posts.';
   return settingsSection('source', 'The source', said, html`
   <form method="post" action="/sources/${source.id}" class="stack">
     <label>Title <input name="title" value="${title}" required maxlength="200"
       ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
+    ${url !== null && html`<label>Address of the feed
+      <input name="url" value="${url}" required maxlength="2000" inputmode="url" autocapitalize="none"
+        spellcheck="false" ${faulty(problem, 'url', { whole: true })}>${faultOf(problem, 'url', { whole: true })}
+      <small>The hub fetches the feed at a new address first. Posts of the old address stay.</small></label>`}
     ${source.hadPassword ? staysPrivate(source) : visibilityChoice(visibility, 'feed', problem)}
     ${source.kind === 'feed' && passwordFields(values['username'], source.hasPassword
         ? 'to keep user name and password, leave both empty' : PASSWORD_HINT, problem)}

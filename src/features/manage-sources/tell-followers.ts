@@ -8,6 +8,7 @@ import { maySee, type Source } from '../sources/source-store.ts';
 const HAPPENED = {
   'source.deleted': 'was deleted and is no longer in your list',
   'source.hidden': 'is now private and no longer in your list',
+  'source.new-address': 'now comes from another address; you still follow it',
   'source.new-owner': 'has a new owner; you still follow it',
 } as const;
 
@@ -42,7 +43,7 @@ export function tellFollowers(
   hub: Hub, kind: keyof typeof HAPPENED, before: Source, after: Source | null, except: number[] = [],
 ): void {
   const { id, title, ownerId } = before;
-  const path = kind === 'source.new-owner' ? `/sources/${id}` : kind === 'source.deleted' ? aboutGone(id) : '/sources';
+  const path = kind === 'source.deleted' ? aboutGone(id) : kind === 'source.hidden' ? '/sources' : `/sources/${id}`;
   for (const accountId of follows(hub).others(id, ownerId)) {
     const account = accounts(hub).find(accountId);
     const knows = account && !except.includes(accountId) && maySee(before, account);

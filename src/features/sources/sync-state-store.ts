@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { DAY, HOUR } from '../../platform/clock.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
@@ -18,6 +19,7 @@ export type SyncState = Validators & {
   lastSuccessAt: number | null;
   url: string;
   ttl: number | null; // ms between two fetches that the feed document last asked for
+  guidPrefix: string; // stands before the publisher's ids of posts
   timedOut: number; // 1 if the last synchronisation timed out
 };
 
@@ -49,7 +51,8 @@ const DESCRIPTION_MAX = 1_000;
 export const syncState = store(({ db, clock }) => {
   const select = db.prepare<[number], SyncState>('sync state', `
     SELECT s.id AS sourceId, s.state, s.failures, s.last_success_at AS lastSuccessAt,
-           f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl, f.timed_out AS timedOut
+           f.url, f.etag, f.last_modified AS lastModified, f.body_hash AS bodyHash, f.ttl,
+           f.timed_out AS timedOut, f.guid_prefix AS guidPrefix
       FROM sources s JOIN feeds f ON f.source_id = s.id WHERE s.id = ? AND s.removed_at IS NULL`);
   const selectDue = db.prepare<[number, number], DueSource>('due sources', `
     SELECT s.id AS sourceId, s.owner_id AS ownerId, f.host,
@@ -84,6 +87,13 @@ export const syncState = store(({ db, clock }) => {
      WHERE s.id = ? AND f.url = ? AND other.removed_at IS NULL`);
   const move = db.prepare<[string, string, number]>('move feed',
     'UPDATE feeds SET url = ?, host = ?, etag = NULL, last_modified = NULL, body_hash = NULL WHERE source_id = ?');
+  const setAddress = db.prepare<[string, string, string, number]>('change the address of a feed', `
+    UPDATE feeds SET url = ?, host = ?, guid_prefix = ?, etag = NULL, last_modified = NULL, body_hash = NULL,
+           ttl = NULL, timed_out = 0 WHERE source_id = ?`);
+  const startAgain = db.prepare<[{ now: number; id: number }]>('make the feed of a new address due', `
+    UPDATE sources SET state_since = iif(state = 'active', state_since, @now), state = 'active', state_reason = NULL,
+           failures = 0, next_sync_at = @now, updated_at = @now
+     WHERE id = @id AND (state <> 'paused' OR state_reason IS NOT NULL)`);
   // INDEXED BY is needed because after ANALYZE SQLite would sort the whole table: nearly every row is in the index.
   const mostBehind = db.prepare<[], { at: number }>('find the source without a success for longest', `
     SELECT COALESCE(last_success_at, created_at) AS at FROM sources INDEXED BY sources_behind
@@ -135,6 +145,22 @@ export const syncState = store(({ db, clock }) => {
       if (selectSame.get(sourceId, url)) return false;
       move.run(url, new URL(url).host, sourceId);
       return true;
+    },
+
+    /**
+     * Gives a feed another address and its future posts new ids, and forgets validators, errors and pauses of the old
+     * address. Makes the feed due at once, unless its owner has paused the source.
+     */
+    changeAddress(sourceId: number, url: string): void {
+      setAddress.run(url, new URL(url).host, `${randomBytes(8).toString('hex')}:`, sourceId);
+      startAgain.run({ now: clock(), id: sourceId });
+    },
+
+    /** Whether the feed has another address than at the start of a synchronisation; if so, makes the feed due again. */
+    isElsewhere(sourceId: number, guidPrefix: string): boolean {
+      const isElsewhere = select.get(sourceId)?.guidPrefix !== guidPrefix;
+      if (isElsewhere) plan.run(clock(), sourceId);
+      return isElsewhere;
     },
   };
 });

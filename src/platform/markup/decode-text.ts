@@ -4,7 +4,7 @@ import { WINDOWS_1252 } from './entities.ts';
 
 type Utf32 = 'utf-32le' | 'utf-32be';
 
-/** The XML declaration is searched in this many bytes at the start of a document. */
+/** The XML declaration, or the `meta` element of a page, is searched in this many bytes at the start of a document. */
 const DECLARATION_REACH = 1024;
 const ESCAPE = 0x1b;
 const REPLACEMENT_CODE = 0xfffd;
@@ -12,8 +12,9 @@ const CONTROL = /[\x80-\x9f]/;
 
 /**
  * Decodes a downloaded document; bad bytes become U+FFFD. The encoding comes from, in this order: byte order mark or
- * NUL pattern, valid UTF-8 despite any declaration, HTTP charset, XML declaration, windows-1252. A leading byte order
- * mark is dropped, and control characters above 127 become the characters of windows-1252.
+ * NUL pattern, valid UTF-8 despite any declaration, HTTP charset, XML declaration, `meta` element of a page,
+ * windows-1252. A leading byte order mark is dropped, and control characters above 127 become the characters of
+ * windows-1252.
  */
 export function decodeText(bytes: Buffer, contentType: string | null): string {
   refuseInTransaction('decoding a document');
@@ -60,12 +61,13 @@ function isMarkupStart(byte: number | undefined): boolean {
   return byte === 0x3c || byte === 0x7b || byte === 0x5b || byte === 0x20 || byte === 0x0a || byte === 0x0d;
 }
 
-/** The existing encodings that the HTTP header and the XML declaration name, in this order. */
+/** The existing encodings that the HTTP header, the XML declaration and a `meta` element name, in this order. */
 function declaredEncodings(bytes: Buffer, contentType: string | null): string[] {
   const start = bytes.toString('latin1', 0, DECLARATION_REACH);
   const http = /;\s*charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType ?? '')?.[1];
   const xml = /<\?xml\s[^>]*?encoding\s*=\s*["']?\s*([\w.:-]+)/i.exec(start)?.[1];
-  return [http, xml].map(knownEncoding).filter((encoding) => encoding !== null);
+  const meta = /<meta\s[^<>]*?charset\s*=[\s"']*([\w.:-]+)/i.exec(start)?.[1];
+  return [http, xml, meta].map(knownEncoding).filter((encoding) => encoding !== null);
 }
 
 /** The canonical name of an encoding label. The label us-ascii is ignored: it says nothing about bytes above 127. */

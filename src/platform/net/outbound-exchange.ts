@@ -20,6 +20,7 @@ export type OutboundRequest = {
   signal: AbortSignal;
   large?: LargeBody;
   take?: TakeBody;
+  gunzip?: boolean;
 };
 
 /** After `bytes` unpacked bytes, reading of the response body pauses until `turn` resolves. */
@@ -61,9 +62,12 @@ const UNPACKERS = new Map<string, (first: Buffer) => Transform | null>([
   ['deflate', inflateEither],
 ]);
 
+/** Values that servers send as the Content-Encoding of a body that is not packed. */
+const NO_CODINGS = new Set(['', 'identity', 'none', 'utf-8', 'utf8']);
+
 /**
- * Sends one GET request and reads the response. The body is empty unless the status is 2xx. Closes the connection after
- * the response or an error. Throws OutboundError, or the signal's reason after an abort.
+ * Sends one GET request and reads the response. The body is empty unless the status is 2xx or 300. Closes the
+ * connection after the response or an error. Throws OutboundError, or the signal's reason after an abort.
  */
 export async function exchange(hop: OutboundRequest): Promise<Answer> {
   const { url, addresses, headers, signal } = hop;
@@ -71,7 +75,7 @@ export async function exchange(hop: OutboundRequest): Promise<Answer> {
   try {
     const response = await waitForHeaders(request, hop);
     const status = response.statusCode ?? 0;
-    const body = status >= 200 && status < 300 ? await unpackBody(response, hop) : Buffer.alloc(0);
+    const body = status >= 200 && status <= 300 ? await unpackBody(response, hop) : Buffer.alloc(0);
     return { status, headers: response.headers, body };
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
@@ -115,7 +119,8 @@ async function unpackBody(response: IncomingMessage, hop: OutboundRequest): Prom
 
 /** Yields the unpacked response body, with back-pressure. An empty body is not unpacked. */
 async function* unpack(response: IncomingMessage, hop: OutboundRequest): AsyncGenerator<Buffer> {
-  const unpackerFor = UNPACKERS.get(codingOf(response));
+  const coding = codingOf(response);
+  const unpackerFor = coding === 'identity' && hop.gunzip ? gunzipFile : UNPACKERS.get(coding);
   if (!unpackerFor) throw new OutboundError('bad-response', `${hop.who} answered in an encoding the hub cannot decode`);
   const packed = readPacked(response, hop);
   const { value: first, done } = await packed.next();
@@ -184,7 +189,14 @@ function tooLargeError({ who, maxBytes }: OutboundRequest): OutboundError {
 
 /** The Content-Encoding. A list of codings has no decoder, because each level would multiply a decompression bomb. */
 function codingOf({ headers }: IncomingMessage): string {
-  return (headers['content-encoding'] ?? '').trim().toLowerCase().replace(/^x-gzip$/, 'gzip') || 'identity';
+  const written = (headers['content-encoding'] ?? '').trim().toLowerCase();
+  return written === 'x-gzip' ? 'gzip' : NO_CODINGS.has(written) ? 'identity' : written;
+}
+
+/** The unpacker of a body without a Content-Encoding, which may still be a file in the gzip format (RFC 1952). */
+function gunzipFile(first: Buffer): Transform | null {
+  const isPacked = first[0] === 0x1f && (first.length === 1 || first[1] === 0x8b);
+  return isPacked ? zlib.createGunzip(PIECE) : null;
 }
 
 /** "deflate" should mean the zlib format (RFC 9110 section 8.4.1.2); some servers send a raw deflate stream. */

@@ -13,7 +13,8 @@ export { OutboundError };
  * (validators belong to the final response). `authorization` is sent only to the origin of `url`. `maxBytes` limits the
  * body both as received and unpacked. `refuse` may return the reason why a URL must not be fetched. `refuse` is called
  * before the DNS lookup (without addresses) and after the lookup, also for redirects. `totalMs` can only shorten the
- * default time limit of the fetch, which leaves out the wait until other large responses have been received.
+ * default time limit of the fetch, which leaves out the wait until other large responses have been received. `gunzip`:
+ * decompress also a response body that is a gzip file.
  */
 type OutboundRequest = {
   url: string;
@@ -23,13 +24,14 @@ type OutboundRequest = {
   totalMs?: number;
   large?: LargeBody;
   take?: TakeBody;
+  gunzip?: boolean;
   signal?: AbortSignal;
   refuse?: (url: URL, addresses: readonly string[]) => string | null;
 };
 
 /**
  * The final response after all redirects; `url` is its address. The response body is decompressed, and empty unless
- * the status is 2xx. `movedPermanentlyTo` is set if every redirect was a 301 or 308.
+ * the status is 2xx or 300. `movedPermanentlyTo` is set if every redirect was a 301 or 308.
  */
 export type OutboundResponse = {
   status: number;
@@ -54,7 +56,7 @@ export type OutboundOptions = {
 };
 
 const MAX_REDIRECTS = 5;
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const REDIRECTS = new Set([300, 301, 302, 303, 307, 308]);
 const PERMANENT_REDIRECTS = new Set([301, 308]);
 const HEADERS_SENT_ON = new Set(['accept', 'accept-language', 'if-none-match', 'if-modified-since']);
 
@@ -150,9 +152,9 @@ function headersFor(url: URL, request: OutboundRequest, userAgent: string): Reco
   return told === undefined ? headers : { ...headers, Authorization: told };
 }
 
-/** The target of a redirect; undefined for any other answer. */
+/** The target of a redirect; undefined for any other answer, such as a 300 response that only lists its choices. */
 function redirectTarget({ status, headers }: Answer, from: URL): URL | undefined {
-  if (!REDIRECTS.has(status)) return undefined;
+  if (!REDIRECTS.has(status) || (status === 300 && !headers.location)) return undefined;
   if (!headers.location) throw new OutboundError('redirects', `${from.host} redirects (${status}) without a Location`);
   // Node decodes header bytes as Latin-1, but servers that do not escape a Location mean UTF-8.
   return parseTarget(Buffer.from(headers.location, 'latin1').toString('utf8'), from);

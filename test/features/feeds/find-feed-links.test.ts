@@ -1,7 +1,7 @@
 // Protects the discovery of a page's feeds, in time that grows with the page alone.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { findFeedLinks, isHtmlPage } from '../../../src/features/feeds/parse-feed.ts';
+import { findFeedAnchors, findFeedLinks, isHtmlPage } from '../../../src/features/feeds/page-links.ts';
 import { growthOf, repeated } from '../../support/growth.ts';
 
 const PAGE = 'https://example.org/blog/post.html';
@@ -34,7 +34,6 @@ test('links that are no feeds are left out', () => {
     <link rel="alternate" type="application/json+oembed" href="/oembed">
     <link rel="alternate" type="application/json" href="/wp-json/wp/v2/posts/1">
     <link rel="alternate" type="application/rss+xml" href="javascript:alert(1)">
-    <link rel="alternate" type="application/rss+xml" href="feed:https://example.org/x">
     <link rel="alternate" type="application/rss+xml" href="">
     <link rel="alternate" type="application/rss+xml" href="/${'x'.repeat(4_097)}">
     <linkx rel="alternate" type="application/rss+xml" href="c">
@@ -44,7 +43,7 @@ test('links that are no feeds are left out', () => {
 
 test('no feed link carries credentials', () => {
   const html = '<link rel=feed href="https://bank.example:pw@evil.example/feed">';
-  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://evil.example/feed', title: null }]);
+  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://evil.example/feed', title: null, format: null }]);
 });
 
 test('links in comments, scripts, styles and other text are not links of the page', () => {
@@ -52,12 +51,12 @@ test('links in comments, scripts, styles and other text are not links of the pag
   const html = `<!-- ${link} --><script>"${link}"</script><style>${link}</style><title>${link}</title>
     <textarea>${link}</textarea><template>${link}</template>
     <link rel="feed" href="/seen" data-note="a > b"><script>${link}`;
-  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://example.org/seen', title: null }]);
+  assert.deepEqual(findFeedLinks(html, PAGE), [{ url: 'https://example.org/seen', title: null, format: null }]);
 });
 
 test('a page of unfinished tags is read in time proportional to its length', () => {
-  for (const piece of ['<link a="', "<link '", '<style>', '<!--', '<script ', '<link ', '<base href=']) {
-    const growth = growthOf((page) => findFeedLinks(page, PAGE), (length) => repeated(piece, length));
+  for (const piece of ['<link a="', "<link '", '<style>', '<!--', '<script ', '<link ', '<base href=', '<a ', '<meta ', '<a href=/rss>']) {
+    const growth = growthOf((page) => (findFeedLinks(page, PAGE), findFeedAnchors(page, PAGE)), (length) => repeated(piece, length));
     assert.ok(growth < 4, `${piece} takes ${growth.toFixed(1)} times as long per character`);
   }
 });

@@ -43,7 +43,7 @@ test('an address that leads to the hub itself is refused as a source, also by a 
   const origin = await startOrigin(t, {
     '/moved': reply(301, { location: `${own.url}/posts.atom` }),
     '/page': reply(200, { 'content-type': 'text/html' }, `<html><head>${page}</head></html>`),
-    '/feed': FEED,
+    '/owls': FEED,
   });
   const ada = await hub.person('ada');
   const add = (url: string) => ada.post('/api/sources', { kind: 'feed', url });
@@ -53,7 +53,10 @@ test('an address that leads to the hub itself is refused as a source, also by a 
     assert.equal(status, 422, `${url} ${text}`);
     assert.match(text, /is this hub itself, which cannot be its own source/);
   }
-  assert.equal((await add(`${origin.url}/feed`)).status, 201);
+  const owls = await add(`${origin.url}/owls`);
+  assert.equal(owls.status, 201);
+  const { id } = owls.json<{ id: number }>();
+  assert.equal((await ada.patch(`/api/sources/${id}`, { url: `${origin.url}/page` })).status, 422);
   assert.equal(own.requests.length, 0);
 
   const own127 = [`http://localhost:${own.port}/a`, `${own.url}/posts.atom`, `http://0.0.0.0:${own.port}/`];

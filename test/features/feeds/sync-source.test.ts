@@ -158,12 +158,12 @@ test('a web page is answered by the feed that it advertises; one without a feed 
   };
   const origin = await startOrigin(t, {
     '/blog': page('<link rel="alternate" type="application/rss+xml" href="/feed" title="Posts">'),
-    '/bare': page(''),
     '/feed': serving(() => rss('Owls', [{ guid: 'a' }])),
   });
+  const bare = await startOrigin(t, { '/bare': page('') });
   const ada = await hub.person('ada');
   const found = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/blog` });
-  const refused = await ada.post('/api/sources', { kind: 'feed', url: `${origin.url}/bare` });
+  const refused = await ada.post('/api/sources', { kind: 'feed', url: `${bare.url}/bare` });
 
   assert.equal(found.json()['url'], `${origin.url}/feed`);
   assert.equal(refused.status, 422);

@@ -46,6 +46,8 @@ test('a look at what is no feed says so at the field, and a look at one that one
   const origin = await startOrigin(t, { '/feed': serving(() => OWLS), '/page': reply(200, {}, 'hello') });
   const id = await addFeed(ada, `${origin.url}/feed`);
 
+  const byScheme = await ada.form('/sources/add', { url: origin.url.replace('http:', 'feed:') + '/feed', visibility: 'public' });
+  assert.match(byScheme.text, /You already have this feed/, 'feed:// means http');
   const refused = await ada.form('/sources/add', { url: `${origin.url}/page`, visibility: 'public' });
   assert.equal(refused.status, 422);
   assert.match(refused.text, /name="url"[^>]*aria-invalid="true" aria-describedby="fault-url"/);

@@ -264,7 +264,11 @@ test('what must be gone through is not kept, and no more is gone through than mu
     const sorted = taken(`{"items":["${rest.slice(0, MIB)}"],"version":"1"}`, pieceLength);
     assert.ok(sorted.hasMembers && sorted.gone > MIB && sorted.kept < MIB * 0.6, String(pieceLength));
   }
-  for (const other of ['<x>', '<!doctype html><rss>', '{"version":"1"', '', '"items""version"']) {
+  const page = taken(`<!doctype html><rss>${rest}`);
+  assert.ok(page.gone < 2.1 * MIB && page.kept === page.gone, 'of a page, two MiB');
+  const head = `<!doctype html><head>${rest.slice(0, MIB)}<link type="application/rss+xml">`;
+  assert.ok(taken(`${head}</head>${rest}`).gone < 1.1 * MIB, 'a head that names a feed is enough');
+  for (const other of ['<x>', '{"version":"1"', '', '"items""version"']) {
     const { gone, kept } = taken(other + rest);
     assert.ok(gone >= ALL && kept < MIB * 0.6, other);
   }

@@ -106,6 +106,17 @@ test('the HTTP charset comes before the XML declaration, unless it is unknown or
   assert.ok(decodeText(bytes, 'text/xml; charset=no-such-thing').endsWith('П'));
 });
 
+test('a page is decoded as its meta element says, if neither the header nor an XML declaration names an encoding', () => {
+  const letters = Buffer.from('\xcd\xee\xe2', 'latin1');
+  const read = (meta: string, contentType: string | null): string =>
+    decodeText(Buffer.concat([Buffer.from(`<!doctype html><html><head>${meta}<title>`), letters]), contentType).slice(-3);
+
+  assert.equal(read('<meta charset=windows-1251>', 'text/html'), 'Нов');
+  assert.equal(read('<META http-equiv="Content-Type" content="text/html; charset=windows-1251">', null), 'Нов');
+  assert.equal(read('<meta charset="windows-1251">', 'text/html; charset=iso-8859-1'), 'Íîâ');
+  assert.equal(read('<meta name=a>', null), 'Íîâ');
+});
+
 test('unknown labels everywhere fall back to windows-1252', () => {
   const bytes = Buffer.concat([Buffer.from('<?xml encoding="martian"?>'), Buffer.from([0x92])]);
   assert.ok(decodeText(bytes, 'text/xml; charset=x-unknown').endsWith('’'));

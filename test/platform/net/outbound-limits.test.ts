@@ -131,6 +131,15 @@ test('an unknown or stacked packing is refused, an empty body needs no unpacking
   assert.equal((await fetchWith()({ url: origin.url, maxBytes: 9 })).body.length, 0);
 });
 
+test('a body that is a gzip file is unpacked where the caller wants that, and names of no packing count as none', async (t) => {
+  const file = await startOrigin(t, reply(200, { 'content-encoding': 'none' }, zlib.gzipSync('whole')));
+  const bomb = await startOrigin(t, reply(200, {}, zlib.gzipSync(Buffer.alloc(2 * MIB))));
+
+  assert.equal(String((await fetchWith()({ url: file.url, maxBytes: 99, gunzip: true })).body), 'whole');
+  assert.deepEqual((await fetchWith()({ url: file.url, maxBytes: 99 })).body, zlib.gzipSync('whole'));
+  assert.equal((await failure(fetchWith()({ url: bomb.url, maxBytes: MIB, gunzip: true }))).reason, 'too-large');
+});
+
 test('bombs are cut while they unpack, with little memory', async (t) => {
   const bombs: [coding: string, bomb: Buffer][] = [
     ['br', await packZeros(zlib.createBrotliCompress(), 50)],

@@ -33,6 +33,16 @@ test('redirects are followed, and reported as permanent only when every one of t
   }
 });
 
+test('a choice (300) with a Location is followed for now; without a Location its list is the body', async (t) => {
+  const origin = await startOrigin(t, { '/one': redirect(300, '/f'), '/f': reply(200, {}, 'here'), '/all': reply(300, {}, 'list') });
+
+  const one = await openFetch({ allow: ONE })({ url: `${origin.url}/one`, maxBytes: 9 });
+  const all = await openFetch({ allow: ONE })({ url: `${origin.url}/all`, maxBytes: 9 });
+
+  assert.deepEqual([one.url, one.movedPermanentlyTo, String(one.body)], [`${origin.url}/f`, null, 'here']);
+  assert.deepEqual([all.status, String(all.body)], [300, 'list']);
+});
+
 test('validators go along a redirect, secrets do not', async (t) => {
   const target = await startOrigin(t, reply(304, {}));
   const origin = await startOrigin(t, redirect(301, `${target.url}/feed`));
