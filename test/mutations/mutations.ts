@@ -3848,8 +3848,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what may hold secrets is kept by no browser',
     file: 'src/features/manage-sources/source-routes.ts',
-    from: `    'cache-control': 'no-store', // the addresses of feeds may contain secrets\n`,
-    to: '',
+    from: "'cache-control': 'no-store', // the addresses",
+    to: "'cache-control': 'private, no-cache', // the addresses",
     test: 'test/app/kept-by-browsers.test.ts',
     name: 'everything that a member reads is kept by that browser alone and told unmodified, but for what is never kept',
   },
