@@ -1,4 +1,4 @@
-import { DAY, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 
 type TimeOfDay = { sinceMidnight: number; zone: string; rest: string };
 type YearMonthDay = { year: number; month: number; day: number };
@@ -99,12 +99,17 @@ function fromIso(text: string): number | null {
   const time = readTime(rest);
   const sinceMidnight = time?.sinceMidnight ?? 0;
   if (ordinal !== null) {
-    const days = Number(second) - 1;
-    const newYear = { year: Number(year), month: 0, day: 1 };
-    return days > 365 ? null : instant(newYear, days * DAY + sinceMidnight, time?.zone ?? '');
+    const day = ordinalDay(Number(year), Number(second));
+    return day === null ? null : instant(day, sinceMidnight, time?.zone ?? '');
   }
   const date = { year: Number(year), month: Number(second ?? 1) - 1, day: Number(third ?? 1) };
   return instant(date, sinceMidnight, time?.zone ?? '');
+}
+
+/** Converts an ordinal date, such as day 335 of a year, to month and day; null if the year has no such day. */
+function ordinalDay(year: number, ordinal: number): YearMonthDay | null {
+  const date = new Date(Date.UTC(year, 0, ordinal));
+  return date.getUTCFullYear() !== year ? null : { year, month: date.getUTCMonth(), day: date.getUTCDate() };
 }
 
 /** Parses any other form of a date: takes out time and zone, then finds day, month and year in the rest. */
@@ -183,8 +188,10 @@ function fullYear(digits: string): number {
 
 function instant(date: YearMonthDay, sinceMidnight: number, zone: string): number | null {
   const { year, month, day } = date;
-  if (year < EARLIEST_YEAR || month < 0 || month > 11 || day < 1 || day > 31) return null;
-  const asUtc = Date.UTC(Math.min(year, 10_000), month, day) + sinceMidnight;
+  if (year < EARLIEST_YEAR || month < 0 || month > 11) return null;
+  const midnight = Date.UTC(Math.min(year, 10_000), month, day);
+  if (new Date(midnight).getUTCDate() !== day) return null; // such as 30 February, which Date.UTC makes 1 March
+  const asUtc = midnight + sinceMidnight;
   return Math.min(asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE, LATEST);
 }
 
