@@ -778,10 +778,26 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what is hidden or foreign in markup is gone with its content',
     file: 'src/platform/markup/markup-rules.ts',
-    from: "'svg math template",
-    to: "'math template",
+    from: "'template select",
+    to: "'select",
     test: 'test/platform/markup/sanitize-html.test.ts',
     name: 'the content of raw text, of foreign elements and of everything hidden is gone',
+  },
+  {
+    promise: 'formulas contain text only in tokens',
+    file: 'src/platform/markup/formula.ts',
+    from: 'if (!isToken) isSound = false;',
+    to: '',
+    test: 'test/platform/markup/sanitize-html.test.ts',
+    name: 'a formula with anything that is not allowed becomes its alttext, else its words',
+  },
+  {
+    promise: 'svg and math without end tags swallow no text',
+    file: 'src/platform/markup/foreign-content.ts',
+    from: 'if (isOpen && stack.every(letsEndTagsThrough)) leave();',
+    to: '',
+    test: 'test/platform/markup/sanitize-html.test.ts',
+    name: 'svg and math without their end tags end where a browser ends them',
   },
   {
     promise: 'text is escaped for attributes',

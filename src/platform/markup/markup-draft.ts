@@ -43,6 +43,8 @@ export type MarkupDraft = {
   length: number;
   /** The number of visible items written: texts, rules, links to files. */
   content: number;
+  /** The value of `content` directly behind the last formula, or -1. */
+  formulaAt: number;
   isFull: boolean;
   stack: OpenElement[];
   /** The index of the outermost dropped element, or -1. */
@@ -53,7 +55,7 @@ export type MarkupDraft = {
 /** An empty draft. */
 export function createDraft(baseUrl: string): MarkupDraft {
   return {
-    baseUrl, chunks: [], length: 0, content: 0, isFull: false,
+    baseUrl, chunks: [], length: 0, content: 0, formulaAt: -1, isFull: false,
     stack: [], droppedFrom: -1, anchor: undefined,
   };
 }
