@@ -139,8 +139,8 @@ function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
   const content = await inSteps(readingText(contentHtml));
-  const summary = post.summary ? post.summary.slice(0, MAX.content)
-    : withoutImages(contentHtml.slice(0, MAX.summarized));
+  const imageless = withoutImages(contentHtml);
+  const summary = post.summary ? post.summary.slice(0, MAX.content) : imageless.slice(0, MAX.summarized);
   const author = post.author && excerpt(post.author, MAX.author);
   const title = excerpt(post.title, MAX.title) || excerpt(content, FIRST_WORDS);
   return {
@@ -148,7 +148,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
     title,
     url: post.url !== null && post.url.length <= MAX.url ? post.url : null,
     author,
-    summary: excerpt(await inSteps(readingText(summary)) || content, MAX.summary),
+    summary: excerpt(await inSteps(readingText(summary)) || await inSteps(readingText(imageless)), MAX.summary),
     searchTitle: searchTerms(title),
     searchText: await inSteps(readingTermsOf(content, author)),
     contentHash,

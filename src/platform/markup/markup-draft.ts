@@ -1,5 +1,5 @@
 import { escapeHtml } from './entities.ts';
-import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
+import { fileNameOr, type ImageCandidate, imageLink, LINKED_IMAGE, mediaLink } from './remote-media.ts';
 
 // Links lengthen the output, so this limit is far below the input limit. The output for a post of 400,000 quotation
 // marks is shorter than this limit.
@@ -9,7 +9,9 @@ const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
 /** A link to a file that the page does not load. The link's label is empty if the author gave no label. */
-export type FileLink = { url: URL; label: string; isImage: boolean; size?: string | undefined };
+export type FileLink = {
+  url: URL; label: string; isImage: boolean; size?: string | undefined; title?: string | undefined;
+};
 
 /** An element that has begun and not ended. */
 export type OpenElement = {
@@ -125,7 +127,7 @@ function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   const [image] = anchor.files;
   const text = escapeHtml(anchor.fallbackText && (image?.label || anchor.fallbackText));
   if (text === '' || !fits(draft, text)) return false;
-  if (image?.isImage) image.label = 'Image';
+  if (image?.isImage) image.label = LINKED_IMAGE;
   draft.content += 1;
   write(draft, `${text}</a>`);
   return true;
@@ -142,8 +144,8 @@ export function writeFile(draft: MarkupDraft, file: FileLink): void {
   writeVisible(draft, separator + linkTo(file));
 }
 
-function linkTo({ url, label, isImage, size }: FileLink): string {
-  if (isImage) return imageLink(url, label || fileNameOr('Image', url), size);
+function linkTo({ url, label, isImage, ...about }: FileLink): string {
+  if (isImage) return imageLink(url, label || fileNameOr('Image', url), about);
   return mediaLink(url, label || fileNameOr(url.host, url));
 }
 

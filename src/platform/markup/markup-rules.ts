@@ -77,7 +77,8 @@ type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 /** Prefix of the ids in a post, so that no id in a post equals an id of the page. */
 export const ID_PREFIX = 'in-post-';
 
-const MAX_TITLE_LENGTH = 1_000;
+/** Maximum characters of a `title` attribute. */
+export const MAX_TITLE_LENGTH = 1_000;
 const MAX_SPAN = 100;
 
 const address: AttributeRule = (value, baseUrl) => safeLink(value, baseUrl);

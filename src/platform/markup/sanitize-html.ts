@@ -8,7 +8,7 @@ import { VOID_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
 import type { Reading } from './in-steps.ts';
 import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';
 import {
-  framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL, statedSize,
+  framePage, givenLabel, imageCandidates, imageTitle, isTracker, largestImage, LINK_TAIL, statedSize,
 } from './remote-media.ts';
 import { safeLink, webUrl } from './safe-url.ts';
 import type { Attributes } from './html-tokenizer.ts';
@@ -184,7 +184,8 @@ function addImage(draft: MarkupDraft, { attributes }: StartTag): void {
   const label = givenLabel(attributes.get('alt'));
   if (isEmoji(attributes, label)) return readText(draft, label);
   if (url === undefined || isTracker(attributes, url)) return;
-  addFile(draft, { url, label, isImage: true, size: statedSize(attributes) });
+  const title = imageTitle(attributes, label, url);
+  addFile(draft, { url, label, isImage: true, size: statedSize(attributes), title });
 }
 
 function isEmoji(attributes: Attributes, label: string): boolean {

@@ -66,7 +66,7 @@ test('an image becomes a link to its largest file', () => {
 
 test('an image in a link follows that link, and lends it its words where it has none', () => {
   const cat = image('https://blog.example/cat.jpg', 'cat.jpg');
-  const again = image('https://blog.example/cat.jpg', 'Image');
+  const again = image('https://blog.example/cat.jpg', 'Linked image');
   assertCases([
     ['<a href="/x">text <img src="/cat.jpg" alt=cat></a>',
       `${link('https://blog.example/x', 'text ')} ${image('https://blog.example/cat.jpg', 'cat')}`],
