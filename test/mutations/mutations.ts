@@ -2603,6 +2603,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a publisher that changes all ids does not double its posts, and readers elsewhere do not see them again',
   },
   {
+    promise: 'posts that an earlier version stored with tracking parameters are found by their old address',
+    file: 'src/features/posts/feed-posts-store.ts',
+    from: 'new Set([url, givenUrl])',
+    to: 'new Set([url])',
+    test: 'test/features/posts/tracking-parameters.test.ts',
+    name: 'a post that an earlier version stored with parameters stays one post when its id changes',
+  },
+  {
     promise: 'two posts that are alike stay two',
     file: 'src/features/posts/feed-posts-store.ts',
     from: 'post.publishedAt === null || another)',
