@@ -558,8 +558,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the line below a title is never what the text says anyway',
     file: 'src/features/posts/post-views.ts',
-    from: '!beginning.includes(said)',
-    to: 'beginning !== said',
+    from: 'bare(plainText(markup)).includes(said)',
+    to: 'bare(plainText(markup)) === said',
     test: 'test/features/posts/post-deck.test.ts',
     name: 'a post says below its title what its publisher says of it, where the text says something else',
   },

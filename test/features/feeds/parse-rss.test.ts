@@ -163,8 +163,8 @@ test('files are collected from all modules, once per address', () => {
   assert.deepEqual(item.attachments, [
     { url: 'https://site.example/a.mp3', mediaType: 'audio/mpeg', bytes: 99, title: 'A', durationSeconds: 3661 },
     { url: 'https://site.example/b.mp4', mediaType: 'video/mp4', bytes: null, title: null, durationSeconds: 61 },
-    { url: 'https://site.example/t.jpg', mediaType: null, bytes: null, title: null, durationSeconds: null },
-    { url: 'https://site.example/t2.jpg', mediaType: null, bytes: null, title: null, durationSeconds: null },
+    { url: 'https://site.example/t.jpg', mediaType: 'image/jpeg', bytes: null, title: null, durationSeconds: null },
+    { url: 'https://site.example/t2.jpg', mediaType: 'image/jpeg', bytes: null, title: null, durationSeconds: null },
     { url: 'https://site.example/c.pdf', mediaType: 'application/pdf', bytes: 7, title: 'C', durationSeconds: null },
   ]);
 });
@@ -220,4 +220,5 @@ test('media without a type are pictures when they say so or are called like one'
   assert.equal(typeOf('url="/a.webp" type="image/avif"'), 'image/avif');
   assert.equal(typeOf('url="/a.png" medium="video"'), null);
   assert.equal(typeOf('url="/a.mp4"'), null);
+  assert.equal(rssItem('<media:thumbnail url="/t"/>').attachments[0]?.mediaType, 'image/*');
 });
