@@ -4,6 +4,7 @@ import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hu
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
+import { TITLE_MAX } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 import {
   anything, array, choice, flag, id, integer, listOf, named, object, orNull, role, text, time, visibility, type Schema,
@@ -149,7 +150,11 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'PUT /api/sources/:id/icon': { answers: NOTHING },
   'DELETE /api/sources/:id/icon': { answers: NOTHING },
   'PUT /api/sources/:id/follow': {
-    body: json(object({}, { folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag })), answers: NOTHING,
+    body: json(object({}, {
+      title: orNull({ ...text, maxLength: TITLE_MAX, description: 'Only you see this name of the source' }),
+      folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag,
+    })),
+    answers: NOTHING,
   },
   'DELETE /api/sources/:id/follow': { answers: NOTHING },
   'GET /api/reading': { answers: done('Reading') },

@@ -3,7 +3,7 @@ import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
-import { DENSITIES, TEXT_SIZES } from '../features/hub/preferences.ts';
+import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 
 /** A schema as in JSON Schema 2020-12. */
@@ -88,8 +88,8 @@ export const SCHEMAS: Record<string, Schema> = {
     state: choice(SOURCE_STATES), paused: flag, lastSyncAt: orNull(time), lastSuccessAt: orNull(time),
     iconUrl: orNull(text), createdAt: time, updatedAt: time,
   }, {
-    siteUrl: orNull(text), description: orNull(text), // only feeds have these fields
-    followed: flag, // only signed-in clients get this field
+    siteUrl: orNull(text), description: orNull(text), // webhook sources have no site URL or description
+    followed: flag, // absent for clients that are not signed in
     // Only the owner of a source gets the source's address, state and webhook.
     url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
@@ -127,8 +127,9 @@ export const SCHEMAS: Record<string, Schema> = {
   AccountExport: object({
     exportedAt: time, account: named('Account'),
     preferences: object({
-      timeZone: orNull(text), density: choice(DENSITIES), textSize: choice(TEXT_SIZES), keys: flag, marksOpened: flag,
-      nextSteps: flag,
+      timeZone: orNull(text),
+      ...Object.fromEntries(Object.entries(CHOICES).map(([name, values]) => [name, choice(values)])),
+      ...Object.fromEntries(SWITCHES.map((name) => [name, flag])),
     }),
     sessions: array(object(session)), signInNetworks: array(object({ network: text, lastUsedAt: time })),
     tokens: array(named('Token')), invitations: array(named('Invitation')),
@@ -144,7 +145,8 @@ export const SCHEMAS: Record<string, Schema> = {
       })),
     })),
     follows: array(object({
-      sourceId: id, title: orNull(text), folder: orNull(text), notify: flag, readUpTo: integer, since: time,
+      sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
+      readUpTo: integer, since: time,
     })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),

@@ -2,9 +2,9 @@
 type Owner = "the operator's" | "a publisher's" | 'the package registry' | 'the code’s authors' | 'this machine';
 
 /**
- * One kind of connection that a program of this project opens. `files`: the sources, relative to `src`, or the scripts,
- * that decide whether and to whom the program connects. `unconfigured`: when a program opens the connection although
- * the operator has changed no setting and the hub has no source.
+ * One kind of connection that a program of this project opens. `files`: the source files or scripts that decide whether
+ * and where the program connects. `unconfigured`: when a program opens the connection on a newly installed hub, with
+ * default settings and without feeds.
  */
 type Connection = {
   programs: string;
@@ -20,8 +20,8 @@ type Connection = {
 const USER_AGENT = 'a User-Agent header with the hub’s version and `BASE_URL`';
 
 /**
- * Every connection that a process or script opens. Nothing at run time reads this list: `src/LEDGER.md` is made from
- * the list, and `test/app/connections.slow.test.ts` compares the list with the connections of a whole hub.
+ * Describes every network connection that the hub's processes and scripts open. No process reads CONNECTIONS at run
+ * time: `src/LEDGER.md` is made from CONNECTIONS, and `test/app/connections.slow.test.ts` tests CONNECTIONS on a hub.
  */
 export const CONNECTIONS = {
   names: {

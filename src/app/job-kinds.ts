@@ -8,7 +8,7 @@ import { importFeeds } from '../features/manage-sources/import-opml.ts';
 import { updateReaders } from '../features/posts/update-readers.ts';
 import type { JobKind } from '../features/hub/hub.ts';
 
-/** Every kind of job. The list's type says `never` because each kind of job has its own payload. */
+/** Every kind of job. The type parameter is `never` because each kind of job has another type of payload. */
 export const JOB_KINDS: JobKind<never>[] = [
   syncSource, fetchIcon, importFeeds, updateReaders, removeSource, scanUpload, deliverAlert, removeAccount,
 ];

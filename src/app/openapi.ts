@@ -59,7 +59,7 @@ function describeOperation(of: Route, operation: ApiOperation = { answers: {} },
   }];
 }
 
-/** such as getPostsById for GET /api/posts/:id */
+/** Makes the operationId of a route: getPostsById for GET /api/posts/:id. */
 function operationId(method: string, path: string): string {
   const words = path.slice('/api/'.length).replace(/:/g, 'by ').split(/[^A-Za-z0-9]+/);
   return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('');

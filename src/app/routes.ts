@@ -55,7 +55,7 @@ type Handler<A extends Access> = (hub: Hub, request: RequestFor<A>) => Reply | P
 /** Forms whose text is saved as a draft if the session has ended. */
 const LATE_WORDS = { signedOut: writePages.submitSignedOut };
 
-/** The caller of a route that reads neither cookies nor the Authorization header. */
+/** The result of authentication for a route that reads neither cookies nor the Authorization header. */
 const NOBODY = { viewer: null, hasCookie: false };
 
 /** Signing in or out and deleting stay possible while the disk is down to its reserve. */
@@ -306,6 +306,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /reader/api/0/subscription/import', 'member', 'App: add the feeds of an OPML document',
     (request) => readerSubscriptions.importSubscriptions(hub, request), appHeaderAccess(hub),
   ),
+  at('GET /accounts/:rest*', 'public', 'App: refuse an unknown call', unknownCall, { refusal: refuseApp }),
+  at('POST /accounts/:rest*', 'public', 'App: refuse an unknown call', unknownCall, { refusal: refuseApp }),
   forApps('GET /reader/:rest*', 'App: refuse an unknown call', unknownCall),
   forApps('POST /reader/:rest*', 'App: refuse an unknown call', unknownCall),
 

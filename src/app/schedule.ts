@@ -42,7 +42,7 @@ type ScheduledTask = {
   name: string;
   everyMs: number;
   run(hub: Hub, stopping: AbortSignal): void | Promise<void>;
-  /** The SQL of the task, which the worker of a new version first runs in a transaction that is rolled back. */
+  /** Runs the scheduled task's SQL once in a transaction that is rolled back, to test a new version. */
   rehearse?(hub: Hub): void;
 };
 
@@ -150,7 +150,7 @@ function onceADay(task: ScheduledTask): ScheduledTask {
   };
 }
 
-/** Records during a trial, when no other task runs, that the process is alive and can write. */
+/** While a new version or restored data is being tried, shows that the worker process is alive and can write. */
 function trialBeat(): ScheduledTask {
   return { name: TRIAL_BEAT, everyMs: 2 * SECOND, run: beatOnTrial };
 }
@@ -161,7 +161,7 @@ function sqlTask(name: string, everyMs: number, run: (hub: Hub) => void): Schedu
 
 /**
  * A task made of short transactions, between which other processes can write. `some` handles up to `limit` rows and
- * returns their number. The log states how many rows the task has handled in total.
+ * returns their number.
  */
 function throttledTask(name: string, everyMs: number, some: (hub: Hub, limit: number) => number): ScheduledTask {
   return {

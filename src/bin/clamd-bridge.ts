@@ -18,7 +18,7 @@ const config = loadBridgeConfigOrExit(process.env);
 const { maxBytes } = config;
 const log = createLog('clamd-bridge', config.logLevel, Date.now, (text) => void process.stderr.write(text));
 process.on('exit', log.flush);
-process.stderr.on('error', () => {}); // the reader of the log is gone: the bridge keeps running
+process.stderr.on('error', () => {}); // EPIPE: the program that reads stderr is gone
 
 const clamd = createClamdClient({ address: config.clamd, maxBytes });
 const server = createBridgeServer({ clamd, maxBytes, log });

@@ -1,7 +1,6 @@
 /**
  * node src/bin/launch.ts <web|worker|hubctl|clamd-bridge> [argument…]
- * Replaces the launching process by the named program, confined by Node's permission model. The program keeps the
- * process id and the open files of the launching process.
+ * Becomes the named program, confined by Node's permission model, with the same process id and open files (execve).
  */
 import {
   bridgeCommand, confinedCommand, folderToRead, makeDataFolderOrExit, needsDataFolder, nodeFacts, verifyingCommand,

@@ -31,12 +31,12 @@ try {
   setUpLink = prepareHub(config);
 } catch (error) {
   failure = error instanceof Error ? error.message : String(error);
-  // On restored data, or after an upgrade, start.ts has to wait until the previous data or version is back.
+  // If the hub fails on restored data or a new version, start.ts waits for the previous data or version to return.
   const mayWait = isRestoreOpen(config.dataDir) && (args.includes('--again') || !isRestoreUnderWay(config.dataDir));
   if (error instanceof DataInUseError || !mayWait) endWith(error instanceof DataInUseError ? 75 : 1, failure);
 }
 
-process.once('disconnect', () => process.exit()); // start.ts needs this process no longer
+process.once('disconnect', () => process.exit()); // start.ts has ended, or has closed its channel to prepare.ts
 process.once('message', (message) => void announce(message as Listening));
 process.send?.({ dataDir: config.dataDir, commands, failure } satisfies Prepared);
 if (watch) void announce({ listening: config });

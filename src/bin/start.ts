@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { listenForPause, noteProcess, runAroundRestores, runHub } from '../app/processes/run-hub.ts';
 import { startPreparation } from '../app/processes/start-preparation.ts';
 
-const AGAIN = '--again'; // this argument marks a start after a restore or an upgrade
+const AGAIN = '--again'; // an argument of start.ts and prepare.ts: this start follows a restore or an upgrade
 const PROJECT_ROOT = join(import.meta.dirname, '../..');
 
 const args = process.argv.slice(2);
@@ -25,8 +25,8 @@ if (problem !== null) process.stderr.write(`${problem}\n`);
 process.exit(problem === null ? 0 : 1);
 
 /**
- * Replaces this process by the version of the hub that is installed now, perhaps with another Node. The process id does
- * not change.
+ * Replaces this process by the version of the hub that is installed now, perhaps with another Node, under the same
+ * process id.
  */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);

@@ -207,7 +207,7 @@ function expiredLine({ kind, before, rows }: ExpiredRows): string {
   return `${kind}\t${rows}\t${before === null ? 'kept for ever' : `older than ${isoTime(before)}`}\n`;
 }
 
-/** The maximum number of entries to print. One more entry is read, to tell whether there are more entries. */
+/** The most jobs or alerts that a command of hubctl lists. */
 const LISTED = 100;
 
 /** Prints the newest entries of a list as lines, or with `json` as an array; prints `none` if the list is empty. */

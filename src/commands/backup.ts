@@ -14,7 +14,7 @@ import { absentLines, backupBytes, noteLocalRun, runOf } from './verify.ts';
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
 /**
- * Makes and verifies a nightly or an interim backup. The last line on standard output is for scripts. With arguments,
+ * Makes and verifies a nightly or an interim backup, and prints its result, name and folder. With arguments,
  * `hubctl backup` reads an existing backup (read-backup.ts).
  */
 export const backupCommand: Command = {
@@ -101,7 +101,7 @@ function printResult(made: MadeBackup, began: number, values: Values, { out, err
   if (verdict === 'degraded') err(`backup: ${name} is DEGRADED: the hub itself has missing or damaged data\n`);
   for (const defect of defects) err(`backup: ${defect}\n`);
   for (const line of absentLines(absent)) err(`backup: ${line}\n`);
-  // The backup's folder comes last on the line, because a path may contain spaces.
+  // The path `dir` comes last in the line of key=value pairs, because a path may contain spaces.
   const result = { result: verdict, name, bytes: backupBytes(verification), seconds: secondsSince(began),
     removed: retention.removed.length, dir: writtenPath(path) };
   const inOneLine = Object.entries(result).map(([key, value]) => `${key}=${value}`).join(' ');

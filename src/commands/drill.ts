@@ -10,8 +10,8 @@ import { type Command, type CommandContext, type ExitCode, UsageError, type Valu
 const LONGEST_REASON = 500; // characters
 
 /**
- * Steps of scripts/drill.sh. `due` prints the destinations whose drill is due. `room` fails if a copy of so many bytes
- * cannot be fetched and restored here. `note` records a drill; it reads the problem from standard input.
+ * Steps of scripts/drill.sh, which fetches and restores off-site backups as a test. `due` prints the off-site
+ * destinations to test now; `room` checks the disk space for the test; `note` records the result of the test.
  */
 export const drillCommand: Command = {
   options: { name: { type: 'string' }, seconds: { type: 'string' } },
@@ -26,7 +26,7 @@ export const drillCommand: Command = {
   },
 };
 
-/** Checks the room for a copy, which may be compressed, and for as much restored data; returns 1 without room. */
+/** Returns 0 if the disk has room for an off-site backup of `copyBytes` and for the data restored from it, else 1. */
 async function checkRoom(copyBytes: number, { config, err }: CommandContext): Promise<ExitCode> {
   const { dataDir } = config;
   const bytes = Math.max(copyBytes, lastBackupBytes(dataDir) ?? 0);

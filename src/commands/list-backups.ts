@@ -13,7 +13,7 @@ const MAX_SUMS = 1_000_000; // bytes; a longer SHA256SUMS, which lists many lost
 /**
  * Lists the nightly backups on this machine, or with `interim` the interim ones, for restore.sh --list: their folder,
  * then a line for each, the oldest first: name, bytes, schema, and when it was verified, or "failed" or "degraded"; "-"
- * if unknown. Fails if the folder cannot be read.
+ * if unknown.
  */
 export const backupsCommand: Command = {
   options: {},
@@ -47,7 +47,7 @@ export const backupsCommand: Command = {
   },
 };
 
-/** The bytes of an interim backup's uploads are those that its SHA256SUMS says. */
+/** The size of a backup in bytes; for the uploads of an interim backup, the size that SHA256SUMS states. */
 function sizeOf(folder: string, manifest: Manifest | undefined): number | undefined {
   const hasArchive = manifest?.hashes.archive !== null;
   const sizes = [...hasArchive ? [DATABASE, ARCHIVE, SUMS] : [DATABASE, SUMS]]

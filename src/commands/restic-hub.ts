@@ -15,14 +15,14 @@ import { openDatabase } from '../platform/db/open-database.ts';
 import { plural } from '../platform/in-words.ts';
 import { type CommandContext, UsageError } from './command.ts';
 
-/** This hub's id in the restic repository. A new id is made if DATA_DIR was copied from elsewhere. */
+/** This hub's id in the restic repository. A hub whose DATA_DIR was copied from another place gets a new id. */
 export function settleHub({ dataDir }: Config, machineId: string, fileSystem: string): Promise<OffsiteHub> {
   return settleOffsiteHub(dataDir, locateHub(dataDir, machineId, fileSystem));
 }
 
 /**
- * Prints the ids of the hubs whose snapshots this hub removes, this hub's own id first. The second line of the output
- * is `look` if this hub has not yet searched the repository for snapshots of older hubs, otherwise `known`.
+ * Prints the ids of the hubs whose snapshots this hub removes, this hub's own id first; then a line `look` if this hub
+ * has not yet searched the repository for snapshots of older hubs, otherwise `known`.
  */
 export async function printHub({ config, out }: CommandContext, machineId: string, fileSystem: string): Promise<void> {
   const { id, adopted, lookedAt } = await settleHub(config, machineId, fileSystem);
@@ -35,7 +35,7 @@ export function idsOf({ dataDir }: Config, id: string): string[] {
   return hub?.id === id ? [id, ...hub.adopted] : [id];
 }
 
-/** Stores the hubs in restic's list (standard input) that share this hub's origin; asks the operator about them. */
+/** Finds hubs in the restic repository from whose data this hub comes (older hubs); tells the operator about them. */
 export async function lookForOlder({ config, err }: CommandContext): Promise<void> {
   const origin = readOrigin(config.databasePath);
   const related = readJsonList(0).flatMap(toSnapshot).filter((one) => one.origin === origin || one.hub === origin);
@@ -69,7 +69,7 @@ function describeHub({ id, backups, newest }: OlderHub): string {
 
 /**
  * Stores the operator's answer whether this hub replaces an older hub with backups in the restic repository: `adopt`
- * (yes) or `leave` (no). An empty id stands for all older hubs without an answer.
+ * (yes) or `leave` (no). An empty `about` means all older hubs that the operator has not yet answered for.
  */
 export async function answerAdoption({ config, out }: CommandContext, answer: string, about: string): Promise<void> {
   if (answer !== 'adopt' && answer !== 'leave') throw new UsageError('expected adopt or leave');
@@ -84,7 +84,7 @@ export async function answerAdoption({ config, out }: CommandContext, answer: st
   if (!answered) return out('there is nothing to decide: there are no backups of older hubs of the same origin\n');
   await writeOffsiteHub(config.dataDir, answered);
   const undecided = hub.older.filter(({ id }) => about === '' || id === about).map(describeHub);
-  const named = undecided.length > 0 ? undecided : [`hub ${about}`]; // the operator changes an earlier answer
+  const named = undecided.length > 0 ? undecided : [`hub ${about}`];
   out(named.map((one) => `${answer === 'adopt' ? 'taken over' : 'left alone'}: ${one}\n`).join(''));
 }
 
@@ -105,7 +105,7 @@ export type Snapshot = {
   origin: string | null; // id of the hub's origin, equal in all hubs restored from one backup; null before 1.0.1
 };
 
-/** Parses a snapshot from restic's JSON. Returns no element if the snapshot is not a backup of a hub. */
+/** Parses a snapshot from restic's JSON. Returns an empty array if the snapshot is not a backup of a hub. */
 export function toSnapshot(value: unknown): Snapshot[] {
   const { id, tree, tags } = (value ?? {}) as { id?: unknown; tree?: unknown; tags?: unknown };
   const isWhole = typeof id === 'string' && /^[0-9a-f]{64}$/.test(id) && typeof tree === 'string';

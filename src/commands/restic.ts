@@ -134,7 +134,7 @@ async function stagedFiles(folder: string): Promise<Map<string, number>> {
   return expected;
 }
 
-/** Compares entries of a listing with `expected`, and removes the matching entries from `expected`. */
+/** Checks lines of `restic ls` against the `expected` files, and removes the found files from `expected`. */
 function compareEntries(lines: string[], expected: Map<string, number>): void {
   for (const line of lines) {
     const { type, path, size } = JSON.parse(line) as { type?: unknown; path?: unknown; size?: unknown };
@@ -152,8 +152,8 @@ function compareEntries(lines: string[], expected: Map<string, number>): void {
 /**
  * Prints the snapshots to forget, from restic's plan (`forget --dry-run --json`), after this hub sent the backup
  * `name`. Forgets only snapshots of this hub and of the hubs that this hub has adopted. Always keeps the newest backup
- * that was verified when sent, and the newest backup that was read back. Prints nothing if the backup `name` was not
- * verified. Throws BackupError if a clock looks wrong or the repository is damaged.
+ * that was verified when sent, and the newest backup that was read back. If the backup `name` was not verified, no
+ * snapshot may be forgotten. Throws BackupError if a clock looks wrong or the repository is damaged.
  */
 async function listForgettable(
   { config, out }: CommandContext, hub: string, name: string, plan: string,
@@ -186,7 +186,7 @@ function backupNames(snapshots: Snapshot[]): string[] {
 
 /** Makes a backup folder from the files that restic restored. restic-backups.sh moves hub.db itself. */
 async function packFolder(_context: CommandContext, from: string, into: string): Promise<void> {
-  const { packFetched } = await import('../features/backups/make-backup.ts'); // only `packFolder` needs make-backup.ts
+  const { packFetched } = await import('../features/backups/make-backup.ts');
   await packFetched(from, into);
 }
 

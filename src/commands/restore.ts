@@ -113,8 +113,8 @@ async function finish({ config, out }: CommandContext): Promise<void> {
     out(`the previous data is in ${writtenPath(kept)}; remove that folder when you no longer need it\n`);
   }
   if (config.backupResticRepository === null) return;
-  out('this hub now has a new id in the restic repository and removes no older backups there. If this hub replaces ' +
-    'the hub that sent the older backups, run ./scripts/hubctl offsite adopt; if not, run ' +
+  out('this hub now has a new id in the restic repository and removes no older backups there; ' +
+    'if this hub replaces the hub that sent the older backups, run ./scripts/hubctl offsite adopt; if not, run ' +
     './scripts/hubctl offsite adopt --no\n');
 }
 
@@ -138,8 +138,8 @@ async function state(context: CommandContext): Promise<void> {
 }
 
 /**
- * Throws BackupBusy while a step of a killed restore.sh is still running. If a full disk has no room for the lock file,
- * does nothing: the next step frees reserved space and takes the lock itself.
+ * Throws BackupBusy while a process of a killed restore.sh still holds the backup lock. If a full disk has no room for
+ * the lock file, does nothing: the restore frees reserved disk space and then takes the lock itself.
  */
 function requireNoStepInHand(dataDir: string): void {
   try {
@@ -152,7 +152,7 @@ function requireNoStepInHand(dataDir: string): void {
 }
 
 const PATIENCE = 60 * SECOND; // how long one reply of the hub may take
-const FILES_TO_TRY = 1_000; // a hub may have lost files, so the rehearsal looks for an existing file among many
+const FILES_TO_TRY = 1_000; // rehearsing a restore tries this many uploads, because files may be missing
 
 /** Checks a hub that runs on a restored DATA_DIR: its health, a page and an uploaded file. */
 export const rehearseCommand: Command = {
@@ -167,7 +167,7 @@ export const rehearseCommand: Command = {
   },
 };
 
-/** Runs the checks; returns the first problem, or null if all of them passed. */
+/** Requests the health, a page and a file of a restored hub; returns the first problem, or null. */
 async function askForEverything(address: string, config: Config, tell: (line: string) => void): Promise<string | null> {
   const { problem: unready } = await askReadiness(address, AbortSignal.timeout(PATIENCE));
   if (unready !== null) return unready;
@@ -195,7 +195,7 @@ async function ask(url: string, headers: Record<string, string>): Promise<{ stat
   return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** Returns the largest file present and a new API token of its owner, from a temporary copy of the database. */
+/** Chooses the largest uploaded file to download, and makes an API token of the file's owner for the download. */
 function pickFile({ databasePath, dataDir }: Config) {
   const db: Db = openDatabase(databasePath);
   try {

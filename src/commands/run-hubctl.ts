@@ -51,13 +51,13 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'config', usage: 'config <VARIABLE>…',
-    summary: 'Print the named settings, one per line, empty if not set. Secrets are not printed.',
+    summary: 'Print the named settings, except secrets, one per line; an empty line means not set.',
     load: async () => (await import('./settings.ts')).configCommand,
   },
   {
     name: 'doctor', usage: 'doctor [--hashes] [--json]',
     summary: 'Check the database and the uploaded files (--hashes: the content of every file too), then print ' +
-      'what needs attention and what to do. Exits with 1 if anything needs attention.',
+      'what needs attention and what to do. Exit status 1: the hub needs attention.',
     load: async () => (await import('./status.ts')).doctorCommand,
   },
   {
@@ -126,7 +126,7 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'status', usage: 'status [--json]',
-    summary: 'Print what the overview shows: the verdict, then each finding. Exits with 1 if anything needs attention.',
+    summary: 'Print what the overview shows: the verdict, then each finding. Exit status 1: the hub needs attention.',
     load: async () => (await import('./status.ts')).statusCommand,
   },
   {
@@ -201,7 +201,7 @@ async function requireHub({ databasePath, dataDir }: Config): Promise<void> {
   const { isRestoreUnderWay } = await import('../features/backups/restore-state.ts');
   // Throws if the operating system's account may not read the database.
   const isThere = (): boolean => statSync(databasePath, { throwIfNoEntry: false }) !== undefined;
-  // During a restore the database may be missing. Node grants nothing below a missing folder.
+  // During a restore the database may be missing. If DATA_DIR is missing, Node lets hubctl read nothing within it.
   if (existsSync(dataDir) && (isThere() || isRestoreUnderWay(dataDir))) return;
   const { SchemaError } = await import('../platform/db/migration-files.ts');
   throw new SchemaError(`no hub is in DATA_DIR yet (${writtenPath(databasePath)} is missing): ` +

@@ -23,7 +23,7 @@ export const configCommand: Command = {
   },
 };
 
-/** The value of a setting as text. Throws UsageError for secrets and lists, because no script needs their values. */
+/** The value of a setting as text. Throws UsageError for a secret setting and for a setting with a list of values. */
 function settingText(name: string, config: Config): string {
   const [key, setting] = Object.entries<Setting<unknown>>(SETTINGS).find(([, listed]) => listed.name === name) ?? [];
   const value = key === undefined || setting?.secret ? undefined : config[key as keyof typeof SETTINGS];
@@ -38,9 +38,8 @@ function settingText(name: string, config: Config): string {
 const NAMED_FILES: (keyof typeof SETTINGS)[] = ['backupResticPasswordFile', 'backupAgeRecipient'];
 
 /**
- * Lists for scripts/recovery-kit.sh what the operator must keep, one thing per line. A line is `file`, a tab and a
- * path, or `environment`, a tab and a setting that only the environment sets, with its value unless the value is
- * secret.
+ * Lists for scripts/recovery-kit.sh what the operator must keep, as lines of two columns: `file` and a path, or
+ * `environment` and a setting that only the environment sets, with its value unless the value is secret.
  */
 export const recoveryKitCommand: Command = {
   options: {},

@@ -48,7 +48,7 @@ export async function noteLocalRun(
   await noteVerdict(config, run, process.pid);
 }
 
-/** Stores the result of verifying a nightly backup. For an interim backup, stores the verdict only. */
+/** Stores the result of verifying a backup; only a nightly backup counts as the hub's last verification. */
 function noteVerification(config: Config, run: RunResult): Promise<void> {
   const isInterim = timeOfInterim(run.name ?? '') !== undefined;
   return isInterim ? noteVerdict(config, run, process.pid) : noteLocalRun(config, 'verification', run);
@@ -78,8 +78,8 @@ function whatIsWrong({ absent, defects }: Verification): string | null {
 }
 
 /**
- * Returns DATA_DIR, where the verification is recorded, if the folder is one of the hub's backups; otherwise null. Also
- * returns null for root and other accounts, because the hub could not read their record of the verification.
+ * Returns DATA_DIR, where the verification is recorded, if the folder is one of the hub's backups and the command runs
+ * under the operating system's account of the hub; otherwise null.
  */
 function dataDirOf(folder: string, context: CommandContext): string | null {
   try {
@@ -104,7 +104,7 @@ export function absentLines(absent: AbsentUpload[]): string[] {
   return absent.length > LISTED ? [...lines, `… and ${absent.length - LISTED} more`] : lines;
 }
 
-/** The report of a verification as plain text. The last line of the report is the verdict. */
+/** The report of a backup's verification as plain text. */
 function formatReport(verification: Verification): string {
   const { folder, name, defects, absent, notes, isInterim } = verification;
   const lines = [

@@ -1,7 +1,7 @@
 /** Returns the time in unix ms. Code that needs the time takes a clock as a parameter, so that tests can move time. */
 export type Clock = () => number;
 
-/** Returns a random number in [0, 1). Code that needs chance takes this function as a parameter. */
+/** Returns a random number in [0, 1). Tests pass another function in place of Math.random. */
 export type Random = () => number;
 
 export const SECOND = 1_000;
@@ -10,8 +10,8 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 /**
- * Whether a duration has passed since a time (unix ms). Returns true also for a future time, because the hub stored
- * such a time while its clock was ahead, and nothing may wait for a wrong time.
+ * Whether a duration has passed since a time (unix ms). Returns true if `since` lies in the future, because the hub
+ * stored `since` while the machine's clock was ahead.
  */
 export function hasPassed(since: number, duration: number, now: number): boolean {
   return now - since >= duration || since > now;

@@ -2,7 +2,7 @@ type Slots = <T>(work: () => Promise<T>, who?: string | number) => Promise<T>;
 
 /**
  * A semaphore: runs at most `atOnce` calls at a time, queues up to `waiting` calls, and refuses further calls with
- * `busy()`. One client (`who`) may fill at most half of the queue.
+ * `busy()`. At most half of the queued calls may be from the same client (`who`).
  */
 export function createSlots(atOnce: number, waiting: number, busy: () => Error): Slots {
   let taken = 0;
@@ -22,7 +22,7 @@ export function createSlots(atOnce: number, waiting: number, busy: () => Error):
       return await work();
     } finally {
       const next = queue.shift();
-      if (next) next.start(); // the slot passes to the next call, so that no new call gets in between
+      if (next) next.start(); // runs the oldest queued call before any new call
       else taken--;
     }
   };
@@ -33,10 +33,10 @@ type Lanes = <T>(key: string | number, signal: AbortSignal, work: () => Promise<
 
 /**
  * Runs at most `atOnce` calls per key at a time, in their order. Throws the signal's reason if the signal is aborted
- * before the work begins. The web process and the worker process count their calls separately.
+ * before the work begins. Each process of the hub has its own count of calls.
  */
 export function createLanes(atOnce = 1): Lanes {
-  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>(); // calls wait in order
+  const lanes = new Map<string | number, { taken: number; waiting: Set<() => void> }>();
 
   return async (key, signal, work) => {
     await turn(key, signal);

@@ -9,26 +9,26 @@ export type Log = Record<LogLevel, (event: string, fields?: LogFields) => void> 
 /** Every log line carries the id of its request or job. */
 type LogContext = { requestId: string } | { jobId: number };
 
-/** The most characters that the log buffers. V8 would move a longer buffer to its old generation, at a higher cost. */
+/** The most characters of log lines in memory; V8 would move more characters to its old generation, at a cost. */
 const MOST_WAITING = 16 * 1024;
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const context = new AsyncLocalStorage<LogContext>();
 
-/** Runs `work` so that every log line written by `work` carries the id. */
+/** Runs `work`, and adds the id of a request or job to every log line that `work` writes. */
 export function withLogContext<T>(ids: LogContext, work: () => T): T {
   return context.run(ids, work);
 }
 
 /**
  * A structured log: one JSON line per event. Lines of the levels `debug` and `info` are collected and written together
- * after 100 ms, or at `MOST_WAITING` characters, so that a busy server needs no system call per request. Warnings are
- * written at once.
+ * after 100 ms, or at `MOST_WAITING` characters, so that a busy server needs no system call per request. Lines of the
+ * levels `warn` and `error` are written at once.
  */
 export function createLog(program: string, level: LogLevel, clock: Clock, write: (text: string) => void): Log {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
-  let [last, time] = [NaN, '']; // cached: a busy server writes many lines in one millisecond
+  let [last, time] = [NaN, '']; // the last time of a log line, in ms and as text
 
   function flush(): void {
     clearTimeout(timer);
@@ -51,7 +51,7 @@ export function createLog(program: string, level: LogLevel, clock: Clock, write:
   return { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error'), flush };
 }
 
-/** The fields as JSON with a leading comma, to be appended to earlier fields. */
+/** Fields of a log line as JSON text with a comma in front. */
 function members(more: LogFields = {}): string {
   const text = JSON.stringify(more).slice(1, -1);
   return text && `,${text}`;

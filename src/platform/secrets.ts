@@ -41,7 +41,7 @@ const PURPOSE = 'content hub: webhook secrets, version 1';
 
 /**
  * Derives the sealing key from all bytes of the key file, a line end included (HKDF with SHA-256, RFC 5869). Throws
- * SealedSecretError for fewer than 32 bytes or more than 4,096.
+ * SealedSecretError if the key file has fewer than 32 or more than 4,096 bytes.
  */
 export function deriveSealingKey(fileBytes: Buffer): KeyObject {
   const { min, max } = KEY_FILE_BYTES;

@@ -3,33 +3,31 @@ import { setImmediate as round } from 'node:timers/promises';
 import { hasPassed, SECOND } from './clock.ts';
 
 /*
- * Fair queuing of requests. The main thread of the web process does one thing at a time, so each request waits for its
- * turn to run on the main thread. The next turn goes to the client that has lately used the main thread least: each
- * client's used time is halved every second. Two comparisons of used time find the client of the next turn. The first
- * comparison is between all signed-in accounts (members) and all networks, so that each side gets half of the main
- * thread while both sides have waiting requests. The second comparison is between the accounts, or between the networks
- * (IPv4 addresses, IPv6 /48s, the /56s within a /48). A client that has waited for two seconds goes first. Requests of
+ * Fair queuing of requests in the web process, whose main thread runs the waiting requests in turns. A turn of the
+ * main thread lasts from one `setImmediate` callback to the next. The next turn goes to a request of the client that
+ * has lately used the main thread least: each client's used main-thread time is halved every second. Signed-in
+ * accounts (members) and networks each get half of the main thread's time while requests of both wait. Accounts
+ * share their half of the main thread's time equally, and so do the networks (IPv4 addresses, IPv6 /48s, the /56s
+ * within a /48). If a client's requests have waited for two seconds, one of these requests runs next. Requests of
  * one client begin in order of arrival; a begun request goes on before another begins.
  *
- * A client is charged the time of its turns. A turn of the main thread lasts from one `setImmediate` callback to the
- * next. During a turn of the main thread, only one request runs: its code, and its promises that resolve without
- * waiting. A request that has waited for I/O (a body, a password hash, a file, another server) calls `ownTurn` before
- * it continues. In the middle of long work, a request calls `nextTurn`. Work for which several requests wait runs
- * without waiting for a turn of the main thread; `charged` measures the time of such shared work. Clients are not
- * charged for waiting, for other threads, or for Node's own reading and writing of sockets. Node accepts one connection
- * per event-loop round: a round after a new connection has no turns, because further connections may wait.
+ * During a turn of the main thread, only one request runs: its code, and its promises that resolve without waiting. The
+ * time of the turn counts as main-thread time that the request's client has used. A request that has waited for I/O (a
+ * body, a password hash, a file, another server) calls `ownTurn` before it continues. In the middle of long work, a
+ * request calls `nextTurn`, so that waiting requests of other clients run first. Work for which several requests wait
+ * runs without waiting for a turn of the main thread; `charged` measures the time of such shared work. Waiting, work in
+ * other threads, and Node's own reading and writing of sockets do not count as main-thread time of a client. Node
+ * accepts only one connection in a round of its event loop. The round after a new connection runs no request, because
+ * further connections may wait; at most ROUNDS_OF_CONNECTIONS rounds in succession run no request.
  */
 
-/** Used time is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING ms. A client goes first after PATIENCE. */
+/** Each client's used main-thread time, in ms, is halved every HALF_LIFE and forgotten below NEXT_TO_NOTHING. */
 const [HALF_LIFE, NEXT_TO_NOTHING, PATIENCE] = [SECOND, 0.1, 2 * SECOND];
 
-/** A client may have OF_ONE waiting requests, or OF_ONE_OF_MANY while all members (or networks) have OF_KIND. */
+/** At most OF_ONE requests of a client wait, or OF_ONE_OF_MANY if OF_KIND requests of members (or networks) wait. */
 const [OF_ONE, OF_ONE_OF_MANY, OF_KIND] = [1_000, 10, 2_000];
 
-/**
- * Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms.
- * At most ROUNDS_OF_CONNECTIONS successive rounds have no turns, because Node accepts connections.
- */
+/** Short turns of the main thread share an event-loop round: at most TURNS_OF_ROUND turns, begun within ROUND ms. */
 const [TURNS_OF_ROUND, ROUND, ROUNDS_OF_CONNECTIONS] = [8, 1, 32];
 
 /** Milliseconds per event-loop round for sending cached responses without waiting for a turn of the main thread. */
@@ -42,7 +40,7 @@ export type ClientGroups = readonly [ClientKind, ...string[]];
 
 /** A request's place in the queues for the main thread. */
 export type Ticket = {
-  enter(): Promise<void>; // resolves when the request first runs, rejects with `full()` if the queue is full
+  enter(): Promise<void>; // resolves when the request first runs; rejects if too many requests wait
   again(): Promise<void>; // resolves when the main thread runs the request again
   isRunning(): boolean; // whether the main thread runs this request now
   othersWait(): boolean; // whether any request waits for the main thread
@@ -65,16 +63,16 @@ type TurnsOptions = {
 
 type Waiter = { ticket: Ticket; start(): void };
 
-/** A client, or a group of clients. */
+/** The waiting requests and used main-thread time of an account, of a network, or of all accounts or networks. */
 type Group = {
   parent: Group | null;
   groups: Map<string, Group>;
-  busy: Set<Group>; // inner groups that have waiting requests
-  begun: Waiter[]; // waiting requests that the main thread has run before
+  busy: Set<Group>; // the `groups`, such as accounts, that have waiting requests
+  begun: Waiter[]; // waiting requests that the main thread has already begun
   queue: Waiter[]; // waiting requests that the main thread has not run yet
-  waiting: number; // number of waiting requests of the group and its inner groups
-  used: number; // main-thread time in ms that the group and its inner groups have lately used
-  since: number; // when the main thread last ran the group, or when the group began to wait
+  waiting: number; // number of waiting requests, also of all `groups`
+  used: number; // main-thread time in ms that clients of the group have lately used
+  since: number; // when a request of the group last ran, or began to wait while no other request waited
 };
 
 const tickets = new AsyncLocalStorage<Ticket>();
@@ -141,7 +139,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
     next.start();
   }
 
-  /** Whether this round has no turns: Node has just accepted a connection, and further connections may wait. */
+  /** Whether this round of the event loop runs no request, because Node may have further connections to accept. */
   function isForConnections(): boolean {
     roundsSkipped = hasAccepted ? (roundsSkipped + 1) % (ROUNDS_OF_CONNECTIONS + 1) : 0;
     hasAccepted = false;
@@ -179,7 +177,7 @@ export function createTurns({ full, now = () => performance.now(), defer = setIm
       othersWait: () => root.busy.size > 0,
       charge(ms) {
         charge(client, ms);
-        if (running !== ticket) startedAt += ms; // keeps these `ms` from being charged to the running request too
+        if (running !== ticket) startedAt += ms; // the running request did not use these `ms`
       },
       now,
     };
@@ -219,22 +217,22 @@ function halveGroup(group: Group, by: number): void {
 /** Runs `work` as part of a request: `nextTurn` and `ownTurn` inside `work` queue with this request's ticket. */
 export const withTicket = <T>(ticket: Ticket, work: () => T): T => tickets.run(ticket, work);
 
-/** Lets other requests run in the middle of long work. A caller without a request waits one event-loop round. */
+/** Lets other requests run in the middle of long work. In the worker, waits for one round of the event loop. */
 export const nextTurn = (): Promise<void> => tickets.getStore()?.again() ?? nextRound();
 
 /** Waits one event-loop round without queuing: for the middle of work that several requests wait for. */
 export const nextRound = (): Promise<void> => round();
 
-/** Waits after I/O until the main thread runs the current request again; undefined if it runs this request already. */
+/** After I/O, waits for the current request's next turn on the main thread; undefined during the request's turn. */
 export function ownTurn(): Promise<void> | undefined {
   const ticket = tickets.getStore();
   return ticket?.isRunning() === false ? ticket.again() : undefined;
 }
 
-/** Whether any request waits for the main thread. False if the caller is not part of a request, as in the worker. */
+/** Whether any request waits for the main thread; always false in the worker and outside a request. */
 export const othersWait = (): boolean => tickets.getStore()?.othersWait() ?? false;
 
-/** Wraps `work`, so that the request that calls `charged` is charged for `work`, even if `work` runs outside turns. */
+/** Wraps `work`, whose main-thread time then counts as used by the client whose request has called `charged`. */
 export function charged<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {
   const ticket = tickets.getStore();
   if (!ticket) return work;

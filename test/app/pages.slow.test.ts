@@ -91,9 +91,9 @@ test('a person sets the hub up, follows a feed, reads, searches, pauses, renames
   await browser.goto(`${hub.address}/sources/1`);
   await follow(browser, '.actions a[href$="/settings"]');
   await follow(browser, 'form[action$="/pause"] button');
-  assert.match(await browser.text('.page-head'), /Paused/);
+  assert.match(await browser.text('.source-line'), /Paused/);
   await follow(browser, 'form[action$="/resume"] button');
-  assert.doesNotMatch(await browser.text('.page-head'), /Paused/);
+  assert.doesNotMatch(await browser.text('.source-line'), /Paused/);
   await follow(browser, '.actions a[href$="/settings"]');
   await browser.run(`document.querySelector('#source [name=title]').value = ''`);
   await browser.type('#source [name=title]', 'Night birds');
@@ -255,6 +255,29 @@ test('lists and quotations from right to left have their numbers and lines at th
   assert.ok(Number.parseFloat(await styleOf('blockquote', 'borderRightWidth')) > 0);
   assert.equal(await styleOf('blockquote', 'borderLeftWidth'), '0px');
   assert.equal(await browser.run('return document.documentElement.scrollWidth'), 390);
+});
+
+test('the cards of posts from right to left turn whole on the public page, and times keep their order in them', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada } = await followedFeed(t, [
+    { guid: 'a', title: 'يوميات' }, { guid: 'b', title: 'مرافئ' }, { guid: 'c', title: 'Diary' },
+  ]);
+  hub.passTime(5 * 3_600_000);
+  const browser = await openBrowser(t);
+  await browser.goto(hub.address);
+  const directions = () => browser.run<string[]>(
+    `return [...document.querySelectorAll('.story')].map((story) => getComputedStyle(story).direction).sort()`);
+  assert.deepEqual(await directions(), ['ltr', 'rtl', 'rtl']);
+  await browser.become(hub.address, ada.cookies);
+  await browser.goto(`${hub.address}/all/posts/3`);
+  // The number of "5 h ago" stands left of its letters, beside a title and a source from right to left, too.
+  const order = await browser.run<boolean[]>(`
+    return [...document.querySelectorAll('.beside time')].map((time) => {
+      const x = (at) => { const range = document.createRange(); range.setStart(time.firstChild, at); range.setEnd(time.firstChild, at + 1);
+        return range.getBoundingClientRect().left; };
+      return x(0) < x(time.firstChild.data.length - 1);
+    })`);
+  assert.deepEqual(order, [true, true]);
 });
 
 test('one long word in what was found at an address makes the page no wider', async (t) => {

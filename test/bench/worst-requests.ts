@@ -59,8 +59,12 @@ function ofApps(hub: Hub, { method, path }: Route): WorstRequest[] {
   }
   if (path.endsWith('/import')) return opmlDocuments().map((sent) => ({ ...sent, path: one, headers: { ...headers, ...sent.headers } }));
   const ids = Array.from({ length: 19_990 }, (_, n) => `i=${10 ** 15 + n + 1}`).join('&');
+  const streams = Array.from({ length: 9_990 }, (_, n) => `s=feed/http://a/${n}&xt=feed/http://a/${n}`).join('&');
   const states = ['a=user/-/state/com.google/read', 'r=user/-/state/com.google/read', 'a=user/-/state/com.google/starred'];
-  return states.map((state) => ({ what: state, path: one, headers, body: Buffer.from(`${APP_QUERY}&${state}&${ids}`) }));
+  return [
+    ...states.map((state) => ({ what: state, path: one, headers, body: Buffer.from(`${APP_QUERY}&${state}&${ids}`) })),
+    ...['subscribe', 'unsubscribe'].map((act) => ({ what: `many streams, ${act}`, path: one, headers, body: Buffer.from(`ac=${act}&${streams}`) })),
+  ];
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -1692,7 +1692,7 @@ export const MUTATIONS: Mutation[] = [
     from: "afterRestore: 'discard'",
     to: "afterRestore: 'run'",
     test: 'test/features/backups/restore-steps.test.ts',
-    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
+    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, open offers stay, and the restore is on record',
   },
   {
     promise: 'after a restore nobody is signed in',
@@ -1700,7 +1700,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'endAllSessions({ db })',
     to: '2',
     test: 'test/features/backups/restore-steps.test.ts',
-    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
+    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, open offers stay, and the restore is on record',
   },
   {
     promise: 'after a restore no link for a password works again',
@@ -1708,7 +1708,7 @@ export const MUTATIONS: Mutation[] = [
     from: "db.exec('DELETE FROM password_links');",
     to: '',
     test: 'test/features/backups/restore-steps.test.ts',
-    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, and the restore is on record',
+    name: 'case 73, 74: jobs that had their chance are discarded, sessions end, open offers stay, and the restore is on record',
   },
   {
     promise: 'no backup is made while a restore is not over',
@@ -2155,7 +2155,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a thousand refused bodies a few are read at a time',
     file: 'src/platform/http/discard-rest.ts',
-    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added `leaveUnread`\n",
+    from: "  req.off('readable', leaveUnread).on('readable', leaveUnread); // adds the listener at most once\n",
     to: '',
     test: 'test/platform/http/server.test.ts',
     name: 'of many bodies that were refused sixteen are read at a time, and each connection serves again',
@@ -2327,7 +2327,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'the answer to a fault says nothing of it',
     file: 'src/platform/http/answer-request.ts',
-    from: "return new HttpError(500, 'An internal error occurred. The hub has logged the error.');",
+    from: "return new HttpError(500, 'An internal error occurred, which the hub has logged.');",
     to: 'return new HttpError(500, String(error));',
     test: 'test/platform/http/server.test.ts',
     name: 'a fault of the hub is noted once with its place, and the answer says nothing of it',
@@ -3784,8 +3784,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an export holds no address of a feed that somebody else added',
     file: 'src/features/manage-sources/opml.ts',
-    from: '[exported(source, url, folder)]',
-    to: '[exported(source, source.feedUrl ?? url, folder)]',
+    from: '[exported(source, url, follow)]',
+    to: '[exported(source, source.feedUrl ?? url, follow)]',
     test: 'test/features/manage-sources/imports.test.ts',
     name: 'what one exports names no addresses of feeds that others added, and comes back as it was',
   },
@@ -3907,7 +3907,7 @@ export const MUTATIONS: Mutation[] = [
     from: '<link rel="expect" href="#last" blocking="render">',
     to: '',
     test: 'test/app/arriving-pages.slow.test.ts',
-    name: 'a page that comes in pieces is shown when it is whole, and nothing on it moves',
+    name: 'from its second opening on, a page that comes in pieces is shown when it is whole, and nothing on it moves',
   },
 
   // What the overview shows is so.
@@ -4090,6 +4090,38 @@ export const MUTATIONS: Mutation[] = [
     to: '',
     test: 'test/features/reader-api/signed-addresses.test.ts',
     name: 'a signed address ends with the app password, with unfollowing a private source, and when the post is hidden',
+  },
+  {
+    promise: 'an app is told of no image at a publisher, which the app would load unasked',
+    file: 'src/features/reader-api/items-json.ts',
+    from: "const isHidden = path === null && mediaType?.startsWith('image/');",
+    to: 'const isHidden = false;',
+    test: 'test/features/reader-api/signed-addresses.test.ts',
+    name: 'an image of a publisher reaches an app from the hub or not at all; audio stays at its publisher, as on pages',
+  },
+  {
+    promise: 'a request of an app cannot name so many streams that others wait',
+    file: 'src/features/reader-api/streams.ts',
+    from: 'if (streams.length > most) throw',
+    to: 'if (streams.length > most * 1_000) throw',
+    test: 'test/features/reader-api/reader-lists.test.ts',
+    name: 'streams hold the posts that pages show, newest arrival first, with the states of both',
+  },
+  {
+    promise: 'a post that is opened in an app joins the reading history',
+    file: 'src/features/reader-api/edit-tags.ts',
+    from: 'if (isRead) readingHistory(hub).note(viewer.id, post.id);',
+    to: 'if (isRead) return;',
+    test: 'test/features/reader-api/edit-tags.test.ts',
+    name: 'a post that an app marks as read by itself joins the reading history; several at once do not',
+  },
+  {
+    promise: 'nobody but the member sees the member’s own name of a source',
+    file: 'src/features/follows/follow-store.ts',
+    from: 'UPDATE follows SET title = ? WHERE account_id = ?',
+    to: 'UPDATE follows SET title = ? WHERE account_id <= ?',
+    test: 'test/features/follows/follows.test.ts',
+    name: 'a member sees a source by a name of its own on every page, nobody else sees the name, and an empty field ends it',
   },
   // An auditor is told everything, and an archive is what its authors made.
   {

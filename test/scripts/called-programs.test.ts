@@ -7,7 +7,7 @@ import { commandsIn, SCRIPTS } from '../support/shell-commands.ts';
 
 const { named, putIn } = calledPrograms();
 
-test('scripts call the programs of the list and no others, by their bare names', () => {
+test('scripts call only programs that script-programs.ts lists, by their bare names', () => {
   const listed = Object.values(SCRIPT_PROGRAMS).flatMap(({ programs }) => programs);
   const found = new Set(named.map(({ text }) => text).filter((name) => !/^(?:src|test|scripts)\//.test(name)));
   // $switch holds setpriv, and nproc is within arithmetic; both are read from their text.

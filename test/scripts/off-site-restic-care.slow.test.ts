@@ -185,7 +185,8 @@ test('the lock of a run that was killed is removed, and that is said', async (t)
   const hub = resticHub(t);
   if (!hub) return;
   const name = await hub.verified();
-  hub.replace('restic', 'case $1 in check) REAL "$@" & sleep 0.1; until ls "$RESTIC_REPOSITORY/locks" | grep -qxE "[0-9a-f]{64}"; do ' +
+  // So slow that it holds its lock until it is seen.
+  hub.replace('restic', 'case $1 in check) REAL "$@" --limit-download 1 & until ls "$RESTIC_REPOSITORY/locks" | grep -qxE "[0-9a-f]{64}"; do ' +
     'sleep 0.05; done; kill -9 $!; kill -9 $$ ;; *) exec REAL "$@" ;; esac');
   assert.equal((await hub.send(name)).status, 1);
   hub.unreplace('restic');

@@ -17,10 +17,10 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const PHASES = ['backup', 'forget', 'backup', 'prune', 'backup', 'check'];
 const LOCKING = ['forget', 'check'];
-/** RESTIC_KILL_PARTS=4 makes sixty and fifteen. They take five seconds each, and all tests together 25 minutes. */
+/** RESTIC_KILL_PARTS=4 makes sixty and fifteen. */
 const PARTS = Number(process.env['RESTIC_KILL_PARTS'] ?? 1);
 const [KILLS, KILLS_THROUGH_RCLONE] = PARTS > 1 ? [15, 15] : [9, 6];
-const LONGEST_DELAY = 300; // ms after the beginning of the phase
+const LONGEST_DELAY = 120; // ms after the beginning of the phase
 
 const shown = (hub: ResticHub): string[] => readdirSync(join(hub.repository, 'snapshots'));
 const locks = (hub: ResticHub): string[] => readdirSync(join(hub.repository, 'locks'));

@@ -10,7 +10,7 @@ import { hubEnvironment } from '../support/hub-process.ts';
 import { freePort } from '../support/ports.ts';
 import { assertOldIsSomewhere, begin, copyData, leftovers, restorableHub, worldIn, type RestorableHub } from '../support/restore-hub.ts';
 import { runRestore, startRestore } from '../support/restore-script.ts';
-import { PROJECT_ROOT } from '../support/run-program.ts';
+import { compiledIn, PROJECT_ROOT } from '../support/run-program.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 type Running = { kill(): void; ended: Promise<unknown>; isOver(): boolean; said(): string };
@@ -18,7 +18,7 @@ type Running = { kill(): void; ended: Promise<unknown>; isOver(): boolean; said(
 /** One step of a restore in a process of its own. */
 function startStep(t: TestContext, dataDir: string, args: string[]): Running {
   const command = [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', 'restore', ...args];
-  const env = hubEnvironment(dataDir, { CONFIRM_RESTORE: 'YES' });
+  const env = hubEnvironment(dataDir, { ...compiledIn(dataDir), CONFIRM_RESTORE: 'YES' });
   const child = spawn(process.execPath, command, { env, cwd: join(dataDir, '..') });
   let said = '';
   child.stderr.on('data', (text) => (said += String(text)));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { isRunning, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
+import { isRunning, linkModules, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { requireRoot, requireTool } from './tools.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -23,8 +23,11 @@ export async function installedHub(t: TestContext, prepare: (project: string) =>
   t.after(() => rmSync(project, { recursive: true, force: true, maxRetries: 5 }));
   copyProject(project);
   prepare(project);
-  const system = await bootSystem(t, project, AT);
+  const isCompiled = existsSync(join(project, 'data')) && layModules(join(project, 'data/run/compiled'));
+  const env = { NODE_COMPILE_CACHE: join(AT, 'data/run/compiled'), NODE_COMPILE_CACHE_PORTABLE: '1' };
+  const system = await bootSystem(t, project, AT, isCompiled ? env : {});
   if (!system) return undefined;
+  if (isCompiled) await system.sh(`systemctl import-environment ${Object.keys(env).join(' ')}`);
   // Readable for daemon; the mode is that of mkdtemp.
   await system.sh(`chmod 755 '${AT}'; ! [ -e '${AT}/data' ] || chown -R daemon: '${AT}/data'`);
   const installed = await system.sh(`'${AT}/scripts/install-systemd.sh' --user daemon`);
@@ -38,6 +41,14 @@ export async function installedHub(t: TestContext, prepare: (project: string) =>
     return Number(await show(unit, 'MainPID'));
   }
   return { project, sh: system.sh, show, pid };
+}
+
+/** Compiled modules for root and for daemon: Node has folders of their own for them, which end in the account's id. */
+function layModules(folder: string): boolean {
+  linkModules('anywhere', folder);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  for (const name of names) execFileSync('cp', ['-al', join(folder, name), join(folder, name.replace(/-0$/, '-1'))]);
+  return names.length > 0;
 }
 
 /** What a clone has that was set up, in that folder. */
@@ -56,7 +67,9 @@ type BootedSystem = {
  * A real systemd, started with this machine's own files (what it writes goes to memory) and a network of its own;
  * `project` is seen at `at`, and this Node at /opt/node. Skips the test where that is not possible, and says why.
  */
-export async function bootSystem(t: TestContext, project: string, at: string): Promise<BootedSystem | undefined> {
+export async function bootSystem(
+  t: TestContext, project: string, at: string, env: Record<string, string> = {},
+): Promise<BootedSystem | undefined> {
   if (!requireTool(t, 'systemd-nspawn')) return undefined;
   if (!requireRoot(t, 'only root can start another system')) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'hub-system-'));
@@ -78,7 +91,7 @@ export async function bootSystem(t: TestContext, project: string, at: string): P
 
   const sh: BootedSystem['sh'] = (line) =>
     runProgram('nsenter', ['-t', String(leader()), '-a', '/bin/sh', '-c', line], {
-      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', HUB_NODE: '/opt/node' },
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', HUB_NODE: '/opt/node', ...env },
     });
   const isUp = async (): Promise<boolean> => {
     if (container.exitCode !== null) throw new Error(`systemd does not start here: ${said}`);

@@ -165,7 +165,8 @@ export const EVERY_PAGE: PageState[] = [
       browser, { name: 'NetNewsWire on my phone', currentPassword: 'correct horse battery' }, 'form[action="/settings/apps"] button',
     ),
   },
-  { name: 'apps-check', who: 'ada', path: '/settings/apps/check' },
+  { name: 'apps-check-missing', who: 'ada', path: '/settings/apps', act: showWithoutAsking },
+  { name: 'apps-check', who: 'ada', path: '/settings/apps', act: checkWithPassword },
   { name: 'leave', who: 'bob', path: '/settings/delete' },
   { name: 'missing', who: 'ada', path: '/nowhere' },
   { name: 'forbidden', who: 'bob', path: '/admin' },
@@ -201,6 +202,21 @@ export async function visit(browser: Browser, lived: LivedInHub, { who, path, ac
   await browser.become(lived.hub.address, who === 'nobody' ? new Map() : lived[who].cookies);
   await browser.goto(lived.hub.address + (typeof path === 'string' ? path : path(lived)));
   await act?.(browser, lived);
+}
+
+const CHECK = '/settings/apps/check';
+
+/** Shows the check page as after the browser's question for a password was cancelled, which a test cannot cancel. */
+async function showWithoutAsking(browser: Browser, { ada }: LivedInHub): Promise<void> {
+  const { text } = await ada.page(CHECK);
+  const scriptless = text.replace(/<script[^>]*><\/script>/, ''); // the page before has started the script already
+  await browser.run('document.open(); document.write(arguments[0]); document.close()', scriptless);
+}
+
+/** The browser remembers the password of the first address, as if somebody had typed it. */
+async function checkWithPassword(browser: Browser, { hub }: LivedInHub): Promise<void> {
+  await browser.goto(`${hub.address.replace('://', '://any:word@')}${CHECK}`);
+  await browser.goto(hub.address + CHECK);
 }
 
 const LONG = 'x'.repeat(201);

@@ -15,6 +15,7 @@ import { MIGRATIONS } from './migrated-database.ts';
 import { reply, startOrigin } from './origin.ts';
 import { overviewOf } from './overview.ts';
 import { startReceiver } from './receiver.ts';
+import { makeResticRepository, REPOSITORY_PASSWORD } from './restic-repository.ts';
 import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
 import { parseSeries } from './service-series.ts';
 import { temporaryProject, writeFiles } from './temporary-project.ts';
@@ -85,8 +86,8 @@ export async function faultyHub(t: TestContext) {
     ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_FORMAT: 'json', DISK_RESERVE_BYTES: String(1_100 * 1024 ** 2),
   };
   const alias = `[box]\ntype = alias\nremote = ${place('box')}\n`;
-  writeFiles(folder, { password: 'a password\n', 'rclone.conf': alias });
-  execFileSync('restic', ['-q', '--no-cache', '-r', place('restic'), '--password-file', place('password'), 'init']);
+  writeFiles(folder, { password: `${REPOSITORY_PASSWORD}\n`, 'rclone.conf': alias });
+  makeResticRepository(place('restic'));
   const env: Record<string, string> = {
     ...hubEnvironment(data.path, settings), ...compiledIn(data.path), PATH: `${place('bin')}:/usr/bin:/bin`, HOME: folder,
     HUB_NODE: process.execPath, RCLONE_CONFIG: place('rclone.conf'),

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { COMPILED, PROJECT_ROOT } from './run-program.ts';
+import { COMPILED, compiledIn, PROJECT_ROOT } from './run-program.ts';
 import { waitUntil } from './wait-until.ts';
 
 type LogLine = Record<string, unknown>;
@@ -37,7 +37,8 @@ export function startHubProcess(
 ): HubProcess {
   const entrypoint = name === 'start' ? ['start.ts'] : ['launch.ts', name];
   const args = [join(PROJECT_ROOT, 'src/bin', entrypoint[0] ?? ''), ...entrypoint.slice(1)];
-  return watchHubProcess(t, spawn(process.execPath, args, { env: hubEnvironment(dataDir, env), stdio: 'pipe' }));
+  const all = hubEnvironment(dataDir, { ...compiledIn(dataDir), ...env });
+  return watchHubProcess(t, spawn(process.execPath, args, { env: all, stdio: 'pipe' }));
 }
 
 export function hubEnvironment(dataDir: string, env: Record<string, string> = {}): Record<string, string> {

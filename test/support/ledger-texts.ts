@@ -84,7 +84,9 @@ function keptFor(name: TableName): string {
   const bound = TABLES[name];
   if ('bounded' in bound) return bound.bounded.replaceAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g, '`$&`');
   const most = typeof bound.most === 'number' ? bound.most.toLocaleString('en') : `\`${bound.most}\``;
-  return `at most ${most} for each ${bound.of}; beyond this limit ${bound.then === 'refused' ? 'a new row is refused' : bound.then}`;
+  const except = 'except' in bound ? `, except ${bound.except}` : '';
+  const then = bound.then === 'refused' ? 'a new row is refused' : bound.then;
+  return `at most ${most} for each ${bound.of}; beyond this limit ${then}${except}`;
 }
 
 /** Every table of the database. */

@@ -27,8 +27,8 @@ export const LIMIT_TABLE: Table = {
 /** The labels of a metric with their values, where those are known, as the handbook says them. */
 export function labelsOf({ labels = {} }: (typeof METRICS)[number]): string {
   return Object.entries<string | readonly string[]>(labels).map(([label, values]) => {
-    const known = typeof values === 'string' ? values : values.map((value) => `\`${value}\``).join(', ');
-    return `\`${label}\`: ${known}`;
+    if (typeof values === 'string') return `\`${label}\`: ${values}`;
+    return `the label \`${label}\` has one of the values ${values.map((value) => `\`${value}\``).join(', ')}`;
   }).join('; ') || '–';
 }
 

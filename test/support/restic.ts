@@ -6,8 +6,9 @@ import { backupName } from '../../src/features/backups/backup-name.ts';
 import { noteRun } from '../../src/features/backups/note-run.ts';
 import { DAY } from '../../src/platform/clock.ts';
 import { backupHub, type BackupHub } from './backup-hub.ts';
+import { makeResticRepository, REPOSITORY_PASSWORD } from './restic-repository.ts';
 import { compiledIn, PROJECT_ROOT, runProgram, type Outcome } from './run-program.ts';
-import { copyFolder, temporaryFolder, UNTIL_EXIT, writeFiles } from './temporary-project.ts';
+import { writeFiles } from './temporary-project.ts';
 import { requireTool } from './tools.ts';
 
 export type Listed = { name: string; hub: string; id: string; bytes: string; schema: string; verified: string };
@@ -20,8 +21,8 @@ export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
   const folder = dirname(hub.dataDir);
   const [repository, password, bin] = [join(folder, 'the repository'), join(folder, 'password'), join(folder, 'bin')];
   mkdirSync(bin);
-  writeFileSync(password, 'a password\n');
-  copyFolder((emptyRepository ??= initRepository()), repository);
+  writeFileSync(password, `${REPOSITORY_PASSWORD}\n`);
+  makeResticRepository(repository);
   const env: Record<string, string> = {
     PATH: `${bin}:/usr/bin:/bin`, HUB_NODE: process.execPath, DATA_DIR: hub.dataDir, HOME: folder,
     BACKUP_RESTIC_REPOSITORY: repository, BACKUP_RESTIC_PASSWORD_FILE: password, ...compiledIn(hub.dataDir),
@@ -65,15 +66,6 @@ export function resticHub(t: TestContext, hub: BackupHub = backupHub(t)) {
 /** Without what Node says of a comma in the path of DATA_DIR. */
 export function withoutNodesWarning(said: string): string {
   return said.replace(/.*--allow-fs-write[^]*?created\)\n/g, '');
-}
-
-let emptyRepository: string | undefined;
-
-function initRepository(): string {
-  const folder = join(temporaryFolder(UNTIL_EXIT), 'repository');
-  const env = { PATH: '/usr/bin:/bin', RESTIC_PASSWORD: 'a password' };
-  execFileSync('restic', ['-q', '--no-cache', '-r', folder, 'init'], { env, stdio: 'ignore' });
-  return folder;
 }
 
 /** The paths of the packs in its repository. */

@@ -10,7 +10,8 @@ export const RESTORE = join(PROJECT_ROOT, 'scripts/restore.sh');
 
 /** What restore.sh gets: hardly anything, as from cron, and short patience. */
 export function restoreEnvironment(dataDir: string, port: number, env: Record<string, string> = {}): Record<string, string> {
-  const compiled = existsSync(dataDir) ? compiledIn(dataDir) : NOT_COMPILED; // which would make the folder
+  // Compiled modules would make the folder.
+  const compiled = existsSync(dataDir) && env['NODE_COMPILE_CACHE'] === undefined ? compiledIn(dataDir) : NOT_COMPILED;
   return {
     PATH: '/usr/bin:/bin', HUB_NODE: process.execPath, DATA_DIR: dataDir, PORT: String(port), CONFIRM_RESTORE: 'YES',
     RESTORE_HEALTH_SECONDS: '20', RESTORE_STOP_SECONDS: '2', ...compiled, ...env,

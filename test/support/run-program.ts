@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 
 export type Outcome = { status: number | null; stdout: string; stderr: string };
 type RunOptions = { cwd?: string; env?: Record<string, string> };
@@ -10,9 +10,23 @@ export const PROJECT_ROOT = resolve(import.meta.dirname, '../..');
 /** Environment for programs of the hub: where modules lie that are compiled already, half of the work of a start. */
 export const COMPILED = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' };
 
-/** The same for confined ones that start often: Node needs a folder that it may write, and theirs is DATA_DIR. */
+/** Environment for confined programs: Node needs a folder of modules that it may write, and theirs is DATA_DIR. */
 export function compiledIn(dataDir: string): typeof COMPILED {
-  return { NODE_COMPILE_CACHE: join(dataDir, 'run/compiled') };
+  const folder = join(dataDir, 'run/compiled');
+  if (existsSync(dataDir) && !existsSync(folder)) linkModules('here', folder);
+  return { NODE_COMPILE_CACHE: folder };
+}
+
+/**
+ * Lays the modules that compile-modules.ts has compiled into a new folder: for the project `here`, or for a copy of it
+ * `anywhere` whose folder data/run/compiled this is. Without compiled modules, Node compiles as it goes.
+ */
+export function linkModules(place: 'here' | 'anywhere', folder: string): void {
+  const compiled = join(PROJECT_ROOT, '.runtime/hub-modules', place);
+  if (!existsSync(compiled)) return;
+  mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
+  // Node replaces a module's file and never writes into it, so links are as good as copies, and made in no time.
+  spawnSync('cp', [statSync(compiled).dev === statSync(dirname(folder)).dev ? '-al' : '-a', '--', compiled, folder]);
 }
 
 /** For tests that look at all that programs leave in DATA_DIR. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { createClient, type Client } from './client.ts';
-import { hubEnvironment, startHubProcess, type HubProcess } from './hub-process.ts';
-import { PROJECT_ROOT, runProgram } from './run-program.ts';
+import { startHubProcess, type HubProcess } from './hub-process.ts';
+import { hubctlProcess } from './hubctl.ts';
+import { compiledIn } from './run-program.ts';
 
 /** A real web process on that folder, and somebody who has joined there. */
 export async function startWebWithAccount(
@@ -11,8 +11,7 @@ export async function startWebWithAccount(
 ): Promise<{ web: HubProcess; address: string; client: Client }> {
   const web = startHubProcess(t, 'web', dataDir, env);
   const address = await web.address();
-  const invite = [join(PROJECT_ROOT, 'src/bin/launch.ts'), 'hubctl', 'invite'];
-  const { stdout, stderr } = await runProgram(process.execPath, invite, { env: hubEnvironment(dataDir, env) });
+  const { stdout, stderr } = await hubctlProcess(dataDir, ['invite'], { ...compiledIn(dataDir), ...env });
   const client = createClient(address);
   const person = { invitation: stdout.trim(), username: 'ada', password: 'correct horse battery' };
   assert.equal((await client.post('/api/accounts', person)).status, 201, stderr);

@@ -12,7 +12,7 @@ type BridgeHandler = (req: IncomingMessage, signal: AbortSignal) => Promise<Repl
 /**
  * Returns an HTTP server in front of clamd, for VIRUS_SCAN_URL; the caller makes it listen. POST /scan takes the bytes
  * of a file and answers `{"clean":true}` or `{"clean":false,"signature":…}`, or 503 if the scan was incomplete. GET
- * /health pings clamd. If the client disconnects, the bridge ends its scan.
+ * /health pings clamd. Ends the scan of a client that disconnects.
  */
 export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Server {
   const routes: Record<string, { methods: string[]; handler: BridgeHandler }> = {
@@ -38,7 +38,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
 
   function handlerOf(req: IncomingMessage): BridgeHandler {
     const route = routes[pathOf(req)];
-    if (!route) throw new HttpError(404, 'There is nothing at this address. Send files to /scan.');
+    if (!route) throw new HttpError(404, 'Nothing is at this address of the bridge to ClamAV; POST files to /scan.');
     if (route.methods.includes(req.method ?? '')) return route.handler;
     throw new HttpError(405, 'This method is not allowed here.', { headers: { allow: route.methods.join(', ') } });
   }
@@ -80,7 +80,7 @@ function pathOf(req: IncomingMessage): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }
 
-/** Whether the client broke off its request. A completely read request is destroyed too, but is not cut. */
+/** Whether the client broke off its request. Node also sets `destroyed` after a request that arrived completely. */
 function wasCut(req: IncomingMessage): boolean {
   return req.destroyed && !req.complete;
 }

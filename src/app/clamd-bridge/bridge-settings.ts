@@ -28,7 +28,7 @@ export const BRIDGE_SETTINGS = {
 
 type BridgeConfig = SettingValues<typeof BRIDGE_SETTINGS>;
 
-/** Reads the bridge's settings. Throws ConfigError with every mistake. */
+/** Reads the settings of the bridge to ClamAV. Throws ConfigError with every mistake. */
 export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   const { values, problems } = readSettings(BRIDGE_SETTINGS, source);
   const known = [...variableNames(BRIDGE_SETTINGS), ...variableNames(SETTINGS)];
@@ -37,7 +37,7 @@ export function readBridgeConfig(source: SettingsSource): BridgeConfig {
   return values;
 }
 
-/** Reads the bridge's settings. If .env or the environment is wrong, prints each mistake and exits with status 2. */
+/** Reads the clamd bridge's settings. Prints mistakes in .env or the environment, then exits with status 2. */
 export function loadBridgeConfigOrExit(env: Record<string, string | undefined>): BridgeConfig {
   return configOrExit(() => readBridgeConfig(settingsSource(env)));
 }

@@ -17,8 +17,8 @@ const FILES = ['icon.svg', 'icon-180.png', 'icon-192.png', 'icon-512.png', 'icon
 type FileName = (typeof FILES)[number];
 
 /**
- * Addresses and routes of the files that pages load. Each address contains the file's hash, so that browsers may cache
- * it for ever.
+ * Addresses and routes of the files that pages load, such as the stylesheet. A file's address contains the hash of the
+ * file, so that browsers may cache the file for ever.
  */
 export const assets = once((hub: Hub) => {
   const { stylesheet, route: stylesheetRoute } = readStylesheet(hub);
@@ -94,7 +94,7 @@ export const MARK = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true
   stroke-width="3" stroke-linecap="round"><path d="M3 6c11 0 9 10 19 10M3 16h17M3 26c11 0 9-10 19-10"/></g><circle
   cx="24.5" cy="16" r="5.5" fill="currentColor"/></svg>`;
 
-/** A large logo for the sign-in page; the logo's lines begin at the edge of the screen. */
+/** A large logo for the sign-in page. */
 export const ARRIVALS = html`<svg class="arrivals" viewBox="0 0 448 128" preserveAspectRatio="xMaxYMid slice"
   aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="11" stroke-linecap="round"><path
   d="M-900 22H270c66 0 54 42 118 42M-900 64H376M-900 106H270c66 0 54-42 118-42"/></g><circle cx="406" cy="64" r="24"

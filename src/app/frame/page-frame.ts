@@ -3,11 +3,12 @@ import { hubLook, PRODUCT, type HubLook } from '../../features/hub/hub-row-store
 import type { Hub } from '../../features/hub/hub.ts';
 import { readSaid } from '../../features/hub/said.ts';
 import type { RefusedPage } from '../../platform/http/answer-request.ts';
+import { readUndo } from '../../features/reading/reading-store.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { page, seeOther, statusTitle, type HttpError, type Page, type Reply } from '../../platform/http/reply.ts';
 import { DEFAULT_PREFERENCES } from '../../features/hub/preferences.ts';
-import type { Viewer } from '../../platform/http/router.ts';
+import type { Preferences, Viewer } from '../../platform/http/router.ts';
 import { ADMIN_LISTS } from './admin-lists.ts';
 import { ARRIVALS, assets, MARK } from './assets.ts';
 import { rail } from './rail.ts';
@@ -27,14 +28,15 @@ type Frame = { hub: Hub; look: HubLook; viewer: Viewer | null; said: Html | fals
 
 /** Renders a whole page: the content with head, navigation and the message about the last act. */
 export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, target: string): Html {
-  const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(target) };
+  const frame = { hub, look: hubLook(hub).read(), viewer, said: saidLine(hub, viewer, target) };
   return layout(content.section?.startsWith('admin/') ? withAdminNavigation(content) : content, frame);
 }
 
-function saidLine(target: string): Html | false {
+function saidLine(hub: Hub, viewer: Viewer | null, target: string): Html | false {
   const said = readSaid(target);
+  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isLive;
   return said !== undefined && html`
-<div class="said" role="status"><span>${said.text}</span>${said.undo !== null && html`
+<div class="said" role="status"><span>${said.text}</span>${isUndoable && html`
 <form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">
 <input type="hidden" name="from" value="${said.page}"><button class="link">Undo</button></form>`}</div>`;
 }
@@ -50,16 +52,18 @@ ${content.main}`;
 /** The HTML document around the content. `rel=expect` delays rendering until the whole document is there. */
 function layout(content: Page, frame: Frame): Html {
   const { hub, look, viewer } = frame;
-  const { density, textSize, keys, timeZone } = viewer?.preferences ?? DEFAULT_PREFERENCES;
+  const { density, textSize, theme, typeface, measure, keys, marksScrolled, timeZone } =
+    viewer?.preferences ?? DEFAULT_PREFERENCES;
   const { stylesheet, path, script } = assets(hub);
   return html`<!doctype html>
-<html lang="en" data-density="${density}" data-text="${textSize}">
+<html lang="en" data-density="${density}" data-text="${textSize}" data-theme="${theme}" data-typeface="${typeface}"
+  data-measure="${measure}">
 <head>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
-  <meta name="color-scheme" content="light dark">
-  <meta name="theme-color" media="(prefers-color-scheme: light)" content="#fbfaf6">
-  <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#15171b">
+  <meta name="color-scheme" content="${theme === 'system' ? 'light dark' : theme}">
+  ${theme !== 'dark' && themeColor('light', theme)}
+  ${theme !== 'light' && themeColor('dark', theme)}
   ${content.refreshSeconds !== undefined && html`<meta http-equiv="refresh" content="${content.refreshSeconds}">`}
   <title>${content.title} · ${look.name}</title>
   <link rel="stylesheet" href="${stylesheet()}">
@@ -71,7 +75,8 @@ function layout(content: Page, frame: Frame): Html {
   ${content.alternates?.map(({ type, href, title }) => html`
   <link rel="alternate" type="${type}" href="${href}" title="${title}">`)}
 </head>
-<body data-keys="${keys ? 'on' : 'off'}" ${viewer && timeZone === null && html`data-zone="unknown"`}>
+<body data-keys="${keys ? 'on' : 'off'}" ${marksScrolled && html`data-scroll="on" `}${
+  viewer && timeZone === null && html`data-zone="unknown"`}>
 <a class="skip" href="#main">Skip to content</a>
 ${body(content, frame)}
 ${viewer && forTheScript(viewer)}
@@ -79,6 +84,13 @@ ${viewer && forTheScript(viewer)}
 </body>
 </html>
 `;
+}
+
+/** The colour of the browser's own bars: that of paper in the stylesheet. */
+function themeColor(scheme: 'light' | 'dark', theme: Preferences['theme']): Html {
+  const colour = scheme === 'light' ? '#fbfaf6' : '#15171b';
+  return html`<meta name="theme-color" ${
+    theme === 'system' && html`media="(prefers-color-scheme: ${scheme})"`} content="${colour}">`;
 }
 
 function body(content: Page, frame: Frame): Html {
@@ -172,7 +184,9 @@ function colophon({ look: { name } }: Frame): Html {
 const KEYS: [keys: string[], what: string][] = [
   [['j', 'k'], 'Next post, previous post'],
   [['o', 'Enter'], 'Open the post'],
-  [['v'], 'Open the original in a new tab'],
+  [['l'], 'Next page of a list'],
+  [['J', 'K'], 'Next source or folder with unread posts, previous one'],
+  [['v'], 'Open the original in a new tab, and mark the post as read'],
   [['m'], 'Mark the post as read or unread'],
   [['s', 'f'], 'Star the post'],
   [['space'], 'Page down, then the next unread post'],

@@ -14,24 +14,26 @@ import { MARK } from './assets.ts';
 const MOST_TOLD = 100;
 
 /**
- * The sidebar shows every source of a member with at most this many sources. If a member has more sources, the sidebar
- * collapses the folders. A folder with more sources than this number lists only sources with unread posts.
+ * The sidebar shows every source of a member who follows at most this many sources, and collapses the folders of other
+ * members. A folder with more than MOST_OPEN sources lists only sources with unread posts.
  */
 const MOST_OPEN = 40;
 
-/** Maximum number of folders in the sidebar. A member with more folders sees only folders with unread posts. */
+/** Maximum number of folders in the sidebar. Above MOST_FOLDERS, only folders with unread posts are shown. */
 const MOST_FOLDERS = 60;
 
 /** The main navigation of a member: a sidebar, or a menu in narrow windows. `section`: the current page. */
 export function rail(hub: Hub, viewer: Viewer, section: string | undefined, name: string): Html {
-  const { unread, starred, folders } = countsForPage(hub, viewer);
+  const { unread, starred, folders: byName } = countsForPage(hub, viewer);
+  const folders = viewer.preferences.sourcesBy === 'name' ? byName
+    : byName.map((folder) => ({ ...folder, sources: folder.sources.toSorted((a, b) => b.unread - a.unread) }));
   return html`
 <nav class="rail" id="rail" popover aria-label="Main">
 <div class="rail-in">
 <a class="brand" href="/">${MARK}<span class="name" dir="auto">${name}</span></a>
 <div>
   ${item('/', 'inbox', 'Unread', section === 'unread', countOf(unread, 'unread', 'unread'))}
-  ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'posts', 'starred'))}
+  ${item('/starred', 'star', 'Starred', section === 'starred', countOf(starred, 'in all', 'starred'))}
   ${item('/all', 'list', 'All posts', section === 'all')}
 </div>
 ${folders.length > 0 && following(hub, folders, section)}
@@ -86,12 +88,14 @@ function isIn({ name, sources }: CountedFolder, section: string | undefined): bo
 }
 
 function folderPart(hub: Hub, folder: CountedFolder, section: string | undefined, isShort: boolean): Html {
-  const { name, unread } = folder;
+  const { name, unread, sources } = folder;
+  const failing = sources.some(({ state }) => state === 'failing') && FAILING;
   const isWithin = isIn(folder, section);
   const path = `/folders/${encodeURIComponent(name ?? '')}`;
   const count = countOf(unread, 'unread', `folder:${name}`);
-  if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, count);
-  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${count}</summary>
+  if (!isShort && !isWithin) return item(path, 'folder', name ?? '', false, html`${failing}${count}`);
+  return html`<details open><summary>${icon('folder')}<span class="name" dir="auto">${name}</span>${failing}${
+  count}</summary>
 ${item(path, 'list', 'Whole folder', section === `folder:${name}`)}${sourceItems(hub, folder, section)}</details>`;
 }
 

@@ -24,7 +24,7 @@ export function nodeFacts({ execPath, allowedNodeEnvironmentFlags }: NodeJS.Proc
 
 export type ProcessAccess = Pick<Config, 'projectRoot' | 'secretFiles'> & Omit<NodeFacts, 'execPath'> & {
   dataDir: string; // this folder must exist: Node grants a folder's content only if the folder exists at the start
-  backupDir?: string; // undefined if BACKUP_DIR is inside DATA_DIR
+  backupDir?: string; // absent if BACKUP_DIR is inside DATA_DIR, because the grant of DATA_DIR includes BACKUP_DIR
   mayWriteBackups: boolean;
   folders?: readonly string[]; // further folders that the process may read
   needsNetwork: boolean;
@@ -47,9 +47,9 @@ const V8_FLAGS: Record<string, string[]> = {
 const OWN_FACTS = ['/proc/self/status', '/proc/self/limits', '/proc/self/mountinfo'];
 
 /**
- * Parts of the project that a process may read. The listed folders contain no symbolic links: a process could follow a
- * link, such as upgrade.sh makes in .runtime, out of a granted folder, or copy a link with fs.cpSync so that the copy
- * leads elsewhere.
+ * Parts of the project that Node's permission model lets a process read. Folders with symbolic links, such as .runtime,
+ * are missing from PROGRAM: a process could follow a link out of its granted folder, or copy a link with fs.cpSync so
+ * that the copy leads elsewhere.
  */
 const PROGRAM = { folders: ['src', 'migrations', 'node_modules/better-sqlite3'], files: ['package.json', '.env'] };
 
@@ -111,7 +111,7 @@ export function folderToRead(name: string, args: readonly string[]): string | un
   return words?.[0] === 'backup' && isName ? undefined : folder;
 }
 
-/** The command that lets hubctl read a folder. The calling account may be unable to read .env and DATA_DIR. */
+/** The command that lets hubctl read a folder, even if the operator's account may not read .env and DATA_DIR. */
 export function verifyingCommand(
   env: Record<string, string | undefined>, folder: string, args: readonly string[], node: NodeFacts,
 ): StartCommand {
@@ -125,12 +125,12 @@ export function verifyingCommand(
 
 /**
  * Returns the command that starts the clamd bridge, with fewer rights than the hub: it reads its own source and .env,
- * writes nothing and starts no other process. Sockets, also Unix sockets, need no grant of their path.
+ * writes nothing and starts no other process. Node's permission model grants Unix sockets without a flag for the path.
  */
 export function bridgeCommand(projectRoot: string, args: readonly string[], node: NodeFacts): StartCommand {
   const readable = ['src', 'package.json', '.env'].map((path) => join(projectRoot, path));
   const flags = [
-    '--max-old-space-size=64', // MiB; the bridge holds chunks, never whole files
+    '--max-old-space-size=64', // MiB: the clamd bridge holds pieces of files, never a whole file
     '--permission',
     ...readable.map((path) => `--allow-fs-read=${path}`),
     ...networkFlags({ ...node, needsNetwork: true }),
@@ -166,8 +166,8 @@ export function permissionFlags(access: ProcessAccess): string[] {
     ...foldersAt(...folders),
   ], node.hasRootLink);
   const nameOf = (path: string): string => names.get(path) ?? path;
-  // BACKUP_DIR may be mounted later. Node grants the files in a folder that is missing at the start only if the granted
-  // path ends in /*.
+  // BACKUP_DIR may be mounted later. Node grants the files in a folder that is missing at the start only if the flag
+  // names the folder with an asterisk, `BACKUP_DIR/*`.
   const backups = apart.map(nameOf).flatMap((name) => [name, `${name}/*`]);
   const readable = [...new Set([...names.values(), ...backups])];
   const written = [nameOf(dataDir), ...mayWriteBackups ? backups : []];
@@ -219,6 +219,6 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // hubctl later reports that the folder is missing
+    return path; // hubctl reports that the backup folder is missing
   }
 }

@@ -7,10 +7,9 @@ export type ReadablePath = { path: string; isFolder: boolean };
 type Named = ReadablePath & { name: string };
 
 /**
- * Chooses for each path the name under which Node grants that path. Two paths conflict if one path's name is a prefix
- * of the other path's name. The earlier of two conflicting paths keeps its name; the later path gets a name that begins
- * with /proc/self/root, if this machine has that link. Throws ConfigError with both paths if every name of the later
- * path conflicts.
+ * Chooses for each path the name for Node's flag --allow-fs-read. Node denies a granted folder /x/data if /x/data-y is
+ * granted, so the later of two such folders is granted as /proc/self/root/x/data-y, if Linux has the link
+ * /proc/self/root. Throws ConfigError with both paths if Node cannot grant both folders.
  */
 export function chooseNames(places: readonly ReadablePath[], hasRootLink: boolean): Map<string, string> {
   const chosen = new Map<string, Named>();

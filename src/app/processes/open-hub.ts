@@ -40,7 +40,7 @@ export function openHubDatabase(
 /** An open database, and the migrations that it lacks. */
 export type FoundDatabase = { db: Db; pending: Migration[] };
 
-/** Opens a hub's database read-only, with any schema. Throws SchemaError during a restore. */
+/** Opens a hub's database read-only, with any schema. Throws SchemaError while a restore replaces the database. */
 export function lookAtDatabase({ dataDir, databasePath, migrationsDir }: Config): FoundDatabase {
   assertNoRestore(dataDir);
   return findPending(() => openToLook(databasePath), databasePath, readMigrations(migrationsDir));

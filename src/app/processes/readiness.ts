@@ -7,7 +7,7 @@ const POLL = 100;
 
 type HealthAnswer = { ok?: unknown; worker?: { ok?: unknown; lastSeenSeconds?: unknown } } | null;
 
-/** The problems of web and worker; null: no problem. If web is not ready, the worker's problem is unknown and null. */
+/** The problems of the web and worker processes, or null; `workerProblem` is also null if web cannot be asked. */
 export type Readiness = { problem: string | null; workerProblem: string | null };
 
 /** Requests `address`/api/health, with the hub's own secret if given. Ready means an answer 200 with ok: true. */

@@ -10,7 +10,7 @@ type RunHubOptions = {
   cwd: string;
   env: Record<string, string | undefined>;
   onListening: (message: Listening) => void; // called with the address of web once web listens
-  isPaused: () => boolean; // whether a restore asked for a pause before web and worker were started
+  isPaused: () => boolean; // whether restore.sh or upgrade.sh sent SIGUSR2 while prepare.ts ran
 };
 
 const POLL = 250; // ms
@@ -89,7 +89,7 @@ function failurePath(dataDir: string): string {
 /**
  * Runs the hub. If a restore or an upgrade makes the hub stop (SIGUSR2), waits until the hub may start again and calls
  * `beginAnew`, because the program may be another version by then. If the hub fails on restored data, waits until the
- * previous data is back. Resolves to the result of `run` or of `beginAnew`.
+ * previous data is back. Resolves to null after a normal end, or to the problem.
  */
 export async function runAroundRestores(
   dataDir: string, run: () => Promise<string | null>, beginAnew: () => Promise<string | null>,
@@ -102,9 +102,8 @@ export async function runAroundRestores(
 }
 
 /**
- * Waits until the hub may start again. A hub that a restore or an upgrade stopped may start once the new data or
- * version is in place. A hub that failed on the new data or version has to wait until the script has ended the trial of
- * the new data or version.
+ * Waits until restore.sh or upgrade.sh has put the new data or version in place; a hub that failed on the new data or
+ * version waits until restore.sh or upgrade.sh has put the previous data or version back, or has given up.
  */
 async function restoreToMakeWay(dataDir: string, problem: string): Promise<void> {
   const hasFailed = problem !== PAUSED && !isRestoreUnderWay(dataDir);

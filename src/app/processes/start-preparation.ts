@@ -19,7 +19,7 @@ type Preparation = {
   end(): void;
 };
 
-/** Runs prepare.ts. Resolves once everything is prepared, or to the exit status with which `npm start` has to end. */
+/** Runs prepare.ts. Resolves to the message of prepare.ts, or to the exit status with which `npm start` must end. */
 export async function startPreparation(args: readonly string[]): Promise<Preparation | number> {
   const child = spawn(process.execPath, [...process.execArgv, 'src/bin/prepare.ts', ...args],
     { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });

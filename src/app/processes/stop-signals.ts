@@ -7,7 +7,7 @@ const SAME_REQUEST = SECOND;
 
 /**
  * Calls `stop` at the first signal that asks the process to end, and `kill` at a later signal. Returns a function that
- * stops listening.
+ * removes the signal listeners.
  */
 export function onStopSignals(stop: () => void, kill: () => void, clock: Clock = Date.now): () => void {
   let first: number | undefined;

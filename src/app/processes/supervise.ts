@@ -19,9 +19,9 @@ export type Ending = {
 export type Supervision = {
   /** Asks every process to stop (SIGTERM) and kills every process left after the grace time. */
   stop(): void;
-  /** Kills the remaining processes at once. */
+  /** Kills every supervised process that still runs. */
   kill(): void;
-  /** Resolves when the last process has ended. */
+  /** Resolves when all supervised processes have ended. */
   ended: Promise<Ending>;
 };
 

@@ -6,13 +6,13 @@ import { errorFields } from '../../platform/log.ts';
 
 const POLL = SECOND / 4;
 
-/** Seconds. upgrade.sh of 1.0.0 sets no limit for a version's trial; it waits 90 s for health and 30 s for writes. */
+/** Seconds. upgrade.sh of 1.0.0 waits 90 s for the new version's health and 30 s for its first writes. */
 const LIMIT_OF_1_0_0 = 180;
 
 /**
  * Calls `whenOver` when this process may store data: at once, or after the trial of an upgrade or a restore. Web ends
- * a trial that has lasted too long, because the script that began the trial must have died. Returns a function that
- * stops waiting. `uptime`: milliseconds of a monotonic clock.
+ * a trial of a new version or of restored data that upgrade.sh or restore.sh has not ended in time. Returns a function
+ * that cancels the call of `whenOver`. `uptime`: milliseconds of a monotonic clock.
  */
 export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number => performance.now()): () => void {
   const { config: { dataDir }, log } = hub;
@@ -47,7 +47,7 @@ export function joinTrial(hub: Hub, whenOver: () => void, uptime = (): number =>
   }
 }
 
-/** Web accepts the new version or data if the script has not ended the trial in time: the script must have died. */
+/** Web accepts the new version or data if upgrade.sh or restore.sh died and cannot accept or reject them. */
 async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   try {
     if (hub.program !== 'web' || lastedMs < trialLimit(hub) || !await acceptTrial(hub.config.dataDir)) return;
@@ -58,12 +58,12 @@ async function acceptIfOverdue(hub: Hub, lastedMs: number): Promise<void> {
   }
 }
 
-/** Milliseconds after which web ends a trial; the script that began the trial decides earlier (`limit_trial`). */
+/** The longest trial of a new version or of restored data, in ms; upgrade.sh and restore.sh normally decide earlier. */
 function trialLimit({ config }: Hub): number {
   const { what, seconds } = readTrial(config.dataDir) ?? {};
   switch (what) {
     case 'upgrade': return (seconds ?? LIMIT_OF_1_0_0) * SECOND;
     case 'restore': return config.restoreHealthSeconds * SECOND;
-    default: return Infinity; // a rehearsal, or the return to the previous version or data, may last any time
+    default: return Infinity; // a version or backup that is tried in a temporary folder has no time limit
   }
 }

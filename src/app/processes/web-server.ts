@@ -13,7 +13,7 @@ import { assets } from '../frame/assets.ts';
 import { errorPage, renderPage } from '../frame/page-frame.ts';
 import { hubRoutes } from '../routes.ts';
 
-/** Returns a hub's HTTP server, which the caller makes listen. Call `release` after closing the server. */
+/** Returns a hub's HTTP server, not yet listening. After closing the server, call `release` to close its database. */
 export function createWebServer(hub: Hub): { server: Server; release(): void } {
   const { config, log } = hub;
   const { close: closeMetrics } = processMetrics(hub);

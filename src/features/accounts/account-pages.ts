@@ -1,7 +1,7 @@
 import { readForm } from '../../platform/http/body.ts';
 import { createInput, localPath, pathId } from '../../platform/http/input.ts';
 import type { Preferences } from '../../platform/http/router.ts';
-import { DENSITIES, TEXT_SIZES } from '../hub/preferences.ts';
+import { CHOICES, SWITCHES } from '../hub/preferences.ts';
 import { HttpError, invalid, noContent, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { isTimeZone, timesOf } from '../../platform/http/times.ts';
@@ -72,7 +72,7 @@ export function submitSignOut(hub: Hub, req: MemberRequest): Reply {
   return seeOther(saying('/', 'signed-out'), deleteSession(hub, req).headers);
 }
 
-/** Runs `act`, sets the session cookie, redirects to `path`. If `act` throws an HttpError, `refused` makes a page. */
+/** Signs a person in by `act` and redirects to `path`; if `act` throws an HttpError, shows the page of `refused`. */
 async function thenSignedIn(
   hub: Hub, path: string, act: () => Promise<SignedIn>, refused: (problem: HttpError) => Reply,
 ): Promise<Reply> {
@@ -146,14 +146,12 @@ export async function submitStepsAway(hub: Hub, req: MemberRequest): Promise<Rep
 /** Reads the preferences from their form; throws 422 for an unknown value. */
 function readPreferences(values: Record<string, unknown>): Preferences {
   const input = createInput(values);
-  const density = input.optionalChoice('density', DENSITIES) ?? 'comfortable';
-  const textSize = input.optionalChoice('textSize', TEXT_SIZES) ?? 'normal';
   const timeZone = input.optionalText('timeZone', { max: 100 }) || null;
   if (timeZone !== null && !isTimeZone(timeZone)) input.refuse('timeZone', 'is no known time zone.');
-  const isOn = (name: string): boolean => input.optionalSwitch(name) ?? false;
-  const switches = { keys: isOn('keys'), marksOpened: isOn('marksOpened'), nextSteps: isOn('nextSteps') };
+  const choices = Object.entries(CHOICES).map(([name, all]) => [name, input.optionalChoice(name, all) ?? all[0]]);
+  const switches = SWITCHES.map((name) => [name, input.optionalSwitch(name) ?? false]);
   input.done();
-  return { density, textSize, timeZone, ...switches };
+  return { timeZone, ...Object.fromEntries([...choices, ...switches]) as Omit<Preferences, 'timeZone'> };
 }
 
 /** Form: ends one session by its id, or with `others` all of the viewer's sessions except the current one. */
@@ -166,7 +164,7 @@ export function submitEndSessions(hub: Hub, req: MemberRequest): Promise<Reply> 
   });
 }
 
-/** Passes a form's values to `act`. If `act` refuses the form, shows the settings page with sent values and errors. */
+/** Stores a settings form by `act`; if `act` refuses the form, shows the settings page with sent values and errors. */
 async function answerForm(
   hub: Hub, req: MemberRequest, form: SentSettings['form'], act: (values: Record<string, string>) => Promise<Reply>,
 ): Promise<Reply> {

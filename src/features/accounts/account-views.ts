@@ -6,8 +6,8 @@ import { PASSWORD_MIN } from './passwords.ts';
 type FormState = { values?: Record<string, string>; problem?: HttpError };
 
 /**
- * The input for the current password; some actions ask a signed-in member for the password again. If an action fails
- * with a 403 that names no field, this input shows the error.
+ * The input for the current password, which some forms ask a signed-in member for. The error of a form that the hub
+ * has refused with 403 stands under the password input, unless the error names another input.
  */
 export function passwordField(problem?: HttpError, label = 'Your password'): Html {
   const whole = { whole: problem?.status === 403 };

@@ -36,8 +36,8 @@ ${settingsSection('address', 'Address for apps', ABOUT_ADDRESS, html`
   <p><code class="secret">${address}</code></p>
   ${appHints(baseUrl, address, username).map(([app, hint]) => html`<p><strong>${app}</strong><br>${hint}</p>`)}`)}
 ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
-  <p>The check asks your browser for a name and a password. Type any word as name and as password, but no real
-    password.</p>
+  <p>The check asks your browser for a name and a password. In the browser’s window, type any word as name and as
+    password, but no real password: the check only tests whether the Authorization header arrives.</p>
   <div class="actions"><a class="button" href="/settings/apps/check">Check the Authorization header</a></div>`)}
 </div>`;
   return { title: 'Apps', bar: html`<h1>Apps</h1>`, main, section: 'settings' };
@@ -78,14 +78,15 @@ function passwordItem({ id, name, createdAt, seenAt, address }: ApiToken, times:
 /** How to connect five apps. RSS Guard itself adds `api/greader.php` to the address. */
 function appHints(baseUrl: string, address: string, username: string): [app: string, hint: Html][] {
   return [
-    ['NetNewsWire', html`Add a FreshRSS account. The API URL is the address above.`],
-    ['Capy Reader', html`Add a FreshRSS account. The server is the address above.`],
-    ['Fluent Reader', html`In the settings, choose the service Google Reader API. The endpoint is the address above.`],
+    ['NetNewsWire', html`Add a FreshRSS account. As API URL, enter the hub’s address for apps (shown above).`],
+    ['Capy Reader', html`Add a FreshRSS account. As server, enter the hub’s address for apps (shown above).`],
+    ['Fluent Reader', html`In the settings, choose the service Google Reader API. As endpoint, enter the hub’s address
+      for apps (shown above).`],
     ['Newsboat', html`Put these lines into the file <code>config</code> (version 2.24 or newer):
       <br><code>urls-source "freshrss"</code><br><code>freshrss-url "${address}"</code>
       <br><code>freshrss-login "${username}"</code><br><code>freshrss-password "…"</code>`],
-    ['RSS Guard', html`Add an account of type Google Reader API and choose the service FreshRSS. The URL is
-      <code>${baseUrl}/</code>`],
+    ['RSS Guard', html`Add an account of type Google Reader API, choose the service FreshRSS, and enter
+      <code>${baseUrl}/</code> as the account’s URL.`],
   ];
 }
 
@@ -96,15 +97,16 @@ export function headerCheckPage(hasArrived: boolean): Page {
   <h1>The Authorization header arrives</h1>
   <p class="lead">Apps can sign in through this address.</p>
   <p>If an app still fails, check the address, your sign-in name and the app password.</p>
-  <p><a href="/settings/apps">Back to apps</a></p>
+  <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>
 </section>` : html`
 <section class="narrow">
   <h1>No Authorization header arrived</h1>
   <p class="lead">If you typed a name and a password, a proxy in front of this hub has removed the Authorization
     header.</p>
-  <p>Apache removes the Authorization header for CGI programs; <code>CGIPassAuth On</code> keeps the header. In nginx,
-    look for <code>proxy_set_header Authorization</code>.</p>
-  <p><a class="button" href="/settings/apps/check">Check again</a> <a href="/settings/apps">Back to apps</a></p>
+  <p>Apache removes the Authorization header for CGI programs; <code>CGIPassAuth On</code> keeps the header. nginx
+    removes or changes the header if its configuration says <code>proxy_set_header Authorization</code>.</p>
+  <div class="actions"><a class="button" href="/settings/apps/check">Check again</a>
+    <a class="button" href="/settings/apps">Back to apps</a></div>
 </section>`;
   return { title: 'Check of the Authorization header', main, section: 'settings' };
 }

@@ -27,14 +27,14 @@ export function authenticate(hub: Hub, req: IncomingMessage): Caller {
   return { viewer: secret ? sessions(hub).viewerOf(secret, from) : null, hasCookie: secret !== undefined };
 }
 
-/** Returns a function that returns the client's address if the hub may store the use of a credential now. */
+/** Returns a function that finds the client's address, to store with a credential's last use, or undefined. */
 function usedFrom(hub: Hub, { headers, socket }: IncomingMessage): () => string | undefined {
   return () => (mayRecord(hub) ? clientAddress(socket.remoteAddress, headers, hub.config.trustedProxies) : undefined);
 }
 
 /**
  * The viewer of a request to the Google Reader API, by the app password in the Authorization header; null without a
- * valid app password. Cookies and API tokens of other scopes do not count.
+ * valid app password, even if the request has a valid cookie or an API token of another scope.
  */
 export function authenticateApp(hub: Hub, req: IncomingMessage): Caller {
   const password = appPasswordOf(req);
@@ -46,9 +46,9 @@ export function viewerOfApp(hub: Hub, password: string, req: IncomingMessage): V
   return apiTokens(hub).viewerOf(password, 'reader', usedFrom(hub, req));
 }
 
-/** The app password in `Authorization: GoogleLogin auth=…`. Some apps write `Auth=`. */
+/** The app password in `Authorization: GoogleLogin auth=…`; some apps write `Auth=…` instead of `auth=…`. */
 function appPasswordOf({ headers }: IncomingMessage): string | undefined {
-  return /^GoogleLogin auth=(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  return /^GoogleLogin +auth=(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 /**

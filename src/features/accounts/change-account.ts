@@ -12,9 +12,9 @@ import { confirmed, PASSWORD_MAX, PASSWORD_MIN, readConfirmation } from './passw
 type Change = { displayName: string | undefined; newPassword: string | undefined; currentPassword: string };
 
 /**
- * Changes the display name or the password of the viewer's account. A new password requires the current password. The
- * change ends the account's other sessions, app passwords and password links; other API tokens keep working. Throws 403
- * for a wrong password or a request with an API token; also throws 401, 422 and 429.
+ * Changes the display name or the password of the viewer's account. A new password requires the current password, and
+ * ends the account's other sessions, app passwords and password links, but not other API tokens. Throws 403 for a wrong
+ * password or a request with an API token; also throws 401, 422 and 429.
  */
 export async function changeAccount(hub: Hub, values: Record<string, unknown>, by: By): Promise<Account> {
   const change = readChange(values, by);

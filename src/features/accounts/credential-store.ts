@@ -30,7 +30,7 @@ type TokenScope = (typeof TOKEN_SCOPES)[number];
 type Used = { createdAt: number; seenAt: number | null };
 export type ApiToken = Used & {
   id: number; name: string; scope: TokenScope; expiresAt: number | null;
-  /** The client's address at the last use that was stored. */
+  /** The client's address at the last stored use of the token. */
   address: string | null;
 };
 export type NewToken = ApiToken & { token: string };
@@ -40,7 +40,8 @@ export type Session = Used & { id: number; expiresAt: number; address: string | 
 type ViewerRow = Omit<Viewer, 'via' | 'preferences'> & Omit<PreferencesRow, 'keys'> &
   { keys: number | null; seenAt: number | null };
 const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS timeZone, p.density,
-           p.text_size AS textSize, p.keys, p.marks_opened AS marksOpened, p.next_steps AS nextSteps`;
+           p.text_size AS textSize, p.theme, p.typeface, p.measure, p.sources_by AS sourcesBy, p.keys,
+           p.marks_opened AS marksOpened, p.marks_scrolled AS marksScrolled, p.next_steps AS nextSteps`;
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
@@ -74,11 +75,16 @@ export const signInNetworks = store(({ db, clock }) => {
   };
 });
 
-/** Makes the viewer from a session or token. Calls `note`, which stores the time of use, at most once per USE_NOTED. */
+/** Makes the viewer from a session or token, whose last use `note` stores; calls `note` at most once per USE_NOTED. */
 function viewerOf(row: ViewerRow, via: Viewer['via'], now: number, note: () => void): Viewer {
-  const { seenAt, timeZone, density, textSize, keys, marksOpened, nextSteps, ...who } = row;
-  const switches = { keys: keys === 1, marksOpened: marksOpened === 1, nextSteps: nextSteps === 1 };
-  const chosen = { timeZone, density, textSize, ...switches };
+  const {
+    seenAt, timeZone, density, textSize, theme, typeface, measure, sourcesBy,
+    keys, marksOpened, marksScrolled, nextSteps, ...who
+  } = row;
+  const chosen = {
+    timeZone, density, textSize, theme, typeface, measure, sourcesBy,
+    keys: keys === 1, marksOpened: marksOpened === 1, marksScrolled: marksScrolled === 1, nextSteps: nextSteps === 1,
+  };
   const viewer = { ...who, via, preferences: keys === null ? DEFAULT_PREFERENCES : chosen };
   if (seenAt !== null && !hasPassed(seenAt, USE_NOTED, now)) return viewer;
   try {
@@ -126,7 +132,7 @@ export const sessions = store((hub) => {
      ORDER BY id DESC LIMIT ${SESSIONS_KEPT}`);
 
   return {
-    /** The viewer of a valid session, or null. Stores the use of the session if `from` returns the client's address. */
+    /** The viewer of a valid session, or null. `from`: the client's address; undefined if the hub must not write. */
     viewerOf(secret: string, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(secret), now);
@@ -199,7 +205,7 @@ export const apiTokens = store(({ db, clock }) => {
     'DELETE FROM api_tokens WHERE account_id = ? AND for_reader = 1');
 
   return {
-    /** The viewer of a valid API token, or null. The token's use is stored if `from` returns the client's address. */
+    /** The viewer of a valid API token, or null. `from`: the client's address; undefined if the hub must not write. */
     viewerOf(token: string, opens: Opens, from: () => string | undefined): Viewer | null {
       const now = clock();
       const row = select.get(hashSecret(token), Number(opens === 'reader'), now);
@@ -238,7 +244,7 @@ export const apiTokens = store(({ db, clock }) => {
   };
 });
 
-/** `furthest` has 5 minutes of slack, so that a small correction of the clock does not end a password link. */
+/** A password link that expires later than `furthest` ms from now was stored while the clock was wrong, and ends. */
 const LINK_TIMES: StoredTime[] = [
   { table: 'password_links', column: 'expires_at', furthest: PASSWORD_LINK_LIFETIME + 5 * MINUTE },
 ];

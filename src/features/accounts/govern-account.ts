@@ -38,7 +38,7 @@ export function setState(hub: Hub, id: number, change: Change, actor: Actor): Ac
     const isDisabled = change.disabled ?? before.disabledAt !== null;
     const isAdmin = role === 'admin' && !isDisabled;
     if (before.role === 'admin' && !isAdmin && !accounts(hub).hasOtherAdmin(id)) {
-      throw new HttpError(409, 'This account is the last administrator. Make another account an administrator first.');
+      throw new HttpError(409, 'Make another account an administrator before you change the last administrator.');
     }
     audit(hub, 'account.changed', actor, targetOf(before), { role, disabled: isDisabled });
     accounts(hub).setState(id, role, isDisabled ? before.disabledAt ?? hub.clock() : null);
@@ -88,7 +88,7 @@ function requireLink(hub: Hub, token: string): Account {
   throw new HttpError(410, 'This link was used or has expired. Ask an administrator for a new link.');
 }
 
-/** Sets a new password through a password link and signs in. Ends the password link, earlier sessions and tokens. */
+/** Sets a new password through a password link; ends the link, the account's sessions and its tokens; signs in. */
 export async function choosePassword(hub: Hub, token: string, values: Values, address: string): Promise<SignedIn> {
   takeTurns(hub, byNetwork(JOIN_LIMIT, address));
   requireLink(hub, token);
@@ -102,7 +102,7 @@ export async function choosePassword(hub: Hub, token: string, values: Values, ad
     accounts(hub).setPasswordHash(id, hash);
     revokeCredentials(hub, id);
     audit(hub, 'account.password-changed', { id, name: username, address }, targetOf(account), { byLink: true });
-    tell(hub, id, 'The password of your account was changed through a link. Sessions and API tokens have ended.');
+    tell(hub, id, 'The password of your account was changed through a link, which ended all sessions and API tokens.');
     return { account, session: sessions(hub).start(id, address) };
   });
 }

@@ -68,7 +68,7 @@ type Attempt = {
 /**
  * Checks a password. If the password is right, runs `act` in a transaction and resolves to the result of `act`;
  * otherwise resolves to undefined. If the stored hash changed during the slow check, checks the password once more.
- * Replaces a stored hash that has outdated parameters. Throws 429 after repeated failures.
+ * Replaces a stored hash that has outdated parameters. Throws 429 after too many wrong passwords.
  */
 export async function checkPassword<T>(
   hub: Hub, attempt: Attempt, act: (account: Account) => T,
@@ -101,7 +101,7 @@ function whileUnchanged<T>(
   hub: Hub, { id, passwordHash }: AccountWithHash, newHash: string | undefined, act: (account: Account) => T,
 ): { result: T } | undefined {
   return hub.db.write('use password', () => {
-    const account = accounts(hub).find(id); // the account's role may have changed during the check
+    const account = accounts(hub).find(id); // reads the account again: its role may have changed meanwhile
     if (account?.passwordHash !== passwordHash) return undefined;
     if (newHash !== undefined) accounts(hub).setPasswordHash(id, newHash);
     return { result: act(publicPart(account)) };

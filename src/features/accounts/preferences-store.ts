@@ -1,7 +1,8 @@
 import type { Preferences } from '../../platform/http/router.ts';
 import { store } from '../hub/hub.ts';
+import { SWITCHES } from '../hub/preferences.ts';
 
-type Switches = { keys: number; marksOpened: number; nextSteps: number };
+type Switches = Record<(typeof SWITCHES)[number], number>;
 
 /** Preferences as the database stores them. */
 export type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
@@ -9,15 +10,18 @@ export type PreferencesRow = Omit<Preferences, keyof Switches> & Switches;
 /** Writes preferences of accounts. `credential-store.ts` reads the preferences in its queries for the viewer. */
 export const preferences = store(({ db }) => {
   const upsert = db.prepare<[PreferencesRow & { id: number }]>('set preferences', `
-    INSERT INTO preferences (account_id, time_zone, density, text_size, keys, marks_opened, next_steps)
-    VALUES (@id, @timeZone, @density, @textSize, @keys, @marksOpened, @nextSteps)
+    INSERT INTO preferences (account_id, time_zone, density, text_size, theme, typeface, measure, sources_by, keys,
+                             marks_opened, marks_scrolled, next_steps)
+    VALUES (@id, @timeZone, @density, @textSize, @theme, @typeface, @measure, @sourcesBy, @keys, @marksOpened,
+            @marksScrolled, @nextSteps)
     ON CONFLICT DO UPDATE SET time_zone = excluded.time_zone, density = excluded.density,
-      text_size = excluded.text_size, keys = excluded.keys, marks_opened = excluded.marks_opened,
-      next_steps = excluded.next_steps`);
+      text_size = excluded.text_size, theme = excluded.theme, typeface = excluded.typeface, measure = excluded.measure,
+      sources_by = excluded.sources_by, keys = excluded.keys, marks_opened = excluded.marks_opened,
+      marks_scrolled = excluded.marks_scrolled, next_steps = excluded.next_steps`);
 
   return {
-    set(id: number, { keys, marksOpened, nextSteps, ...chosen }: Preferences): void {
-      const switches = { keys: Number(keys), marksOpened: Number(marksOpened), nextSteps: Number(nextSteps) };
+    set(id: number, chosen: Preferences): void {
+      const switches = Object.fromEntries(SWITCHES.map((name) => [name, Number(chosen[name])])) as Switches;
       upsert.run({ id, ...chosen, ...switches });
     },
   };

@@ -1,7 +1,7 @@
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import type { Preferences } from '../../platform/http/router.ts';
-import { DENSITIES, TEXT_SIZES } from '../hub/preferences.ts';
+import { CHOICES, type SWITCHES } from '../hub/preferences.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
 import { showTime, type Times } from '../../platform/http/times.ts';
 import type { Account } from './account-store.ts';
@@ -77,24 +77,29 @@ export function settingsSection(id: string, heading: string, about: string, body
 </section>`;
 }
 
-const WORDS: Record<string, string> = {
-  comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles only',
-  normal: 'Normal', large: 'Large', larger: 'Larger',
+const CHOICE_WORDS: { [Name in keyof typeof CHOICES]: [legend: string, words: Record<Preferences[Name], string>] } = {
+  density: ['Lists', { comfortable: 'Comfortable: title and a line of the text', compact: 'Compact: titles only' }],
+  textSize: ['Text size', { normal: 'Normal', large: 'Large', larger: 'Larger' }],
+  theme: ['Colours', { system: 'As the system', light: 'Light', dark: 'Dark' }],
+  typeface: ['Typeface of posts', { serif: 'Serif', sans: 'Sans serif' }],
+  measure: ['Length of lines in posts', { normal: 'Normal', narrow: 'Narrow', wide: 'Wide' }],
+  sourcesBy: ['Sources in the sidebar', { name: 'By name', unread: 'Most unread posts first' }],
 };
 
 function readingSection(preferences: Preferences, { values, problem }: Refused): Html {
-  const { density, textSize, timeZone } = { ...preferences, ...values };
-  const tick = (name: 'marksOpened' | 'keys' | 'nextSteps', label: string): Html =>
+  const chosen = { ...preferences, ...values };
+  const tick = (name: (typeof SWITCHES)[number], label: string): Html =>
     tickBox(name, label, values ? values[name] === '1' : preferences[name], problem);
   return settingsSection('preferences', 'Reading', 'How pages look and behave for you, on every device.', html`
   <form method="post" action="/settings/preferences" class="stack">
     ${problem?.errors.length === 0 && formProblem(problem)}
-    ${choices('Lists', 'density', DENSITIES, density, problem)}
-    ${choices('Text size', 'textSize', TEXT_SIZES, textSize, problem)}
+    ${Object.entries(CHOICE_WORDS).map(([name, [legend, words]]) =>
+      choices(legend, name, words, chosen[name as keyof typeof CHOICES], problem))}
     <label>Time zone
-      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(timeZone)}</select>
+      <select name="timeZone" ${faulty(problem, 'timeZone')}>${zoneOptions(chosen.timeZone)}</select>
       ${faultOf(problem, 'timeZone')}</label>
     ${tick('marksOpened', 'Opening a post marks it as read')}
+    ${tick('marksScrolled', 'Scrolling past a post in a list marks it as read')}
     ${tick('keys', 'Keyboard shortcuts (press ? in a list to see them)')}
     ${tick('nextSteps', 'Show the getting-started list until it is complete')}
     <button>Save</button>
@@ -102,13 +107,13 @@ function readingSection(preferences: Preferences, { values, problem }: Refused):
 }
 
 function choices(
-  legend: string, name: string, values: readonly string[], chosen: string, problem: HttpError | undefined,
+  legend: string, name: string, words: Record<string, string>, chosen: string, problem: HttpError | undefined,
 ): Html {
-  const choice = (value: string, index: number): Html => html`
+  const choice = ([value, label]: [string, string], index: number): Html => html`
     <label class="check"><input type="radio" name="${name}" value="${value}" ${
       value === chosen && html`checked`} ${index === 0 && faulty(problem, name)}>
-      ${WORDS[value]}</label>`;
-  return html`<fieldset class="choices"><legend>${legend}</legend>${values.map(choice)}${
+      ${label}</label>`;
+  return html`<fieldset class="choices"><legend>${legend}</legend>${Object.entries(words).map(choice)}${
     faultOf(problem, name)}</fieldset>`;
 }
 
@@ -118,7 +123,7 @@ function tickBox(name: string, label: string, isOn: boolean, problem: HttpError 
       ${label}</label>${faultOf(problem, name)}`;
 }
 
-/** A menu of all time zones by region. If the first menu item is chosen, the browser sends its time zone. */
+/** The menu of time zones, by region; the first item of the menu lets the browser send its time zone. */
 function zoneOptions(chosen: string | null): Html {
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const option = (zone: string): Html =>
@@ -202,7 +207,7 @@ const LIFETIMES: Choice[] = [['', 'never'], ['30', 'in 30 days'], ['90', 'in 90 
 
 type Choice = [value: string, label: string];
 
-/** The options of a menu, with the chosen option marked. A sent value that the menu lacks becomes an option. */
+/** The options of a menu. A value that a refused form sent becomes an option, even if the menu lacks the value. */
 function options(choices: Choice[], chosen: string): Html[] {
   const isListed = choices.some(([value]) => value === chosen);
   return [...choices, ...isListed ? [] : [[chosen, chosen] as const]].map(([value, label]) =>

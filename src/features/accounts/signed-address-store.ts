@@ -26,11 +26,11 @@ const signers = store(({ db }) => {
 
 /**
  * Returns a function that signs paths of files for an app, so that the app can load the files without an Authorization
- * header. The key is the stored hash of the app password: signed addresses end with the app password.
+ * header. The signing key is the stored hash of the app password, so signed addresses expire with the app password.
  */
 export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
   const signer = signers(hub).find(credentialId, hub.clock());
-  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // an address stays the same for a day, for caches
+  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // signed addresses change daily: apps cache them
   return (path) => {
     const about = `${credentialId}.${lastDay}`;
     return signer ? `${path}?${SIGNED}=${about}.${signatureOf(path, about, signer.hash)}` : path;

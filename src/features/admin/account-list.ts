@@ -113,7 +113,7 @@ export async function submitAccount(hub: Hub, req: MemberRequest): Promise<Reply
   return showAccountPage(hub, req, { done: 'The account was changed.' });
 }
 
-/** Whether an error concerns the change of an account; the password field shows errors of the confirming password. */
+/** Whether the form that changes an account shows the error at its top; a wrong password is shown at its own field. */
 function isAboutTheAct(problem: HttpError | undefined): problem is HttpError {
   return problem !== undefined && problem.status !== 403 && problem.errors[0]?.pointer !== '/currentPassword';
 }
@@ -137,8 +137,8 @@ ${sent.done && html`<div class="done" role="status"><p>${sent.done}</p></div>`}
   <h2>Change this account</h2>
   ${isAboutTheAct(sent.problem) && formProblem(sent.problem)}
   <p class="hint">${disabledAt === null
-    ? 'A disabled account cannot sign in; its sessions and tokens end at once. The account’s sources stay active.'
-    : 'This account is disabled and cannot sign in. The account’s sources stay active.'}
+    ? 'A disabled account cannot sign in; its sessions and tokens end at once, but its sources stay active.'
+    : 'This account is disabled and cannot sign in, but its sources stay active.'}
     A used link for a new password ends the account’s sessions and tokens.</p>
   ${passwordField(sent.problem)}
   <div class="actions">

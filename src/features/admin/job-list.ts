@@ -99,8 +99,8 @@ function find(hub: Hub, { params }: MemberRequest): JobRow {
 const SETTLED = { retry: 'job.retried', discard: 'job.discarded' } as const;
 
 /**
- * Retries a failed job, or discards a failed or waiting job. Returns false if another job for the same subject already
- * waits, or if the job to discard is running or has ended.
+ * Retries a failed job, or discards a failed or waiting job. Returns false if the retry is needless, because a job of
+ * the same kind and key already waits, or if the job cannot be discarded, because the job runs or has ended.
  */
 export function settleJob(hub: Hub, act: 'retry' | 'discard', { id, kind }: JobRow, actor: Actor): boolean {
   return hub.db.write(`${act} job`, () => {

@@ -128,7 +128,7 @@ function tile({ subject, level, state, detail, at, href }: Finding, times: Times
 ${told.markup !== '' && html`<dd class="detail">${told}</dd>`}</div>`;
 }
 
-/** The list of failing sources. Each row has the reason of the failure and a button that fetches the source again. */
+/** The overview's list of failing sources, with a button in each row that fetches the row's source again. */
 function failingView(failing: FailingSource[], icons: Map<number, Html>, times: Times): Html {
   const item = ({ id, title, since, reason, nextSyncAt }: FailingSource): Html => html`
 <li>${icons.get(id)}<div><a class="title" href="/sources/${id}" dir="auto">${title}</a>

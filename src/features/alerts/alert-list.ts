@@ -48,7 +48,7 @@ function receiver(hub: Hub): Html {
   const known = receiverOf(hub);
   return known === undefined
     ? html`No receiver is configured: problems are only logged. Set <code>ALERT_WEBHOOK_URL</code> to the address
-of a service whose messages you read, such as a webhook of Slack, Mattermost, Discord or ntfy. Then restart the hub.`
+of a service whose messages you read, such as a webhook of Slack, Mattermost, Discord or ntfy, and restart the hub.`
     : html`Alerts are sent to <code>${describeDestination(known.url)}</code> in the format <code>${
 formatFor(known)}</code>${known.format === 'auto' &&
 html`, which <code>ALERT_WEBHOOK_FORMAT=auto</code> derives from the address`}.`;
@@ -87,7 +87,7 @@ function item(delivery: AlertDelivery, times: Times): Html {
   </div></li>`;
 }
 
-/** Scheme, host and port of the alert receiver's address. The address's path and query are secret. */
+/** The scheme, host and port of the alert receiver's address, without its path and query, which may contain a token. */
 export function describeDestination(address: string): string {
   const url = URL.parse(address);
   return url === null ? 'an address that is not valid' : `${url.protocol}//${url.host}`;

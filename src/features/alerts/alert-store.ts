@@ -9,7 +9,7 @@ export type AlertEvent = {
   isOpen: number;
   isTold: number; // 1: the receiver was told that the problem exists, and not yet that the problem has ended
   untold: number; // how often the condition raised its alert since the last message about the condition
-  subjects: string[]; // a line for each of the first problems found since the last message about the condition
+  subjects: string[]; // the condition's first problems since its last alert message, one line of text for each problem
   raisedAt: number | null;
   toldAt: number | null;
   overToldAt: number | null;
@@ -70,7 +70,7 @@ export const alertEvents = store(({ db, clock }) => {
     all: (): AlertEvent[] => selectAll.all().map(toEvent),
 
     bringBackTimes: createTimeRepair(db, clock, EVENT_TIMES),
-    /** Replaces by `instead` every problem that contains `words`, unless a message has already reported the problem. */
+    /** Replaces problems that wait for an alert message and contain the text `words` by the text `instead`. */
     forget(words: string, instead: string): void {
       for (const { subjects, ...row } of selectAll.all().map(toEvent)) {
         if (!subjects.some((subject) => subject.includes(words))) continue;
@@ -146,7 +146,7 @@ export const alertDeliveries = store(({ db, clock }) => {
       void finish.run('failed', attempts, clock(), error, id),
     markRetrying: (id: number, attempts: number, nextAt: number, error: string): void =>
       void retry.run(attempts, nextAt, error, id),
-    /** Replaces by `instead` every line of a message that contains `words`. Runs in the caller's transaction. */
+    /** Replaces each line of a stored alert message that contains the text `words` by the text `instead`. */
     forget(words: string, instead: string): void {
       for (const { id, body } of selectNaming.all(words)) {
         rewrite.run(without(body.split('\n'), words, instead).join('\n'), id);

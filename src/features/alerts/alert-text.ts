@@ -31,7 +31,7 @@ export type Message = {
 const MAX = { title: 150, text: 20_000, event: 100 }; // characters
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // characters that change the direction of text
 
-/** The parts of a message. An empty title becomes the event of the alert; an empty text becomes the title. */
+/** Makes the message of an alert. An empty title becomes the alert's event; an empty text becomes the title. */
 export function toMessage(alert: Alert): Message {
   const event = excerpt(lineOf(alert.event), MAX.event);
   const title = excerpt(lineOf(alert.title), MAX.title) || event || 'Alert';
@@ -45,7 +45,7 @@ export function toMessage(alert: Alert): Message {
   };
 }
 
-/** The lines of a message: text, repeats and sending hub. `text`: the message's text, already escaped or cut. */
+/** Joins the lines of an alert message: `text` (already escaped or cut to length), the repeats and the origin. */
 export function messageLines({ repeats, origin }: Message, text: string): string {
   return [text, repeats, origin].filter(Boolean).join('\n');
 }
@@ -111,7 +111,7 @@ function breakMentions(text: string): string {
   return text.replaceAll('@', `@${ZERO_WIDTH_SPACE}`);
 }
 
-/** Applies `change` to the text between links. In a link, breaks up only an @ that would mention everybody. */
+/** Applies `change` to an alert's text between links. In links, only mentions of everybody (@all) are broken up. */
 function outsideLinks(text: string, change: (part: string) => string): string {
   return text.split(LINK).map((part, index) => {
     return index % 2 === 0 ? change(part) : part.replace(BROADCAST, `@${ZERO_WIDTH_SPACE}`);
@@ -139,8 +139,8 @@ const WORD_END = '?=';
 const WORD_BYTES = 45; // bytes: 60 characters of base64, because an encoded word has at most 75 (RFC 2047, section 2)
 
 /**
- * Encodes a text as the value of an ASCII header. Visible ASCII that does not look encoded stays as it is. A text that
- * looks encoded or is not ASCII becomes encoded words (RFC 2047), which never split a character.
+ * Encodes a text as the value of an ASCII header. A text of visible ASCII that does not look encoded is returned
+ * unchanged. Any other text becomes encoded words (RFC 2047), which never split a character.
  */
 export function encodeHeaderValue(text: string): string {
   const line = text.toWellFormed().replace(/\s+/g, ' ').trim();

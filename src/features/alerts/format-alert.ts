@@ -70,7 +70,7 @@ const RESERVED_TOPICS = new Set([
 
 const DISCORD_PATH = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[\w-]+/;
 
-// The first rule that matches the address decides the format. Self-hosted receivers are recognised by their paths.
+// The first rule that fits an alert receiver's address gives the message format. Paths identify self-hosted receivers.
 const RULES: { format: AlertFormat; matches: (url: URL) => boolean }[] = [
   { format: 'slack', matches: (url) => isSlack(url) && url.pathname.startsWith('/services/') },
   { format: 'json', matches: isSlack }, // Slack workflows and triggers accept plain JSON only
@@ -91,7 +91,7 @@ export function guessFormat(address: string): AlertFormat {
   return RULES.find(({ matches }) => url !== null && matches(url))?.format ?? 'json';
 }
 
-/** Whether version 1.0 took the address for an ntfy topic: its path is one name, and no known service fits. */
+/** Whether Content Hub 1.0 sent alerts to this address in ntfy's format, which later versions send as plain JSON. */
 export function wasTakenForTopic(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && isTopic(url) && !RULES.some(({ matches }) => matches(url));

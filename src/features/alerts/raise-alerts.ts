@@ -23,7 +23,7 @@ const MAX_PROBLEM = 300; // characters
  */
 type NewAlert = { event: string; source: { id: number; title: string } | null; problem: string };
 
-/** The texts of the messages about one condition. Titles end without a full stop. */
+/** The texts of the alert messages that tell the operator that a problem exists (`title`) or has ended (`over`). */
 export type AlertWords = { title: string; over: string; severity: Severity; whatToDo: string };
 
 /**
@@ -124,7 +124,7 @@ function isToBeRaised(hub: Hub, event: string): boolean {
   return known?.isOpen !== 1 || hasPassed(known.raisedAt ?? -Infinity, REMIND_EVERY, hub.clock());
 }
 
-/** Sends the message about one condition, if this message is due. Runs in a transaction. */
+/** Sends the alert message about one condition, if the message is due. */
 function tellOne(hub: Hub, event: string, words: AlertWords): void {
   const state = alertEvents(hub).find(event);
   if (!state) return;
@@ -147,7 +147,6 @@ function messageOfProblems(state: AlertEvent, { title, severity, whatToDo }: Ale
     [...lines, state.isOpen === 1 ? whatToDo : 'The problem has already been resolved.']);
 }
 
-/** Since the last message, the alert may have been raised `untold` times. */
 function messageOfEnd(state: AlertEvent, { title, over }: AlertWords): AlertMessage {
   return messageWith(over, 'resolved', state, (lines) => [`Resolved: ${title}`, ...lines]);
 }

@@ -57,7 +57,7 @@ export async function deliver(
   throw new RetryLaterError(result.detail, hub.clock() + next.delayMs);
 }
 
-/** Records a failed attempt to deliver an alert in the row of the delivery. The failed job itself need not be kept. */
+/** Notes a failed attempt in the row of an alert's delivery; after the last attempt, also discards the failed job. */
 function noteFailure(hub: Hub, deliveryId: number, error: Error, fate: Fate, { attempts }: Job): void {
   if (fate === 'retrying') {
     const nextAt = error instanceof RetryLaterError ? Math.ceil(error.at) : hub.clock();
@@ -127,9 +127,9 @@ export function formatFor({ url, format }: Pick<Receiver, 'url' | 'format'>): Al
 }
 
 /**
- * Sends an alert to the operator's receiver with one POST request, and returns the result of the delivery. The receiver
- * may have a private address. Redirects are failures. If the signal aborts, the delivery's result is 'retry'. Throws a
- * TypeError, which does not quote the address, if the address is not http or https.
+ * Sends an alert with one POST request to the receiver that the operator chose, even at a private address, and returns
+ * the result of the delivery. A redirect counts as a failed delivery, an abort of the signal as the result 'retry'.
+ * Throws a TypeError, which does not quote the address, if the address is not http or https.
  */
 export async function sendAlert(receiver: Receiver, alert: Alert, signal?: AbortSignal): Promise<SendResult> {
   const { url, userAgent, clock, timeoutMs = 15 * SECOND } = receiver;
@@ -231,7 +231,7 @@ function judgeAnswer(format: AlertFormat, answer: ReceiverAnswer): DeliveryOutco
 
 function isAccepted(format: AlertFormat, { contentType, body }: ReceiverAnswer): boolean {
   if (format === 'json') return true;
-  if (/^text\/html\b/i.test(contentType)) return false; // the answer may be a sign-in page
+  if (/^text\/html\b/i.test(contentType)) return false; // HTML may be a sign-in page, not the receiver's reply
   if (format === 'slack') return body.trim() === 'ok';
   return format !== 'rocketchat' || !/"success"\s*:\s*false/.test(body);
 }
@@ -248,8 +248,8 @@ const COMMON_WORDS = new Set([
 ]);
 
 /**
- * The receiver's answer as one short line for the log. Returns an empty text if the answer repeats a part of the
- * receiver's address other than the host, as in "cannot POST /services/…".
+ * The receiver's answer to an alert, as one short line for the log. Returns an empty text if the answer repeats a part
+ * of the receiver's address other than the host, as in "cannot POST /services/…".
  */
 function quoteAnswer(body: string, address: string): string {
   const visible = body.slice(0, 4 * MAX_QUOTED).toWellFormed().replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');

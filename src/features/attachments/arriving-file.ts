@@ -4,7 +4,7 @@
  */
 type RefusalKind = 'type' | 'damaged' | 'dimensions';
 
-/** Thrown for a file that the hub refuses because of its content. The person who sent the file reads the message. */
+/** Refuses a file because of its content, with a message for the person who sent the file. */
 export class RefusedFile extends Error {
   readonly kind: RefusalKind;
 
@@ -14,7 +14,7 @@ export class RefusedFile extends Error {
   }
 }
 
-/** Returns a function that rethrows an error, and puts the file's name before the message of a refusal. */
+/** Returns a function that rethrows an error; the message of a RefusedFile then begins with the file's name. */
 export function nameRefusal(filename: string): (error: unknown) => never {
   return (error) => {
     throw error instanceof RefusedFile ? new RefusedFile(error.kind, `${filename}: ${error.message}`) : error;
@@ -36,18 +36,18 @@ export type ArrivingFile = {
   /** Takes all bytes that have arrived, as a view that is valid until the next yield; empty at the file's end. */
   takeArrived(): Parsing<Buffer>;
   skip(count: number): void;
-  /** Whether the file has ended. Throws RefusedFile if the file ended within bytes that `skip` has skipped. */
+  /** Whether all bytes of the file were read. Throws RefusedFile if the file ended within bytes that `skip` skipped. */
   isAtEnd(): Parsing<boolean>;
 };
 
 /** Parses a file that arrives in pieces of any size. `push` and `finish` throw the errors that the parser throws. */
 export type PushParser<T> = { push: (chunk: Buffer) => void; finish: () => T };
 
-/** Starts a parser for a file whose pieces `push` passes to the parser. The parser must read to the end of the file. */
+/** Starts the parser `parse`, which must read its file to the end; `push` passes pieces of the file to the parser. */
 export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushParser<T> {
-  let held: Buffer = Buffer.alloc(0);
-  let at = 0; // index of the next byte in `held`; beyond the end of `held` while skipped bytes have not arrived
-  let start = 0; // position of the first byte of `held` in the file
+  let held: Buffer = Buffer.alloc(0); // the last bytes of the file that have arrived
+  let at = 0; // index in `held` of the next byte to parse; may lie behind the end of `held` after `skip`
+  let start = 0; // number of the file's bytes before `held`
   let hasEnded = false;
 
   const file: ArrivingFile = {
@@ -93,7 +93,7 @@ export function startParser<T>(parse: (file: ArrivingFile) => Parsing<T>): PushP
     finish: () => {
       hasEnded = true;
       const last = parsing.next();
-      if (last.done !== true || last.value === undefined) throw cutShort(); // undefined after an error of the parser
+      if (last.done !== true || last.value === undefined) throw cutShort(); // the parser has failed before: no value
       return last.value;
     },
   };

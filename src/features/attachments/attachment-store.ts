@@ -83,7 +83,7 @@ export const uploads = store(({ db, clock }) => {
     },
     /**
      * Deletes the rows of uploaded files that have had no attachment since a time earlier than `before`, in the
-     * caller's transaction. Returns the hashes of these files.
+     * caller's transaction. Returns the hashes of the uploaded files whose rows were deleted.
      */
     takeUnnamed: (before: number, limit: number): string[] =>
       sql.takeUnnamed.all(before, limit).map(({ sha256 }) => sha256),

@@ -3,7 +3,7 @@ import type { Hub } from '../hub/hub.ts';
 import type { Source } from '../sources/source-store.ts';
 import { sourceIcons } from './icon-store.ts';
 
-/** The stylesheet has this many classes `tint0`, `tint1`, … for the colours of letters. */
+/** Number of colours (classes `tint0`, `tint1`, … of the stylesheet) for the letters that stand for missing icons. */
 const TINTS = 8;
 
 /** The address of an icon contains this many digits of the icon's hash, enough for each address to be unique. */

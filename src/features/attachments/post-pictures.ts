@@ -13,7 +13,7 @@ const THUMBNAIL_BYTES = 100 * 1024;
 const THUMBNAIL_WIDTH = 96;
 const THUMBNAIL_HEIGHT = 64;
 
-/** The limits of a large picture above a post. A page shows only a few large pictures. */
+/** The least width in pixels, and the most bytes, of a large picture above a post. */
 const LARGE_WIDTH = 480;
 const LARGE_BYTES = 400 * 1024;
 
@@ -21,8 +21,8 @@ const LARGE_BYTES = 400 * 1024;
 type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 
 /**
- * The addresses of small pictures for a list of posts, by post id. A post without a suitable picture on the hub has no
- * address in the map. A request for a thumbnail never makes the hub fetch a remote file.
+ * Maps the ids of posts to the addresses of their thumbnails; leaves out posts of which the hub has no suitable
+ * picture. A request for a thumbnail never makes the hub fetch a remote file.
  */
 export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
@@ -57,9 +57,9 @@ export function sizesOf(hub: StoreHub, all: Attachment[]): Map<number, ImageSize
   return new Map(knownPictures(hub, all).map(({ attachment, width, height }) => [attachment.id, { width, height }]));
 }
 
-/** Attributes by which an `img` reserves its place on the page: its size, or a class if the size is unknown. */
+/** Attributes by which an `img` reserves its place on the page; none for a picture that the hub has not fetched yet. */
 export function boxAttributes(size: ImageSize | undefined): Html {
-  return size ? html`width="${size.width}" height="${size.height}"` : html`class="unsized"`;
+  return size ? html`width="${size.width}" height="${size.height}"` : html``;
 }
 
 /** The ids of the attachments whose remote files the hub could not fetch lately. */

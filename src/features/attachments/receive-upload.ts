@@ -31,10 +31,10 @@ type ReceivedForm = { fields: Map<string, string[]>; files: ReceivedFile[] };
  * Receives a multipart form, and passes the form's fields and files to `use`. While a file arrives, it is written to
  * tmp/, hashed and recognised; then the virus scanner scans it. A single bad file refuses the whole form. Status 413: a
  * file is too large; 415: a type is not accepted; 422: a file is damaged, infected or over the quota; 429: too many
- * forms at once; 503: a required scanner does not answer; 507: the disk is full. In the end, removes the files that
- * `use` did not keep, and kept files that no row of the database names. If the form is refused, its body is read to the
- * end before the response, because some proxies show the response only after that. `typed` collects the text fields, so
- * that the page can fill in a refused form again.
+ * forms at once; 503: a required scanner does not answer; 507: the disk is full. After `use` or an error, removes the
+ * form's files that `use` did not keep, and kept files that no row of the database names. If the form is refused, its
+ * body is read to the end before the response, because some proxies show the response only after that. `typed` collects
+ * the text fields, so that the page can fill in a refused form again.
  */
 export async function receiveUpload<Result>(
   hub: Hub, req: MemberRequest, use: (form: ReceivedForm) => Promise<Result>, typed?: Map<string, string[]>,
@@ -59,7 +59,7 @@ async function receiveForm<Result>(
     await ownTurn();
     return await use({ fields, files });
   } finally {
-    share.release(); // now the rows of the files count towards the quota, or the form has failed
+    share.release(); // from now on, only files with rows in the database count towards the quota
     await Promise.all(files.map(uploadFiles(hub).discard));
     for (const { sha256, isKept } of files) if (isKept) dropUnnamed(hub, sha256);
   }
@@ -68,7 +68,7 @@ async function receiveForm<Result>(
 /** Moves received files from tmp/ to uploads/. Call `keepFiles` before writing the rows that name the files. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
   for (const file of files) {
-    file.isKept = true; // `isKept` is set first, because a move that fails may have moved the file
+    file.isKept = true; // `isKept` is set before the move to uploads/, which may fail after moving the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
   await ownTurn();
@@ -223,9 +223,9 @@ const CHECKED_EVERY = 1024 * 1024;
 
 /** The arrived bytes of a form's files, which count towards the quota until the form is stored or has failed. */
 type UploadShare = {
-  /** Counts arrived bytes before they are written. Throws 507 if these bytes would use up the disk's reserve. */
+  /** Adds arrived bytes to the form's total, before the bytes are written. Throws 507 if the disk is nearly full. */
   take(bytes: number): void;
-  /** The bytes of this form no longer count. */
+  /** Ends counting the form's bytes towards the account's quota. */
   release(): void;
 };
 
@@ -237,7 +237,7 @@ export function bytesInFlight(hub: Hub, accountId: number): number {
   return [...shares(hub).get(accountId) ?? []].reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Starts counting the bytes of a form. Throws 429 if the account is already sending AT_ONCE forms. */
+/** Starts counting a form's bytes towards the account's quota. Throws 429 if the account sends AT_ONCE other forms. */
 export function openShare(hub: Hub, accountId: number): UploadShare {
   const all = shares(hub);
   const ofAccount = all.get(accountId) ?? new Set();
@@ -258,7 +258,7 @@ export function openShare(hub: Hub, accountId: number): UploadShare {
     release() {
       share.bytes = 0;
       ofAccount.delete(share);
-      // `all` may already have a newer set of the account, which must stay.
+      // The map `all` may already have a newer set of the account's arriving forms; the newer set must stay.
       if (ofAccount.size === 0 && all.get(accountId) === ofAccount) all.delete(accountId);
     },
   };

@@ -5,8 +5,8 @@ import {
 } from './recognise-images.ts';
 
 /**
- * A file type that the hub recognises. `extension`: the usual file name extension of this type, without a dot. Only
- * image types have `width` and `height`.
+ * A file's recognised type. `extension`: the type's usual file name extension, without a dot. `width`, `height`: the
+ * pixels of an image; undefined for files that are no images.
  */
 export type RecognisedFile = { mediaType: string; extension: string; width?: number; height?: number };
 
@@ -149,18 +149,18 @@ function notText(): RefusedFile {
 }
 
 const MAX_NAME_BYTES = 255;
-const MAX_EXTENSION_BYTES = 16; // longer extensions are not in use
+const MAX_EXTENSION_BYTES = 16;
 
-// Characters removed from file names: control characters, noncharacters and invisible characters (DI). DI stands for
-// Default_Ignorable_Code_Point, which includes the marks that turn the direction of writing. File names keep white
-// space and the invisible characters that scripts and emoji need, such as zero-width joiners.
+// Characters removed from file names: control characters, noncharacters and invisible characters (in Unicode's terms
+// Default_Ignorable_Code_Point, DI), such as marks that turn the direction of writing. White space stays in file names,
+// and so do the invisible characters that scripts and emoji need, such as zero-width joiners.
 const INVISIBLE = /[[\p{Cc}\p{DI}\p{NChar}]--[\t-\r\u200c\u200d\ufe00-\ufe0f\u{e0020}-\u{e007f}]]/gv;
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 // The names of devices, which Windows reserves with any extension ("Naming Files, Paths, and Namespaces").
 const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?= *(?:\.|$))/i;
 
-/** A file name for display: one line, at most 255 bytes of UTF-8. Returns `fallback` for an invisible name. */
+/** A file name for display: one line, at most 255 bytes of UTF-8; `fallback` for a name without visible characters. */
 export function cleanFilename(name: string, fallback: string): string {
   const base = name.toWellFormed().replace(INVISIBLE, '').split(/[/\\]/).at(-1) ?? '';
   const trimmed = trimEnds(base.replace(/\s+/g, ' ').normalize('NFC'));

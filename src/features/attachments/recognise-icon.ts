@@ -4,7 +4,7 @@ import { RefusedFile } from './arriving-file.ts';
 import { recogniseContent } from './recognise-file.ts';
 import { type ImageSize, PNG_SIGNATURE } from './recognise-images.ts';
 
-/** The largest width and height that an icon may have, in pixels. Icons of 512 pixels are common. */
+/** The largest width and height that an icon may have, in pixels. */
 const MAX_SIDE = 1024;
 
 /** The longer side of an icon may be at most this many times the shorter side. Refuses banners. */

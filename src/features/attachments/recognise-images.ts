@@ -11,8 +11,8 @@ import { type ArrivingFile, cutShort, type Parsing, RefusedFile, requireEnd } fr
 export type ImageSize = { width: number; height: number };
 
 /**
- * The maximum pixels of an image: 8192 × 8192. Phones make images of 8192 × 6144 pixels. A viewer needs 4 bytes for
- * each pixel: 256 MiB for the largest image.
+ * The maximum pixels of an image: 8192 × 8192, enough for the images of phones (8192 × 6144). A browser that shows an
+ * image needs 4 bytes of memory for each pixel: 256 MiB for the largest image.
  */
 export const MAX_PIXELS = 2 ** 26;
 
@@ -185,7 +185,7 @@ export function* parseWebp(file: ArrivingFile): Parsing<ImageSize> {
     const found = webpSize(type, yield* file.take(sizeBytes));
     size ??= found;
     if (!size) throw damaged('WebP', 'the file does not begin with a picture');
-    if (type === 'ANMF') file.skip(16); // the next chunks belong to this animation frame
+    if (type === 'ANMF') file.skip(16); // skips the head of an animation frame, before the frame's image
     else file.skip(length + length % 2 - sizeBytes);
     if (file.position() > end) throw damaged('WebP', 'a WebP chunk is longer than its container');
   }
@@ -226,7 +226,7 @@ export function* parseAvif(file: ArrivingFile): Parsing<ImageSize> {
     missing.delete(type);
     if (type === 'meta' && size) throw damaged('AVIF', 'the AVIF file has two meta boxes');
     if (type === 'meta') file.skip(4);
-    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // the next AVIF boxes are within this AVIF box
+    if (['meta', 'iprp', 'ipco'].includes(type)) continue; // reads the boxes that these AVIF boxes contain
     if (type === 'ispe') {
       if (length !== 12) throw damaged('AVIF', 'the size of the image is missing');
       const bytes = yield* file.take(12);
@@ -255,8 +255,8 @@ function* isAvifSequence(file: ArrivingFile): Parsing<boolean> {
 
 /**
  * Reads the type of the next box of an AVIF, and the number of bytes that follow the box's head. Size 1 in a box's head
- * means that the real size follows the type, in eight bytes. Refuses size 0, which means "to the end of the file",
- * because a truncated file would then look complete.
+ * means that the real size follows the type, in eight bytes. Refuses a box of size 0 ("to the end of the file"),
+ * because a truncated file with such a box would look complete.
  */
 function* readBox(file: ArrivingFile): Parsing<{ type: string; length: number }> {
   const head = yield* file.take(8);

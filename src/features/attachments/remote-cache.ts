@@ -77,7 +77,7 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   }
 }
 
-/** Returns the cached copy of a remote file; throws 404 if the hub has no copy of this file. Never fetches a file. */
+/** Returns the cached copy of a remote file, without fetching the file; throws 404 if the hub has no copy. */
 export async function openKeptFile(hub: Hub, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, hash('sha256', url));
   if (!kept) throw unavailable('the hub has no copy of this file.');

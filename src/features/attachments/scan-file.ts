@@ -166,7 +166,7 @@ function readable(text: unknown): string | null {
   return text.slice(0, MAX_QUOTED).toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }
 
-/** The reason of a failed scan. Leaves out the messages of Node's errors, which may contain the scanner's whole URL. */
+/** Why a virus scan failed; leaves out the messages of Node's errors, which may contain the scanner's whole URL. */
 function reasonOf(error: unknown, host: string): string {
   if (error instanceof ScanFailure) return error.message;
   return `the exchange with ${host} failed (${codeOf(error) ?? UNKNOWN})`;
@@ -220,7 +220,7 @@ export function noteScan(
   audit(hub, 'attachment.refused', { id, name, address }, { kind: 'attachment', id: null, name: filename }, found);
 }
 
-/** Idempotent: does nothing if the file already has a verdict. */
+/** Scans an uploaded file for viruses; does nothing if the file already has a scan result. */
 async function scan(hub: Hub, sha256: string): Promise<void | Effects> {
   const scanner = scannerOf(hub);
   const bytes = await uploadFiles(hub).sizeOf(sha256);

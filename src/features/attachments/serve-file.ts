@@ -17,7 +17,7 @@ import type { Attachment } from './attachment-store.ts';
 import { missingAmong, sizesOf } from './post-pictures.ts';
 import type { ImageSize } from './recognise-images.ts';
 
-/** A file on disk whose type the hub has checked. `sha256`: the hash of its content, used as the entity tag. */
+/** A file on disk whose type the hub has checked. `sha256`: the hash of the file's content, used as the entity tag. */
 export type ServedFile = {
   path: string;
   bytes: number;
@@ -116,7 +116,7 @@ export async function contentOnPage(
 /** The longest escaped character in HTML text is `&amp;`, with five characters. */
 const MAX_CHARACTER_BYTES = 5;
 
-/** A post's plain text, cut to `maxBytes`. Each step reads the whole text; other requests run between the steps. */
+/** A post's plain text, cut to `maxBytes`. Makes the text in steps, between which other requests run. */
 async function asPlainText(contentHtml: string, maxBytes: number): Promise<Html> {
   const text = await inSteps(readingText(contentHtml));
   const whole = contentText(text);
@@ -135,6 +135,7 @@ export function contentWithImages(
   sizeOf: (attachment: Attachment) => ImageSize | null | undefined = () => undefined,
   sign = (path: string): string => path,
 ): string {
+  if (attachments.length === 0) return contentHtml;
   const byUrl = new Map(attachments.map((attachment) => [attachment.remoteUrl, attachment]));
   return showImages(contentHtml, (url) => {
     const attachment = byUrl.get(url);

@@ -55,7 +55,7 @@ export const uploadFiles = once(({ config }: Pick<Hub, 'config'>) => {
       }
     },
 
-    /** Moves a received file from tmp/ to uploads/. The file replaces a stored file with the same content. */
+    /** Moves a received file from tmp/ to uploads/, where the file replaces a stored file with the same content. */
     async keep({ path, sha256 }: ReceivedBytes): Promise<void> {
       const target = pathOf(sha256);
       const folder = dirname(target);
@@ -132,7 +132,7 @@ type UploadReport = { strays: string[]; missing: string[] };
 
 const lastSweep = once(() => ({ at: -Infinity }));
 
-/** Removes uploaded files that no row names. Runs every hour, but removes files once a day, never during a backup. */
+/** Removes uploaded files that no row names, once a day; runs every hour, because a backup may prevent the removal. */
 export async function sweepUploads(hub: Hub): Promise<void> {
   const { clock, log } = hub;
   const last = lastSweep(hub);

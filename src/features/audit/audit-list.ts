@@ -104,8 +104,9 @@ function words(detail: string): string {
 }
 
 /**
- * Reads the filters `?act=&actor=&target=&from=&to=`. `target` is a kind or kind:id; `from` and `to` are days or times
- * (RFC 3339). If `to` is a day, records of this whole day match. Throws 400 if the value of a filter is invalid.
+ * Reads the audit log's filters `?act=&actor=&target=&from=&to=` from a URL. The filter `target` is `source`, for
+ * example, or `source:12`; the filters `from` and `to` are days or times (RFC 3339). If `to` is a day, records of this
+ * whole day match. Throws 400 if the value of a filter is invalid.
  */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
   const act = text(query, 'act');

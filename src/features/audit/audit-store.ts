@@ -50,7 +50,7 @@ const CONDITIONS: Record<keyof AuditFilter, string> = {
 const NOTHING_ASKED = { act: '', actor: '', targetKind: '', targetId: 0, from: 0, to: 0 };
 const FROM_THE_TOP = { at: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
-/** Stores the audit log. Only the function `audit` adds records to this store. */
+/** Stores the records of the audit log. Only the function `audit` in audit.ts adds records to the audit log. */
 export const auditRecords = store(({ db }) => {
   // The trigger audit_records_of_leavers keeps the name of a deleted account from being stored.
   const insert = db.prepare<[NewRecord & Merged]>('record act', `
@@ -78,8 +78,9 @@ export const auditRecords = store(({ db }) => {
     /** The time of the newest audit record (unix ms), or null if the log has no records. */
     newestAt: (): number | null => selectNewest.get()?.at ?? null,
     /**
-     * Adds a record. If `mergeSince` (unix ms) is given and an equal record began later, replaces that record: keeps
-     * its target name and adds one to its count. Throws 401 if the account of the actor is deleted.
+     * Adds an audit record. If a record with the same act, actor, target and network address began after `mergeSince`
+     * (unix ms), the new record replaces the older record, keeps its target name and counts one act more. Throws 401
+     * if the account of the actor is deleted.
      */
     insert(record: NewRecord, mergeSince?: number): void {
       const like = mergeSince === undefined ? undefined : selectLike.get({ ...record, since: mergeSince });
@@ -121,8 +122,8 @@ export type Leaver = { id: number; name: string };
 export type Thing = { kind: 'source' | 'post'; id: number };
 
 /**
- * Removes the names of deleted accounts, and the titles of their sources and posts, from audit records. The records
- * keep which act was done, and when.
+ * Removes the names of deleted accounts, and the titles of their sources and posts, from audit records; the kind and
+ * the time of each act stay in the audit log.
  */
 export const leavers = store(({ db }) => {
   const own = 'SELECT id FROM audit_records WHERE actor_id = @id ORDER BY id LIMIT @limit';
@@ -156,8 +157,8 @@ export const leavers = store(({ db }) => {
     hideTitle: (id: number, { kind, id: thingId }: Thing): void => void hideTitle.run({ id, kind, thingId }),
 
     /**
-     * Removes a deleted account's name from up to `limit` records of its own acts and up to `limit` records about the
-     * account. Returns the larger of the two numbers of changed records.
+     * Removes a deleted account's name from up to `limit` audit records of its own acts, and from up to `limit` audit
+     * records about the account. Returns the number of changed records in the larger of these two groups.
      */
     hideNames(leaver: Leaver, limit: number): number {
       const step = { ...leaver, limit };

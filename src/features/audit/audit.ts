@@ -51,9 +51,9 @@ export const AUDIT_EVENTS = {
 export type AuditEvent = keyof typeof AUDIT_EVENTS;
 
 /**
- * Kinds of changes that people can repeat without end. Within a minute, equal changes by one actor to one target become
- * one audit record. Never add changes of roles, passwords, tokens, links or sign-ins to this list: each such change
- * needs an audit record of its own.
+ * The audited acts that people can repeat without end, so that equal acts by one actor on one target within a minute
+ * become one audit record. MERGED must never contain changes of roles, passwords, tokens, links or sign-ins, because
+ * the audit log shows each change of these kinds in a record of its own.
  */
 const MERGED: readonly AuditEvent[] = [
   'account.exported', 'account.renamed', 'hub.changed', 'post.changed', 'source.paused', 'source.renamed',
@@ -72,9 +72,9 @@ const ACCESS: readonly AuditEvent[] = [
 const ACTS: NamedLimit = { name: 'acts', burst: 7_200, everyMs: 5 * SECOND };
 
 /**
- * The actor of an audit event: an account, or, if the id is null, the command line or the hub itself. `recheck` throws
- * 401 or 403 if the account may no longer do the act. `recheck` is missing if the transaction of the act itself checks
- * the account, or if the session has ended before the event is recorded.
+ * The actor of an audit event: an account, or, if the id is null, the command line or the hub itself. When the function
+ * `audit` records an act, `recheck` throws 401 or 403 if the actor has lost the right to this act in the meantime. An
+ * actor has no `recheck` if other code has checked the account, or if the actor's session has already ended.
  */
 export type Actor = { id: number | null; name: string; address: string | null; recheck?: () => void };
 

@@ -124,7 +124,7 @@ export async function applyRetention(
   return result;
 }
 
-/** Removes all but `kept` backups: `made` and the newest other backups stay. Failed removals are only reported. */
+/** Removes all but `kept` backups: `made` and the newest other backups stay. The result names backups not removed. */
 export async function keepNewest(
   folder: BackupFolder, { made, kept }: { made: string; kept: number }, takeLock: () => FileLock | undefined,
 ): Promise<RetentionResult> {
@@ -158,7 +158,7 @@ type RetentionFacts = {
 
 const KEPT = 3;
 
-/** A longer gap between two backups means that the clock may have jumped ahead, which makes all backups look old. */
+/** If more time lies between two backups, the clock may be wrong, and the hub removes no old backups. */
 const LONGEST_PAUSE = 35 * DAY;
 
 /**

@@ -45,15 +45,15 @@ export type Dated = { name: string; createdAt: number };
 type Judged = { at: number; verdict: Verdict; problem: string | null };
 
 export type BackupStatus = {
-  wereEverMade: boolean; // the result of a backup run was recorded, or a backup exists
+  wereEverMade: boolean;
   lastBackup: RunResult | null;
-  lastVerification: RunResult | null; // the result of a backup in BACKUP_DIR
+  lastVerification: RunResult | null; // how the last verification of a backup in BACKUP_DIR ended
   lastSuccessAt: number | null; // unix ms, when the hub last made a backup without a failure
   lastVerifiedAt: number | null; // unix ms, when a backup was last found good, either when it was made or later
   lastBackupFailed: boolean;
   /**
-   * `missing`: BACKUP_DIR does not exist. `empty`: the backups made in BACKUP_DIR are gone. While the backups are lost,
-   * `newest` and `newestVerified` come from records.
+   * `missing`: BACKUP_DIR does not exist. `empty`: all backups that were made in BACKUP_DIR are gone. In both cases,
+   * `newest` and `newestVerified` are the newest backups of which DATA_DIR/run has records.
    */
   lost: 'missing' | 'empty' | null;
   /** The newest existing backup that a verification found damaged. */
@@ -115,7 +115,7 @@ export function readBackupStatus({ config, clock }: { config: BackupPlaces; cloc
   };
 }
 
-/** The verdicts of the last backup run and verification: an older version of the hub stored no other verdicts. */
+/** The verdicts on backups in the results of the last runs, which are the only verdicts that old versions stored. */
 function olderVerdicts(good: RunResult[], lastVerification: RunResult | null): Record<string, Judged> {
   const runs = lastVerification ? [...good, lastVerification] : good;
   return Object.fromEntries(runs.sort((a, b) => a.at - b.at).map((run) => [run.name ?? '', run]));
@@ -206,7 +206,7 @@ export function readKilled(
   const begunAt = (): unknown => readJsonFile<{ at?: unknown }>(begunPath(dataDir, kind))?.at;
   const at = begunAt();
   if (typeof at !== 'number' || (last && last.at > at)) return null;
-  // Reads the file again, because the backup may have ended since the file was first read.
+  // Reads the file of the begun backup again, because the backup may have ended since the first reading.
   if (isLocked(backupLock(dataDir)) || begunAt() !== at) return null;
   const problem = 'the backup was killed before it was complete';
   return { name: null, at, ok: false, verdict: 'failed', bytes: null, seconds: 0, problem };
@@ -218,7 +218,7 @@ export function recoveryKitPrintedAt(dataDir: string): number | null {
   return typeof at === 'number' && Number.isFinite(at) ? at : null;
 }
 
-/** The JSON in a file, or null if the file is missing, unreadable or damaged. The JSON's members are not checked. */
+/** The parsed JSON of a file, which may have any members, or null if the file is missing, unreadable or damaged. */
 export function readJsonFile<Expected>(path: string): Partial<Expected> | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<Expected> | null;

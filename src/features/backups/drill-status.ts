@@ -18,7 +18,7 @@ export type DrillRun = {
   place: string; // the destination's `destinationKey`
   outcome: DrillOutcome;
   name: string | null; // the backup's name
-  at: number; // unix ms, when the drill ended
+  at: number; // unix ms, when the drill (the examination of the copy) ended
   seconds: number;
   problem: string | null;
 };
@@ -27,17 +27,16 @@ export type KeptDrills = { last: DrillRun | null; lastProven: DrillRun | null };
 
 export type DrillStatus = KeptDrills & {
   name: Destination;
-  isSealed: boolean; // encrypted for an age recipient
+  isSealed: boolean; // the copies at this destination are encrypted for an age recipient
   intervalDays: number; // 0: no drill runs by itself
   isDue: boolean;
   isOverdue: boolean; // drills run by themselves, but no drill has proven a restore for one and a half intervals
 };
 
-/** By default: days between drills that run by themselves, and the largest backup (bytes) that is fetched so often. */
-const USUAL_INTERVAL = 30;
-const LARGEST_FETCHED = 1_024 ** 3;
+const USUAL_INTERVAL = 30; // days between two drills (tests of an off-site copy) by default
+const LARGEST_FETCHED = 1_024 ** 3; // bytes; by default, larger backups are not fetched for a test
 
-/** A nightly run may begin earlier than the previous nightly run did. */
+/** A test of an off-site copy (drill) is due this much early, because nightly runs begin at varying times. */
 const EARLIER = 2 * HOUR;
 
 /** The recorded drills of each configured off-site destination, and whether a drill is due there. Never throws. */
@@ -64,17 +63,17 @@ function drillInterval({ dataDir, drillEveryDays }: Config): number {
   return drillEveryDays ?? (bytes !== null && bytes <= LARGEST_FETCHED ? USUAL_INTERVAL : 0);
 }
 
-/** Size of the last good backup on this machine; a copy of it takes no more. Null if unknown. */
+/** The size in bytes of the last good backup on this machine, or null if the size is unknown. */
 export function lastBackupBytes(dataDir: string): number | null {
   return readKept(dataDir, 'backup').lastGood?.bytes ?? null;
 }
 
-/** The file with the last drills of a destination. */
+/** The file that records the last drills (examinations of the newest copy) at an off-site destination. */
 export function drillsPath(dataDir: string, name: Destination): string {
   return join(dataDir, 'run', `last-drill-${name}.json`);
 }
 
-/** The last drill and the last proven drill of a destination, even from an earlier address; null if unreadable. */
+/** The last test of an off-site copy (drill) at a destination, and the last that proved a restore; null if unknown. */
 export function readKeptDrills(dataDir: string, name: Destination): KeptDrills {
   const { last, lastProven } = readJsonFile<KeptDrills>(drillsPath(dataDir, name)) ?? {};
   return { last: isDrillRun(last) ? last : null, lastProven: isDrillRun(lastProven) ? lastProven : null };

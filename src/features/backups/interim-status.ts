@@ -10,13 +10,13 @@ export const INTERIM_HOURS = [1, 2, 3, 4, 6, 8, 12];
 /** How a run that makes an interim backup ended. */
 export type InterimRun = RunResult & { everyHours: number | null }; // null: cron or a timer has made no interim backup
 
-/** After this many missed interim backups, interim backups are late. A nightly backup counts as an interim backup. */
+/** Interim backups are late if this many are missing in a row and no nightly backup was made in the meantime. */
 const MISSED = 3;
 
 export type InterimStatus = {
-  last: RunResult | null; // a killed run counts as failed
+  last: RunResult | null; // a killed run of an interim backup counts as failed
   everyHours: number | null;
-  kept: number; // interim backups on this machine
+  kept: number; // how many interim backups are on this machine
   newestAt: number | null; // unix ms, when the newest verified interim backup was made
   isLate: boolean; // no interim or nightly backup was verified within the last 3 × `everyHours` hours
 };

@@ -33,7 +33,7 @@ export type BackupOptions = {
   migrations: Migration[];
   version: string;
   retentionDays: number | null; // null: old backups are never removed
-  isUnattended: boolean; // cron or a timer makes the backup: nobody can say that an empty BACKUP_DIR is a new disk
+  isUnattended: boolean; // cron or a timer makes the backup, which fails if BACKUP_DIR has lost all its backups
   diskReserveBytes: number | null;
   clock: Clock;
   pid: number;
@@ -44,17 +44,17 @@ export type BackupOptions = {
 
 export type MadeBackup = { name: string; path: string; verification: Verification; retention: RetentionResult };
 
-/** How a form of backup stores the uploads. */
+/** How a backup stores the uploaded files: in an archive (nightly backup) or as links to files (interim backup). */
 export type UploadStore = {
-  /** The most bytes that `put` writes, for a check of the free space; 0 if `put` itself checks the free space. */
+  /** The most bytes of uploads that the backup may need; 0 if `put` checks by itself that the disk has enough space. */
   bytes(db: Db): number;
-  /** Stores the uploads of the snapshot in the new folder. */
+  /** Stores the uploaded files that the snapshot of the database names in the folder of the new backup. */
   put(folder: string, snapshot: SavedRows): Promise<{ absent: AbsentUpload[]; archive: string | null }>;
 };
 
 /**
  * Makes a backup of a running hub, verifies the backup, gives it its final name, and removes old backups. Rejects with
- * BackupBusy, BackupError or the reason of the aborted signal. After a rejection, BACKUP_DIR contains nothing new.
+ * BackupBusy, BackupError or the reason of the aborted signal; a failed backup leaves no files in BACKUP_DIR.
  */
 export function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   return whileLocked(options, 'backup', async () => {
@@ -77,7 +77,7 @@ export async function whileLocked<T>(
   if (!lock) throw new BackupBusy('another backup is being made, or a backup is being restored');
   try {
     if (isRestoreOpen(dataDir)) throw new BackupBusy(RESTORING);
-    // A failed write is ignored: a full disk of DATA_DIR must not prevent a backup in a BACKUP_DIR on another disk.
+    // If DATA_DIR is full, the record of the begun backup is missing, but a BACKUP_DIR on another disk gets its backup.
     await replaceFile(begunPath(dataDir, kind), JSON.stringify({ at: options.clock() })).catch(() => {});
     return await work().finally(() => rm(begunPath(dataDir, kind), { force: true }));
   } finally {
@@ -97,7 +97,7 @@ async function makeFolder(backupDir: string, dataDir: string): Promise<void> {
 function refuseEmptied({ dataDir, backupDir, clock }: BackupOptions): void {
   if (readBackupStatus({ config: { dataDir, backupDir }, clock }).lost !== 'empty') return;
   throw new BackupError(`BACKUP_DIR ${writtenPath(backupDir)} holds none of the backups that were made in it: mount ` +
-    'its disk. If the disk is new, run ./scripts/backup.sh once');
+    'its disk, or run ./scripts/backup.sh once if BACKUP_DIR is on a new disk');
 }
 
 /** Refuses a backup during a restore, which releases the backup lock between its steps and may undo its steps. */

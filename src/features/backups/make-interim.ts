@@ -11,13 +11,13 @@ import { placeUploads } from './upload-folder.ts';
 /** The hub keeps this many interim backups. */
 export const INTERIM_KEPT = 24;
 
-/** For this long after a nightly backup no interim backup is made; an interim backup an hour later is made. */
+/** No interim backup is made for this long after a nightly backup: less than an hour, their smallest interval. */
 const NIGHT_COUNTS = 50 * MINUTE;
 
 /**
- * Makes, verifies and publishes an interim backup: the database, and links to uploads or copies of new uploads. Then
- * removes all but the newest 24 interim backups. Within 50 minutes after a nightly backup, makes no interim backup and
- * returns null. Rejects as `makeBackup` does.
+ * Makes, verifies and publishes an interim backup: the database, and links to uploads or copies of new uploads. Removes
+ * all but the newest 24 interim backups. Within 50 minutes after a nightly backup, makes no interim backup and returns
+ * null. Rejects as `makeBackup` does.
  */
 export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> {
   const { backupDir, clock, dataDir } = options;
@@ -29,7 +29,7 @@ export function makeInterim(options: BackupOptions): Promise<MadeBackup | null> 
     const last = (await folder.list()).at(-1);
     const previous = last === undefined ? null : folder.pathOf(last);
     const make = (isCareful: boolean) => makeAndPublish(options, folder, () => linkStore(options, previous, isCareful));
-    // An upload that has changed on the disk shows only in the verification.
+    // If the verification finds a damaged upload, a second attempt to make the backup reads every upload.
     const made = await make(false).catch((error: unknown) => {
       if (error instanceof UnsoundBackup) return make(true);
       throw error;

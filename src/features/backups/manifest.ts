@@ -50,8 +50,8 @@ export function formatManifest({ createdAt, version, schemaVersion, counts, abse
 }
 
 /**
- * Throws BackupError unless SHA256SUMS has one hash for each file of the backup, and either all facts about the backup
- * or no facts. The hash of the archive may be missing.
+ * Throws BackupError unless SHA256SUMS has one hash for each file of the backup (only an interim backup lacks the
+ * archive of uploads), and either all facts about the backup (time, version, counts) or no facts.
  */
 export function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw new BackupError('SHA256SUMS is cut off or empty');
@@ -128,7 +128,7 @@ const PIECE = 1_024 * 1_024; // bytes
 /** The flags for opening a file to read, so that opening follows no symbolic link and does not wait for a pipe. */
 export const READ_PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Opens a plain file for reading. Refuses symbolic links, pipes and devices. */
+/** Opens a file for reading. Refuses symbolic links, pipes and devices. */
 export async function openPlainFile(path: string): Promise<FileHandle> {
   const file = await open(path, READ_PLAIN);
   if ((await file.stat()).isFile()) return file;
@@ -149,7 +149,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   }
 }
 
-/** The length and the SHA-256 of a plain file. */
+/** The length and the SHA-256 of a file. Refuses symbolic links, pipes and devices. */
 export async function hashFile(
   path: string, signal?: AbortSignal, onBytes?: (bytes: number) => void,
 ): Promise<WrittenFile> {

@@ -12,8 +12,8 @@ import { type RepositoryReading, readingPath, textOfReading } from './restic-rea
 type Run = RunResult | InterimRun | OffsiteRun;
 
 /**
- * Records the result of a backup, a verification or an off-site run. `last`: an earlier run, if the earlier run's
- * failure must still be shown as the last result. Throws if DATA_DIR/run is not writable.
+ * Records the result of a backup, a verification or an off-site run. The hub shows `last` as the newest result: this
+ * run, or an earlier run whose failure must stay visible. Throws if DATA_DIR/run is not writable.
  */
 export async function noteRun(
   dataDir: string, kind: Kind, run: Run, pid: number, last: Run = run,
@@ -25,9 +25,9 @@ export async function noteRun(
 
 /**
  * Records the result of sending copies to a destination. `owed`: a backup that neither the previous off-site run nor
- * this off-site run could send. This backup stays recorded as unsent until all backups are sent, even if the backup is
- * no longer on this machine. A nightly off-site run also checks the repository and removes old backups there. If only
- * the nightly check or removal failed, the failure stays recorded, even when an interim backup is sent later.
+ * this off-site run could send; it stays recorded as unsent until all backups are sent, even if it is no longer on this
+ * machine. If a nightly off-site run could send all copies, but not check the repository or remove old copies there,
+ * its failure stays recorded when an interim backup is sent later.
  */
 export async function noteOffsite(
   config: Config, name: Destination, { owed = null, ...run }: Omit<OffsiteRun, 'place'> & { owed?: string | null },
@@ -42,7 +42,7 @@ export async function noteOffsite(
   await noteRun(config.dataDir, `offsite-${name}`, { ...run, unsent: isOwed ? owed : run.unsent, place }, pid, stays);
 }
 
-/** Records the result of a drill with the newest copy at a destination. */
+/** Records the result of a drill, an examination of the newest off-site copy at a destination. */
 export async function noteDrill(
   config: Config, name: Destination, drill: Omit<DrillRun, 'place'>, pid: number,
 ): Promise<void> {
@@ -63,14 +63,14 @@ export async function noteVerdict({ dataDir, backupDir }: BackupPlaces, run: Run
   await replaceOwn(verdictsPath(dataDir), toJsonLine(Object.fromEntries(kept)), pid);
 }
 
-/** Stores which packs of a restic repository were read. `place`: the repository's `destinationKey`. */
+/** Stores which packs of a restic repository have been read. `place`: the `destinationKey` of the repository. */
 export async function noteReading(
   dataDir: string, place: string, reading: RepositoryReading, pid: number,
 ): Promise<void> {
   await replaceOwn(readingPath(dataDir, place), textOfReading(reading), pid);
 }
 
-/** Stores the last sign of life in its file; null if no sign of life is expected any more. */
+/** Stores the result of the last call of HEARTBEAT_URL in a file, or null if HEARTBEAT_URL is not set any more. */
 export async function noteSignOfLife(path: string, last: object | null, pid: number): Promise<void> {
   await replaceOwn(path, toJsonLine(last), pid);
 }

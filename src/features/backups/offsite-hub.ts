@@ -23,17 +23,17 @@ export type OlderHub = { id: string; backups: number; newest: string };
  */
 export type OffsiteHub = Place & {
   id: string;
-  isRestored: boolean; // a restore made the hub's id
-  lookedAt: string | null; // the restic repository (`destinationKey`) that was already searched for older hubs
+  isRestored: boolean; // this identity was made by a restore of the hub
+  lookedAt: string | null; // the restic repository (`destinationKey`) in which this hub has looked for older hubs
   older: OlderHub[]; // older hubs about which the operator has not decided yet
   adopted: string[]; // the ids of older hubs that this hub replaces
   left: string[]; // the ids of older hubs whose backups are never removed
 };
 
-/** The place of a DATA_DIR. A null field, such as the machine id in a container, is unknown and fits any value. */
+/** The ids of machine, file system and inode of DATA_DIR/run. A null id, as in a container, matches every id. */
 export type Place = { run: string; machine: string | null; fileSystem: string | null };
 
-/** The place of this hub, from arguments of scripts/off-site-restic.sh: /etc/machine-id and the file system's id. */
+/** The place of this hub's DATA_DIR, by the ids of machine and file system that scripts/off-site-restic.sh reads. */
 export function locateHub(dataDir: string, machineId: string, fileSystem: string): Place {
   const machine = /^[0-9a-f]{32}$/.test(machineId) ? shortHash(`content-hub ${machineId}`) : null; // see machine-id(5)
   return { run: inodeOfRun(dataDir), machine, fileSystem: /^(?!0+$)[0-9a-f]+$/.test(fileSystem) ? fileSystem : null };
@@ -56,8 +56,8 @@ export async function stageOffsiteHub(staged: string, dataDir: string): Promise<
 }
 
 /**
- * Returns this hub's off-site identity. Makes a new identity if the identity's file is missing or was copied from
- * another place. The caller must hold the lock of off-site.sh.
+ * Returns this hub's identity in restic repositories. Makes a new identity if the file of the identity is missing or
+ * was copied from another place. The caller must hold the lock of off-site.sh.
  */
 export async function settleOffsiteHub(dataDir: string, place: Place): Promise<OffsiteHub> {
   const kept = readOffsiteHub(dataDir);
@@ -82,7 +82,7 @@ function toLine(hub: OffsiteHub): string {
   return `${JSON.stringify(hub)}\n`;
 }
 
-/** The stored off-site identity, even if made on another machine or disk; null if the file is unreadable. */
+/** This hub's stored identity in restic repositories, even if copied with DATA_DIR; null if the file is unreadable. */
 export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   const hub = readJsonFile<OffsiteHub>(join(dataDir, OFFSITE_HUB));
   const lists = [hub?.older, hub?.adopted, hub?.left];
@@ -90,7 +90,7 @@ export function readOffsiteHub(dataDir: string): OffsiteHub | null {
   return isWhole ? (hub as OffsiteHub) : null;
 }
 
-/** The form that the id of every hub has in a restic repository. */
+/** A regular expression that every hub's id in a restic repository matches. */
 export const HUB_ID = /^[0-9a-f]{16}$/;
 
 /**
@@ -107,8 +107,7 @@ function shortHash(text: string): string {
 
 /**
  * Adds the operator's decision to the hub's off-site identity: whether this hub adopts the backups of the older hub
- * with the id `about`. If `about` is null, the decision is about all undecided older hubs. Returns null if the decision
- * is about no known hub.
+ * with the id `about` (all undecided older hubs if `about` is null). Returns null if no such older hub is known.
  */
 export function answerAbout(hub: OffsiteHub, isAdopted: boolean, about: string | null): OffsiteHub | null {
   const undecided = hub.older.map(({ id }) => id);
@@ -128,8 +127,8 @@ export function withOlder(hub: OffsiteHub, place: string, found: OlderHub[]): Of
 }
 
 /**
- * A question for the operator about backups of older hubs, and the reason for asking. `older` is empty until the restic
- * repository has been searched for older hubs.
+ * The question to the operator whether this hub replaces the older hubs that have backups in its restic repository, and
+ * may remove these backups. `older` is empty until the restic repository has been searched for older hubs.
  */
 export type OffsiteQuestion = { reason: 'restored' | 'copied' | 'upgraded' | 'found'; older: OlderHub[] };
 

@@ -25,9 +25,9 @@ export type OffsiteStatus = {
 };
 
 /**
- * The state of the copies at each configured off-site destination. The scripts read .env at each off-site run, so an
- * off-site run newer than this process shows which destination .env names now. The destination of a newer off-site run
- * overrides the settings of this process. Never throws.
+ * The state of the copies at each configured off-site destination. Off-site runs read .env each time. If an off-site
+ * run is newer than this process, the address that the run used replaces the address in this process's settings. Never
+ * throws.
  */
 export function readOffsite(hub: Pick<Hub, 'config' | 'clock'>): OffsiteStatus[] {
   const { config, clock } = hub;

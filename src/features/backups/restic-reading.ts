@@ -29,14 +29,11 @@ type ReadSnapshot = { since: number; readAt: number };
 export const WHOLE_BYTES = 1_024 ** 3;
 export const WHOLE = '1G';
 
-/**
- * The number of packs in one part of a restic repository; a pack usually has 16 MiB. The parts are larger if the
- * repository would have more than MAX_PARTS parts.
- */
+/** Packs (files of about 16 MiB) in each part of a restic repository, unless MAX_PARTS parts cannot hold all packs. */
 const PACKS_OF_A_PART = 40;
 const MAX_PARTS = 30;
 
-/** The next part of a large repository is read only when the last reading is at least this old: about once a day. */
+/** An off-site run reads back the next part of a large restic repository this long after the last part, or later. */
 const BETWEEN_PARTS = 20 * HOUR;
 
 /** If a part of the restic repository has not been read for this long, one off-site run reads two parts. */
@@ -48,12 +45,12 @@ export function emptyReading(): RepositoryReading {
   return { isLarge: false, checkedAt: 0, damagedAt: 0, prunedAt: 0, packs: new Map(), snapshots: new Map() };
 }
 
-/** Updates a restic repository's record with the packs and snapshots there now. `added`: bytes that were just sent. */
+/** Updates a restic repository's record with its present packs and snapshots. `added`: bytes that were just sent. */
 export function takeIn(reading: RepositoryReading, packs: string[], snapshots: string[], now: number, added = 0): void {
   const there = new Set(packs);
   const gone = [...reading.packs.keys()].filter((id) => !there.has(id));
   const isMoved = gone.length > 0;
-  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // the repository must be measured again
+  if (gone.length * 4 > reading.packs.size) reading.isLarge = false; // the restic repository may be small now
   if (added >= WHOLE_BYTES) reading.isLarge = true;
   for (const id of gone) reading.packs.delete(id);
   for (const id of there) {
@@ -65,20 +62,20 @@ export function takeIn(reading: RepositoryReading, packs: string[], snapshots: s
 
 /**
  * The part of the repository to read next, for `restic check --read-data-subset`: WHOLE, or part n of t by the first
- * byte of the packs' ids; null if no part is due. `isNext`: the off-site run has just read a part, so a second part is
- * due only if the second part has not been read for LONGEST_UNREAD.
+ * byte of the packs' ids; null if no part is due. `isNext`: the off-site run has just read a part, so a second part of
+ * the repository is due only if it has not been read for 30 days.
  */
 export function nextPart(reading: RepositoryReading, now: number, isNext = false): string | null {
   const parts = partsOf(reading);
   const [first] = parts.toSorted((a, b) => a.unreadSince - b.unreadSince);
   if (!reading.isLarge) return isNext ? null : WHOLE;
-  if (!first) return null; // the repository has no packs
+  if (!first) return null;
   const isDue = isNext ? hasPassed(first.unreadSince, LONGEST_UNREAD, now) :
     reading.damagedAt > 0 || hasPassed(reading.checkedAt, BETWEEN_PARTS, now);
   return isDue ? first.name : null;
 }
 
-/** The repository's parts. `unreadSince`: when a part's longest-unread pack was read; 0 if a pack is damaged. */
+/** A restic repository's parts. `unreadSince`: since when a pack of the part has not been read; 0 if damaged. */
 function partsOf({ packs }: RepositoryReading): { name: string; unreadSince: number }[] {
   const count = Math.min(MAX_PARTS, Math.max(2, Math.ceil(packs.size / PACKS_OF_A_PART)));
   const parts = new Map<string, number>();
@@ -95,8 +92,8 @@ function partOf(id: string, count: number): string {
 }
 
 /**
- * Records that a part of the repository was read and found good. `bytes`: the number of bytes that restic says it has
- * read, if the part is WHOLE.
+ * Records that a part of the restic repository was read and found good. `bytes`: the size of the repository as
+ * restic reports it, if the part is the whole repository.
  */
 export function notePartRead(reading: RepositoryReading, part: string, bytes: number | null, now: number): void {
   reading.isLarge = part !== WHOLE || !(bytes !== null && bytes < WHOLE_BYTES);
@@ -123,8 +120,8 @@ function packsIn({ packs }: RepositoryReading, part: string): Pack[] {
 }
 
 /**
- * When the longest-unread pack was read among all packs that a snapshot made at `time` may need. Returns null if a
- * needed pack has not been read since `time`.
+ * The time since which the hub has read back all packs (files of the restic repository) that a backup sent at `time`
+ * may need. Returns null if one of these packs has not been read since `time`.
  */
 function readSince(packs: Pack[], time: number, now: number): number | null {
   const needed = packs.filter(({ since, isMoved }) => since <= time || isMoved);
@@ -157,8 +154,8 @@ type StoredReading = Omit<RepositoryReading, 'packs' | 'snapshots'> & {
 };
 
 /**
- * Loads the record of the packs that were read. After a clock was wrong, times in the record may lie in the future: a
- * pack read in the future counts as never read, and a pack first seen in the future counts as first seen now.
+ * Loads the record of which packs (files) of a restic repository were read back. If the clock was wrong, times in this
+ * record may lie in the future: the pack then counts as never read, or as first seen now.
  */
 export function loadReading(dataDir: string, place: string, now: number): RepositoryReading {
   const past = (at: number): number => (Number.isFinite(at) && at <= now ? at : 0);

@@ -7,10 +7,10 @@ import { writtenPath } from '../../platform/files/granted-name.ts';
 import { BackupError } from './backup-name.ts';
 
 /**
- * The phases of a restore, in their order. `staged`: the new data is ready, and the old data is untouched. `swapping`:
- * the old data moves out and the new data in. `swapped`: the new data is in place, and the hub has not started yet.
- * `probation`: the hub runs on the new data, on trial. `rejected`: the trial has failed, and no hub may start.
- * `undoing`: the old data moves back into place.
+ * The phases of a restore, in their order. `staged`: the backup's data is unpacked, and the hub's data is untouched.
+ * `swapping`: the backup's data takes the place of the hub's data. `swapped`: the hub can start on the backup's data.
+ * `probation`: the hub runs on the backup's data, on trial. `rejected`: the hub has failed on the backup's data, and no
+ * hub may start. `undoing`: the data that the hub had before the restore moves back into place.
  */
 export const PHASES = ['staged', 'swapping', 'swapped', 'probation', 'rejected', 'undoing'] as const;
 
@@ -27,7 +27,7 @@ export type RestoreState = {
   old: string[];
 };
 
-/** The state file of a restore. While this file exists, neither web nor worker starts. */
+/** The path of a restore's state file. While the state file exists, neither web nor worker starts. */
 export function statePath(dataDir: string): string {
   return join(dataDir, 'run', 'restore-state.json');
 }
@@ -61,7 +61,7 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
     const text = readIfThere(path);
     if (text === undefined) continue;
     const state = parseState(path, text);
-    // `rejectTrial` renames `probationPath` to `statePath`, but leaves the phase 'probation' in the file.
+    // A rejected restore has its state file at `statePath` again, but with the phase 'probation' in the file's text.
     const isRejected = state.phase === 'probation' && path === statePath(dataDir);
     return isRejected ? { ...state, phase: 'rejected' } : state;
   }
@@ -75,7 +75,7 @@ export function readRestoreState(dataDir: string): RestoreState | undefined {
  */
 type Trial = { what: 'upgrade' | 'restore' | 'rehearsal'; seconds: number | null };
 
-/** The trial that is going on, or null if no trial is going on. */
+/** The trial in which this hub tries a restored backup or new version, or null if the hub is not on trial. */
 export function readTrial(dataDir: string): Trial | null {
   const text = readIfThere(probationPath(dataDir));
   if (text === undefined) return null;
@@ -85,15 +85,15 @@ export function readTrial(dataDir: string): Trial | null {
 }
 
 /**
- * Accepts the version or data that is on trial, and syncs the decision to the disk. Returns false if the script that
- * began the trial has already ended it. Only one of `acceptTrial` and `rejectTrial` can succeed, because both remove
+ * Accepts the version or data that is on trial, and syncs the decision to the disk. Returns false if upgrade.sh or
+ * restore.sh has already ended the trial. Only one of `acceptTrial` and `rejectTrial` can succeed, because both remove
  * the same file.
  */
 export async function acceptTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => unlink(path));
 }
 
-/** Keeps the hub from starting, so that the old data can come back. Returns false if the trial was accepted. */
+/** Keeps the hub from starting on data that is on trial. Returns false if the data has been accepted already. */
 export async function rejectTrial(dataDir: string): Promise<boolean> {
   return endTrialBy(dataDir, (path) => rename(path, statePath(dataDir)));
 }

@@ -18,9 +18,9 @@ const LET_GO_MS = 20 * SECOND;
 const POLL_MS = 250;
 
 /**
- * Unpacks (stages) the data of a backup in DATA_DIR. Once the data is staged, the hub cannot start. `called`: the
- * operator's name for the backup, if the given folder is only a copy of the backup. Throws BackupError if another
- * restore is in progress.
+ * Unpacks (stages) the data of a backup in DATA_DIR. After the unpacking, the hub cannot start until the restore ends.
+ * `called`: the operator's name for the backup, if the given folder is only a copy of the backup. Throws BackupError if
+ * another restore is in progress.
  */
 export async function beginRestore(
   options: Omit<StageOptions, 'staged'> & { called?: string | undefined },
@@ -41,7 +41,7 @@ export async function beginRestore(
   return { ...staged, state };
 }
 
-/** Puts the staged data into the place of the old data. Throws BackupError if any process has the old database open. */
+/** Replaces the hub's data by the backup's unpacked data. Throws BackupError if a process uses the hub's database. */
 export async function swapRestored(dataDir: string, letGoMs = LET_GO_MS): Promise<RestoreState> {
   let state = requireState(dataDir, ['staged', 'swapping', 'swapped']);
   const places = restoreFolders(dataDir, state.id);
@@ -63,7 +63,7 @@ export async function openRestored(dataDir: string): Promise<RestoreState> {
   return writeRestoreState(dataDir, { ...requireState(dataDir, ['swapped', 'probation']), phase: 'probation' });
 }
 
-/** Ends the restore. Resolves to the folder of the old data, or to null if there was no old data. */
+/** Ends a restore. Resolves to the folder with the data that the hub had before, or to null if the hub had no data. */
 export async function finishRestore(dataDir: string): Promise<{ state: RestoreState; kept: string | null }> {
   const state = requireState(dataDir, ['probation']);
   const { staged, kept } = restoreFolders(dataDir, state.id);
@@ -73,8 +73,8 @@ export async function finishRestore(dataDir: string): Promise<{ state: RestoreSt
 }
 
 /**
- * Keeps the hub from starting on the new data after a failed probation. Throws BackupError if the hub has already
- * accepted the restored data.
+ * Keeps the hub from starting on a backup's data that has failed its trial. Throws BackupError if the hub has already
+ * accepted the backup's data.
  */
 export async function rejectRestored(dataDir: string): Promise<void> {
   const { phase } = requireState(dataDir, PHASES);
@@ -88,8 +88,8 @@ export async function undoRestore(dataDir: string, letGoMs = LET_GO_MS): Promise
   const places = restoreFolders(dataDir, state.id);
   if (['swapped', 'probation', 'rejected'].includes(state.phase)) {
     state = await writeRestoreState(dataDir, { ...state, phase: 'rejected' });
-    // The stopped hub must not write while its files are moved. In the phase 'undoing', opening the database is
-    // forbidden, because SQLite would apply the write-ahead log of the new database to the old database.
+    // No process may write to the database while its file is moved. From the phase 'undoing' on, the restore opens no
+    // database, because SQLite could apply the write-ahead log of one database to the other.
     await closeDatabase(join(dataDir, 'hub.db'), letGoMs);
     requireKept(places.kept, state.old);
   }
@@ -145,7 +145,7 @@ async function freeId(dataDir: string, now: number): Promise<string> {
 /**
  * Proves that no process has the database open: SQLite leaves write-ahead mode only if the database has a single user.
  * Leaving write-ahead mode also moves the log into the database file, so that the old database's file, which the
- * restore keeps, is complete. Does nothing if the database is damaged or missing.
+ * restore keeps, is complete. A damaged or missing database stays as it is.
  */
 async function closeDatabase(path: string, letGoMs: number): Promise<void> {
   if (!existsSync(path)) return;
@@ -185,7 +185,7 @@ export async function writeRestoreState(dataDir: string, state: RestoreState): P
     ? [probationPath(dataDir), statePath(dataDir)]
     : [statePath(dataDir), probationPath(dataDir)];
   await replaceFile(path, `${JSON.stringify(state)}\n`);
-  await rm(other, { force: true }); // `path` is written first: one of the two state files must always exist
+  await rm(other, { force: true }); // after the writing, so that the restore always has a state file
   await syncPath(dirname(path));
   return state;
 }

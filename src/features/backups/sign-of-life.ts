@@ -13,7 +13,7 @@ type Patience = { timeoutMs: number; pauseMs: number };
 
 const PATIENCE: Patience = { timeoutMs: 10 * SECOND, pauseMs: SECOND };
 
-/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why the call failed; names only the host of the address. */
+/** A call of HEARTBEAT_URL; times in unix ms. `problem`: why the call failed, without the URL's path and query. */
 type SignOfLife = { at: number; host: string; problem: string | null; failingSince: number | null };
 
 /** The result of the last call of HEARTBEAT_URL; null if the hub has not called this address yet. Never throws. */
@@ -27,9 +27,9 @@ export function lastSignOfLife(dataDir: string): SignOfLife | null {
 type Caller = { clock: Clock; pid: number; patience?: Patience };
 
 /**
- * Calls HEARTBEAT_URL (`address`), a second time if the first call fails, and records the result. Returns null if
- * HEARTBEAT_URL is not set. The operator chose the address, so it may be private. A redirect counts as a failure. A 2xx
- * response counts as a success, whatever its body contains.
+ * Calls HEARTBEAT_URL (`address`), which may be a private address, and a second time if the first call fails. Records
+ * the result. Returns null if HEARTBEAT_URL is not set. A call succeeds if the response of HEARTBEAT_URL has a 2xx
+ * status, whatever its body contains; a redirect is not followed and counts as a failed call.
  */
 export async function giveSignOfLife(
   address: string | null, config: Config, { clock, pid, patience = PATIENCE }: Caller,

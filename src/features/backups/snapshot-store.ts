@@ -67,7 +67,7 @@ function readRows(db: Db): SavedRows {
 export async function checkDatabase(path: string, migrations: Migration[]): Promise<DatabaseFacts> {
   const facts = await withSnapshot(path, (db, fileBytes) => {
     if (databaseSize(db) !== fileBytes) throw new BackupError('the size of hub.db differs from its header');
-    const integrity = String(db.pragma('integrity_check')); // the check includes full-text tables
+    const integrity = String(db.pragma('integrity_check')); // integrity_check checks full-text tables too
     if (integrity !== 'ok') throw new BackupError(`hub.db is damaged: ${integrity.split('\n')[0]}`);
     const schema = checkSchema(db, requireHubSchema(db), migrations);
     return { ...readRows(db), schema, defects: defects(db) };

@@ -25,10 +25,7 @@ import type { CheckOptions } from './upload-archive.ts';
 import { checkUploads, foldersOf } from './upload-folder.ts';
 import { counting, verifyBackup, type Verification } from './verify-backup.ts';
 
-/**
- * A folder of filler files beside the staged data. A restore ends, or is undone, by first removing the filler files,
- * which frees bytes and inodes on a full disk.
- */
+/** A folder of filler files: when a restore ends or is undone, their removal frees bytes and inodes on a full disk. */
 const RESERVE = 'reserve';
 const RESERVE_FILES = 8;
 const RESERVE_FILE_BYTES = 128 * 1_024;
@@ -37,7 +34,7 @@ export type StageOptions = RestoreTarget & {
   dataDir: string;
   backup: string; // the backup's folder
   staged: string; // a new folder in DATA_DIR for the staged data
-  keptFree?: number; // bytes that must stay free: the hub's reserve, if a rehearsal uses the hub's disk
+  keptFree?: number; // bytes that must stay free on the disk when a script tries a backup in a temporary folder
   onStep: (what: string) => void;
   onProgress?: (done: number, total: number) => void;
 };
@@ -45,8 +42,8 @@ export type StageOptions = RestoreTarget & {
 export type Staged = { verification: Verification; settled: Settled; migrated: number };
 
 /**
- * Verifies a backup and stages the backup's data in a new folder, migrated and ready to run. If staging fails, removes
- * this folder and throws BackupError.
+ * Verifies a backup and unpacks (stages) the backup's data in the new folder `staged`, migrated and ready to run. After
+ * a failure, removes the folder `staged` and throws BackupError.
  */
 export async function stageRestore(options: StageOptions): Promise<Staged> {
   const { dataDir, backup, migrations, clock, onStep, onProgress } = options;
@@ -143,7 +140,7 @@ async function writeReserve(folder: string): Promise<void> {
   }
 }
 
-/** Removes the filler files, which keep space free. A step that ends or undoes a restore calls this function first. */
+/** Removes a restore's filler files, so that the end or the undoing of the restore has space on a full disk. */
 export async function releaseReserve({ staged }: Places): Promise<void> {
   await rm(join(staged, RESERVE), { recursive: true, force: true });
 }
@@ -164,7 +161,7 @@ type Settled = { sessions: number; jobs: number };
 type RestoreTarget = {
   migrations: Migration[];
   clock: Clock;
-  /** The kinds of waiting jobs that may run again; all other waiting jobs are discarded. */
+  /** The kinds of waiting jobs that a restore keeps, so that they run again; it discards jobs of other kinds. */
   runAgain: readonly string[];
 };
 
@@ -187,7 +184,7 @@ export function raiseIdsAbove(path: string, replaced: string): void {
   changeStaged(path, (db) => raiseIds(db, idsGivenBy(replaced, numberedTables(db))));
 }
 
-/** Changes the staged database, and leaves it as one file without a write-ahead log. */
+/** Runs `work` on the restored database, and then empties and removes the database's write-ahead log. */
 function changeStaged<T>(path: string, work: (db: Db) => T): T {
   const db = openDatabase(path);
   try {
@@ -224,8 +221,7 @@ function settle(db: Db, backup: string, { clock, runAgain }: RestoreTarget): Set
 /**
  * Raises the ids that a restored database gives to future rows, because the hub must not assign an id again that the
  * hub already assigned after the backup was made. New ids begin at the number of hundredths of a second since 2026,
- * which grows faster than the ids of any hub. Raising ids by the time needs no replaced database, and works for
- * restores in any order. Until 2057, ids raised by the time have at most 11 digits.
+ * which grows faster than the ids of any hub and is known even if the replaced database is unreadable.
  */
 function raiseIdsByTime(db: Db, now: number): void {
   const floor = Math.max(0, Math.floor((now - START_OF_2026) / 10));

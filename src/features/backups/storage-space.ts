@@ -16,8 +16,8 @@ export function readStorageSizes(databasePath: string): StorageSizes {
 
 /**
  * Whether a disk is nearly full: the disk of the database has less than a gigabyte free, or the disk of the backups has
- * less space than the next backup may need. `times`: a factor for the gigabyte and for the space that the next backup
- * may need. `isBackupDisk`: only the disk of BACKUP_DIR, which is another disk, has too little space.
+ * less space than the next backup may need. `times`: multiplies both limits (the gigabyte and the space of the next
+ * backup). `isBackupDisk`: only the disk of BACKUP_DIR, which is another disk, has too little space.
  */
 export function findSpace({ config, disk }: Hub, uploadBytes: number, times = 1) {
   const { databaseBytes, freeBytes } = readStorageSizes(config.databasePath);

@@ -14,8 +14,8 @@ export const DATA_ITEMS = ['hub.db-wal', 'hub.db-shm', 'hub.db-journal', 'hub.db
 
 export type Places = {
   live: string; // DATA_DIR
-  staged: string; // the folder that contains the new data
-  kept: string; // the folder to which the old data moves
+  staged: string; // the folder with the unpacked data of the backup, until this data moves to `live`
+  kept: string; // the folder to which the hub's data before the restore moves
 };
 
 /** The folders that a restore uses within DATA_DIR. */
@@ -23,12 +23,12 @@ export function restoreFolders(dataDir: string, id: string): Places {
   return { live: dataDir, staged: join(dataDir, `.restore-${id}`), kept: join(dataDir, `pre-restore-${id}`) };
 }
 
-/** Whether the name in DATA_DIR is that of a folder that an interrupted staging left. */
+/** Whether a name in DATA_DIR is the name of a folder in which a restore unpacks the data of a backup. */
 export function isStagingName(name: string): boolean {
   return /^\.restore-\d{8}-\d{6}$/.test(name);
 }
 
-/** A function that moves a file or folder. The move is a parameter, so that tests can stop a restore at any move. */
+/** A function that moves a file or folder. Tests give the restore another Move, which fails or stops at any moment. */
 export type Move = (from: string, to: string) => Promise<void>;
 
 const moveByRename: Move = (from, to) => rename(from, to);
@@ -39,8 +39,8 @@ export function itemsIn(folder: string): string[] {
 }
 
 /**
- * Moves the old items (named in `old`) to the folder `kept`, and the staged items to the folder `live`. `swapIn` can be
- * stopped at any instant and called again: an item in `live` is new if and only if the old item is in `kept`.
+ * Moves the hub's items (`old`: database, uploads, off-site identity) to the folder `kept`, and the items of the backup
+ * to `live`. `swapIn` can be stopped and called again: `live` has a backup's item only if `kept` has the hub's item.
  */
 export async function swapIn({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(kept, { recursive: true, mode: 0o700 });
@@ -56,7 +56,7 @@ export async function swapIn({ live, staged, kept }: Places, old: string[], move
   await syncPath(live);
 }
 
-/** Moves the old items back to `live` and the new items to `staged`, also after a part of `swapIn` or `swapBack`. */
+/** Moves the items back that `swapIn` has moved, even if a `swapIn` or `swapBack` before was stopped halfway. */
 export async function swapBack({ live, staged, kept }: Places, old: string[], move = moveByRename): Promise<void> {
   await mkdir(staged, { recursive: true, mode: 0o700 });
   for (const item of DATA_ITEMS) {
@@ -64,7 +64,7 @@ export async function swapBack({ live, staged, kept }: Places, old: string[], mo
     if (!isOldInPlace && existsSync(join(live, item))) await move(join(live, item), join(staged, item));
     if (old.includes(item) && !isOldInPlace) await move(join(kept, item), join(live, item));
   }
-  await syncPath(kept).catch(() => {}); // this folder may never have been made
+  await syncPath(kept).catch(() => {}); // if `swapIn` never ran, the folder `kept` does not exist
   await syncPath(live);
 }
 

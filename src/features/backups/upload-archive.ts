@@ -19,14 +19,14 @@ type ArchiveOptions = {
   createdAt: number; // unix ms, when the snapshot of the database was made
   path: string;
   signal: AbortSignal;
-  /** Called with the number of bytes of each file that was read. */
+  /** The archiver calls `onProgress` with the size of each uploaded file that it has read. */
   onProgress: (bytes: number) => void;
 };
 
 /** The most attempts to make an archive: if an archived upload proves damaged, the next attempt omits the upload. */
 const ATTEMPTS = 3;
 
-/** Archives the uploaded files that the rows name. Leaves out missing and changed files; lists them in `absent`. */
+/** Archives the uploaded files that the rows name. `absent`: missing and changed files, which the archive lacks. */
 export async function archiveUploads(options: ArchiveOptions): Promise<WrittenFile & { absent: AbsentUpload[] }> {
   const absent = new Map<string, AbsentUpload>();
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -73,8 +73,8 @@ const PIECE = 256 * 1_024; // bytes
 
 /**
  * Opens the uploaded file that a row names, or returns what is wrong with the file. Throws a system error if this
- * process may not read the file. `content` yields as many bytes as the row states, with zeros for unreadable bytes.
- * After the last bytes of `content`, `isSound` tells whether the bytes have the hash of the uploaded file. Synchronous
+ * process may not read the file. `content` yields as many bytes of the file as the row states; a zero replaces each
+ * byte that the disk cannot read. After `content`, `isSound` tells whether the bytes have the file's hash. Synchronous
  * reading blocks this process, but takes a tenth of the time for small files.
  */
 export function openUpload(dataDir: string, row: UploadRow) {
@@ -108,7 +108,7 @@ function openOrMissing(path: string): number | undefined {
   }
 }
 
-/** Reads the next chunk of a file. Unreadable bytes become zeros, so that the hash of the file differs. */
+/** Reads the next chunk of a file. Zeros replace bytes that the disk cannot read, so that the file's hash is wrong. */
 function readChunk(fd: number, length: number): Buffer {
   const chunk = Buffer.allocUnsafe(length);
   try {
@@ -127,7 +127,7 @@ export type CheckOptions = {
   signal?: AbortSignal | undefined;
   /** Returns a sink that receives the bytes of one file in the archive. */
   destination?: (name: string) => MemberSink | undefined;
-  /** Called with the number of bytes that were read from the archive. */
+  /** `checkArchive` calls `onBytes` with the size of each chunk that it has read from the archive. */
   onBytes?: ((bytes: number) => void) | undefined;
 };
 

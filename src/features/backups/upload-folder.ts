@@ -20,7 +20,7 @@ type Placing = {
   previous: string | null; // the folder of the interim backup before this one
   folder: string; // the folder of the new backup
   rows: UploadRow[];
-  isCareful: boolean; // `placeUploads` reads each linked file; if false, only the verification reads the file
+  isCareful: boolean; // true: `placeUploads` reads every file that it links, and omits damaged files
   signal: AbortSignal;
   /** Called with the size of each file when the file is in the backup. */
   onProgress: (bytes: number) => void;
@@ -29,7 +29,7 @@ type Placing = {
 };
 
 /**
- * Puts the files that the rows name into the folder's `uploads`, and returns the files that are gone or changed.
+ * Puts the uploaded files that `rows` name into a backup's folder, and returns the files that are gone or changed.
  * Uploads never change, so a hard link is enough: to the hub's own file or, if backups are on another disk, to the file
  * in the previous backup. Copies a file where no link can be made.
  */
@@ -123,8 +123,8 @@ async function* asynchronous(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
 
 /**
  * Checks the uploads of a nightly or interim backup: each file of the rows must be there once, with its size and
- * SHA-256, and no other file. Returns the bytes of all uploads, and the hash of the archive or null. Throws
- * BackupError.
+ * SHA-256, and no other file. Returns the size of all uploads, and the hash of the archive, which an interim backup
+ * lacks. Throws BackupError.
  */
 export async function checkUploads(
   backup: string, options: CheckOptions,
@@ -169,7 +169,7 @@ async function listed(folder: string): Promise<{ name: string; isFile: boolean; 
 
 const PIECE = 256 * 1_024; // bytes
 
-/** Reads synchronously, which takes a tenth of the time for small files. Returns the number of bytes. */
+/** Reads a file into a sink and returns the file's size. Synchronous reading is ten times as fast for small files. */
 function readInto(path: string, { onBytes }: CheckOptions, sinkFor: (size: number) => MemberSink | undefined): number {
   const fd = openSync(path, READ_PLAIN);
   try {

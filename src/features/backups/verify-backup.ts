@@ -38,7 +38,7 @@ type VerifyOptions = {
   clock: Clock;
   signal?: AbortSignal;
   onStep?: (what: string) => void;
-  onProgress?: ((done: number, total: number) => void) | undefined; // how many bytes were read in the current step
+  onProgress?: ((done: number, total: number) => void) | undefined; // bytes read, of the database or of the uploads
 };
 
 const FILES = [SUMS, DATABASE, ARCHIVE];
@@ -47,7 +47,7 @@ const INTERIM_FILES = [SUMS, DATABASE, UPLOADS];
 
 /**
  * Verifies every byte of a backup, nightly or interim: hashes, database, each file against its row, and the recorded
- * counts. Writes nothing, takes no lock, needs no hub. Rejects only if aborted.
+ * counts. Writes nothing, takes no lock, needs no hub. Rejects only if `signal` aborts; damage is part of the result.
  */
 export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verification> {
   const began = options.clock();
@@ -107,7 +107,7 @@ async function readWhole(folder: string): Promise<Manifest> {
 }
 
 const SEE_LIST = ' (restore.sh --list shows all backups)';
-const SEALED = 'backup.tar.gz.age'; // the file in an encrypted copy of a backup, which only the scripts can open
+const SEALED = 'backup.tar.gz.age'; // an encrypted copy of a backup consists of this file
 
 /** Adds up the bytes that were read, and reports the sum as progress. */
 export function counting(total: number, onProgress: VerifyOptions['onProgress']) {

@@ -180,7 +180,7 @@ export type ParsedFeed = FeedFacts & {
   items: IncomingPost[];
   /** Posts of the feed that the publisher has deleted (RFC 6721 tombstones). */
   deleted: DeletedPost[];
-  /** Present only if the document was truncated. `lastIsSure`: the id of the truncated last item is complete. */
+  /** Set if the feed's document was truncated. `lastIsSure`: the id of the item at which the document ends is whole. */
   cut: { lastIsSure: boolean } | null;
 };
 
@@ -244,7 +244,7 @@ export function truncationOf(root: XmlElement, items: XmlElement[], ids: readonl
   return { lastIsSure: !last?.isCut || last.children.some(({ name, isCut }) => !isCut && ids.includes(name)) };
 }
 
-/** The id of a feed item as the hub stores it. The hub stores the hash of a long id. */
+/** The id under which the hub stores a feed item: the item's id, or the hash of an id above MAX_GUID_LENGTH. */
 export function keptGuid(guid: string): string {
   return guid.length <= MAX_GUID_LENGTH ? guid : hash('sha256', guid);
 }

@@ -117,7 +117,7 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
   if (status === 410) throw new FeedGoneError(`${host} reports that this feed is permanently gone (410).`);
   const retryAt = parseRetryAfter(headers['retry-after'], now);
   if (status === 429 || (status === 503 && retryAt !== null)) {
-    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // the wait is at most a day
+    const at = Math.min(retryAt ?? now + DEFAULT_RETRY_AFTER, now + DAY); // the hub fetches the feed again within a day
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
@@ -129,7 +129,7 @@ function requireSameOrigin(url: string, advertised: string, { authorization }: W
   const [asked, other] = [new URL(url), new URL(advertised)];
   if (authorization === undefined || asked.origin === other.origin) return;
   throw new Error(`The page at ${asked.host} links to a feed at another address, ${other.host}. The hub does not send `
-    + 'the password to that address. Enter the address of that feed instead.');
+    + 'the password to that address. To follow the feed with a password, enter the feed’s own address.');
 }
 
 const WRONG_PASSWORD = ': the server does not accept the user name and password';
@@ -200,7 +200,7 @@ function ownAddresses(): Cidr[] {
   return parseCidrs(all.filter(({ scopeid }) => !scopeid).map(({ address }) => address).join());
 }
 
-/** Bytes. Only response bodies larger than this wait for each other. */
+/** Feeds with more bytes than this wait for each other, so that few large feeds are in memory at once. */
 const LARGE_BODY = 1024 * 1024;
 
 /** The maximum number of large bodies (10 MiB) received at once. Only one large body at a time is parsed and stored. */
@@ -208,7 +208,7 @@ const RECEIVED_AT_ONCE = 3;
 
 const lanes = once((_: Hub) => ({ receive: createLanes(RECEIVED_AT_ONCE), read: createLanes() }));
 
-/** A synchronisation's place in the queue for large feeds. The queue limits the memory that large feeds use. */
+/** A synchronisation's place in the queue for large feeds. */
 export type LargeFeedTurns = {
   body: LargeBody;
   /** Resolves when the body may be parsed: a small body at once, a large body when no other body is being parsed. */
@@ -217,7 +217,7 @@ export type LargeFeedTurns = {
   end(): void;
 };
 
-/** Joins the queue for large feeds. The caller must call `end`, even after an error, because other large feeds wait. */
+/** Joins the queue for large feeds; until the caller calls `end`, also after an error, the next large feed waits. */
 export function largeFeedTurns(hub: Hub, signal: AbortSignal): LargeFeedTurns {
   const { receive, read } = lanes(hub);
   const over = Promise.withResolvers<void>();

@@ -30,7 +30,7 @@ const MAX_REQUESTS = 8;
  */
 const PLANNED_AT_ONCE = 20;
 
-/** After one of these errors, the hub sends no more requests to the host while it looks for an icon. */
+/** Reasons of an OutboundError after which a search for an icon sends no more requests to the host. */
 const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
 /**
@@ -76,7 +76,7 @@ async function findIcon(hub: Hub, source: Source, signal: AbortSignal): Promise<
   return undefined;
 }
 
-/** Addresses of a feed's possible icons, likeliest first. Fetches web pages only after likelier addresses failed. */
+/** Yields addresses of a feed's possible icons, likeliest first. Fetches web pages only if the feed's icon failed. */
 async function* candidates(hub: Hub, source: Source, ask: Ask): AsyncGenerator<string> {
   const named = sourceIcons(hub).namedBy(source.id);
   if (named !== null) yield named;
@@ -100,7 +100,7 @@ function siteOf({ siteUrl, feedUrl }: Source): URL {
 /** Requests an address; resolves to undefined if the response is not usable. */
 type Ask = (url: string, maxBytes: number) => Promise<OutboundResponse | undefined>;
 
-/** Requests each address at most once and never with a password. Skips hosts that did not answer an earlier request. */
+/** Makes the `Ask` of a search for an icon, which requests no address twice and no host that has failed to answer. */
 function createAsking({ outbound, config }: Hub, signal: AbortSignal): Ask {
   const asked = new Set<string>();
   const hopeless = new Set<string>();

@@ -112,7 +112,7 @@ function ordinalDay(year: number, ordinal: number): YearMonthDay | null {
   return date.getUTCFullYear() !== year ? null : { year, month: date.getUTCMonth(), day: date.getUTCDate() };
 }
 
-/** Parses any other form of a date: takes out time and zone, then finds day, month and year in the rest. */
+/** Parses a date in words, such as "3 May 2024, 10:00 GMT": takes out time and zone, then finds day, month and year. */
 function fromWords(text: string): number | null {
   const time = readTime(text);
   const date = readDate(time?.rest ?? text, time !== null);

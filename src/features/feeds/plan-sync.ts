@@ -16,9 +16,9 @@ type Rhythm = {
 };
 
 /**
- * Milliseconds until the next synchronisation after a success. The wait is half the usual gap between posts, grows
- * while no posts appear, and is at least the interval that the publisher asks for. The wait until a feed's next
- * synchronisation is between 15 minutes and 24 hours, with jitter.
+ * Milliseconds from a feed's successful synchronisation to the next: half the usual gap between posts, more while no
+ * posts appear, and at least the interval that the publisher asks for. The time to the next synchronisation is between
+ * 15 minutes and 24 hours, with jitter.
  */
 export function planNextSync({ publishedAt, askedFor }: Rhythm, now: number, random: Random): number {
   return jittered(usualGap(publishedAt, now) * SHARE_OF_GAP, clamp(askedFor), random);

@@ -84,7 +84,7 @@ export const syncSource: JobKind<{ sourceId: number }> = {
 async function fetchUnlessGone(
   hub: Hub, source: SyncState, job: Job, signal: AbortSignal, turns: LargeFeedTurns,
 ): Promise<FetchedFeed | undefined> {
-  // The last attempt has the full timeout, so that a merely slow host still succeeds.
+  // A host that has timed out before gets less time, except in the last attempt, in which a slow host can succeed.
   const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
   const authorization = authorizationFor(hub, source);
   const turn = { large: turns.body, toRead: turns.read };
@@ -213,7 +213,7 @@ function pause(hub: Hub, sourceId: number, reason: string, event: OwnerEvent, wh
   notifyOwner(hub, source, event, what);
 }
 
-/** Notifies the owner that a failing source works again. Must be called before `recordSuccess` resets `failures`. */
+/** Notifies the owner that a failing source works again; called before `recordSuccess` sets the failures to 0. */
 function tellRecovered(hub: Hub, sourceId: number): void {
   if (!syncState(hub).find(sourceId)?.failures) return;
   const source = sources(hub).find(sourceId);
@@ -243,7 +243,7 @@ function requireLease(hub: Hub, job: Job): void {
   if (jobs(hub).leaseEnd(job) === null) throw new Error('another worker has taken over this synchronisation');
 }
 
-/** Counts a synchronisation and stores its result. The duration is not stored if another process began the job. */
+/** Counts a synchronisation and stores its result, without a duration if another process began the synchronisation. */
 function endRun(hub: Hub, sourceId: number, job: Job, run: Partial<SourceRun>): void {
   const startedAt = started.get(job);
   const took = startedAt === undefined ? undefined : performance.now() - startedAt;

@@ -13,24 +13,27 @@ const OFFERED = 200;
 
 /**
  * A source that an account follows, as the account's reading list contains it. `readUpTo` is a high-water mark: posts
- * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds the read-state
- * exceptions: posts whose read state differs.
+ * whose id is at most `readUpTo` are read, and later posts are unread. The table `read_marks` holds posts whose read
+ * state differs from what `readUpTo` says (read-state exceptions).
  */
 export type Follow = {
   sourceId: number;
+  ownTitle: string | null; // the account's own name for the source; null: the title of the source
   folder: string | null;
   notify: number;
   readUpTo: number;
   createdAt: number;
 };
 
-/** A follow of a source that the follower may see. */
-export type ListedFollow = Omit<Follow, 'createdAt'> & { title: string; state: SourceState };
+/** A follow of a source that the follower may see. `title`: the account's own name for the source, or its title. */
+export type ListedFollow = Omit<Follow, 'createdAt' | 'ownTitle'> & { title: string; state: SourceState };
 
-/** Changes to a follow; a field that is undefined stays as it is. */
-export type FollowChange = { folder?: string | null | undefined; notify?: boolean | undefined };
+/** Changes to a follow; a field that is undefined stays as it is. `title` null ends the account's own name. */
+export type FollowChange = {
+  title?: string | null | undefined; folder?: string | null | undefined; notify?: boolean | undefined;
+};
 
-/** The table of follows, for reading lists that join the table. Only code in `features/follows` writes to the table. */
+/** The name of the table of follows, which queries of reading lists join. Only `features/follows` writes to follows. */
 export const FOLLOWS = 'follows';
 
 /** SQL condition: the follow `f` is in `@folder`; true for every follow if `@folder` is NULL. */
@@ -56,7 +59,10 @@ export function asking({ id, role }: Pick<Viewer, 'id' | 'role'>): Asking {
 export const FOLLOW = `f.source_id AS sourceId, (SELECT name FROM folders WHERE id = f.folder_id) AS folder, f.notify,
   f.read_up_to AS readUpTo`;
 
-const SELECT = `SELECT ${FOLLOW}, f.created_at AS createdAt FROM follows f`;
+/** SQL: the title of the source `s` as the account of the follow `f` sees it; without a follow, the source's title. */
+export const SEEN_TITLE = 'COALESCE(f.title, s.title)';
+
+const SELECT = `SELECT ${FOLLOW}, f.title AS ownTitle, f.created_at AS createdAt FROM follows f`;
 
 /** Stores which account follows which source, in which folder, and up to which post the account has read the source. */
 export const follows = store(({ db, clock }) => {
@@ -66,7 +72,7 @@ export const follows = store(({ db, clock }) => {
   const selectOf = db.prepare<[number, number, number], Follow>('follows of account',
     `${SELECT} WHERE f.account_id = ? AND f.source_id > ? ORDER BY f.source_id LIMIT ?`);
   const selectListed = db.prepare<[Asking & { folder: string | null }], ListedFollow>('reading list', `
-    SELECT ${FOLLOW}, s.title, s.state ${READING_LIST}`);
+    SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state ${READING_LIST}`);
   const insert = db.prepare<[number, number, number, number]>('follow source', `
     INSERT INTO follows (account_id, source_id, read_up_to, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`);
   const remove = db.prepare<[number, number]>('unfollow source',
@@ -93,6 +99,8 @@ export const follows = store(({ db, clock }) => {
      ORDER BY created_at, account_id`);
   const setNotify = db.prepare<[number, number, number]>('set notification of follow',
     'UPDATE follows SET notify = ? WHERE account_id = ? AND source_id = ?');
+  const setTitle = db.prepare<[string | null, number, number]>('name source',
+    'UPDATE follows SET title = ? WHERE account_id = ? AND source_id = ?');
   const setReadUpTo = db.prepare<[number, number, number]>('set read_up_to',
     'UPDATE follows SET read_up_to = ? WHERE account_id = ? AND source_id = ?');
   const selectToTell = db.prepare<[number], { id: number }>('followers to tell',
@@ -121,12 +129,13 @@ export const follows = store(({ db, clock }) => {
     unfollow: (accountId: number, sourceId: number): void => void remove.run(accountId, sourceId),
 
     /**
-     * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. A
-     * trigger removes a folder that becomes empty.
+     * Changes a follow, in the caller's transaction. Creates the folder if the account has no folder of this name. An
+     * SQL trigger removes a folder of a reading list when the folder's last source leaves the folder.
      */
-    change(accountId: number, sourceId: number, { folder, notify }: FollowChange): void {
+    change(accountId: number, sourceId: number, { title, folder, notify }: FollowChange): void {
       if (folder) insertFolder.run(accountId, folder);
       if (folder !== undefined) setFolder.run({ accountId, sourceId, name: folder });
+      if (title !== undefined) setTitle.run(title, accountId, sourceId);
       if (notify !== undefined) setNotify.run(notify ? 1 : 0, accountId, sourceId);
     },
 
@@ -155,7 +164,7 @@ export const follows = store(({ db, clock }) => {
     after: (accountId: number, sourceId: number): FollowKey | undefined => selectAfter.get(accountId, sourceId),
     /** The followers who want notifications of the source's new posts, without accounts that are being removed. */
     toTell: (sourceId: number): number[] => selectToTell.all(sourceId).map(({ id }) => id),
-    /** Removes up to `limit` follows of an account; returns their number. Triggers remove empty folders. */
+    /** Removes up to `limit` follows of an account; returns the number of removed follows. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
   };
 });

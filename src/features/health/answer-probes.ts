@@ -11,10 +11,7 @@ const A_SECOND = 100;
 /** At most this many probes per second skip the queues (0.1 ms each); further probes wait in the queues. */
 const AHEAD_A_SECOND = 400;
 
-/**
- * At most this many new answers per second are made for each kind of probe; making an answer takes about 0.3 ms.
- * Further probes get the last answer again.
- */
+/** The most new answers to health requests, or to metrics requests, in a second; more requests get the last answer. */
 const MADE_A_SECOND = 40;
 
 type MadeAnswer = { since: number; made: number; reply: Reply };
@@ -22,7 +19,7 @@ type MadeAnswer = { since: number; made: number; reply: Reply };
 type Probes = {
   /** Counts a request. Returns false if a network of the probe's client has sent too many probes within this second. */
   admit(networks: readonly string[]): boolean;
-  /** Counts an admitted probe. Returns false if too many probes skipped the queues of requests within this second. */
+  /** Whether an admitted request for health or metrics may skip the queues of requests, which few may do per second. */
   goesAhead(): boolean;
   /** The answer to a probe of this kind: a new answer, or an answer that was made within the last second. */
   answer(kind: string, make: () => Reply): Reply;
@@ -69,8 +66,8 @@ export const ownCheckSecret = once(({ config, log }: Hub) => makeOwnCheckSecret(
 const probes = once((_hub: Hub) => createProbes(() => performance.now()));
 
 /**
- * Whether a probe skips the queues. Throws 429 if one network sends more than 100 probes per second. The hub's own
- * health check always skips the queues: it sends the secret that the web process has stored in DATA_DIR/run.
+ * Whether a request for health or metrics skips the queues of other requests. Throws 429 if one network sends more than
+ * 100 probes per second. The hub's own health check, which sends the secret in DATA_DIR/run, always skips the queues.
  */
 export function admitProbe(hub: Hub, { socket, headers }: IncomingMessage): boolean {
   if (isSecret(headers[OWN_CHECK_HEADER], ownCheckSecret(hub))) return true;

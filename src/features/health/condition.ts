@@ -31,12 +31,12 @@ export type Restores = (typeof RESTORES)[Destination];
 type TroubleLevel = 'warn' | 'bad';
 
 /**
- * A problem that the `look` of a condition has found. The state, texts and level of the problem replace the condition's
- * own state, texts and level. The problem's detail and time replace the detail and time of the tile on the overview.
+ * A problem that the function `look` of a condition has found. A text, state or level of the problem replaces the text,
+ * state or level that the condition has for all its problems. The overview shows the problem's detail and time.
  */
 export type Trouble = {
   headline?: string; // the problem in few words; the default is the condition's title
-  problem?: string; // the problem in one or more sentences; the default is the headline
+  problem?: string; // sentences that explain the health problem; the default is the text of `headline`
   since?: number | null; // when the problem began (unix ms), if known
   subject?: Subject;
   level?: TroubleLevel;
@@ -56,7 +56,7 @@ type Alerting = {
    * source, raises the alert itself.
    */
   raisedBy?: 'its cause' | 'web';
-  /** Whether an alert that the failing function raised stays open; default: while `look` finds a problem. */
+  /** Whether an alert that was raised by its cause stays open; by default, as long as `look` finds the problem. */
   lasts?: (reading: HubReading) => boolean;
 };
 
@@ -65,8 +65,8 @@ export type Condition = {
   name: string;
   subject: Subject; // the tile of the overview that shows the condition
   level: TroubleLevel;
-  state: string; // the tile's text while the problem exists, in a few words
-  title: string; // the problem without a full stop: headline of the page and title of the alert
+  state: string; // a few words for the overview while the problem exists, such as 'none yet'
+  title: string; // names the health problem without a full stop, as the title of the alert about the problem
   href: string | null; // the page that helps to solve the problem
   whatToDo: string;
   /** The trouble that exists now; null or an empty list if the hub does not have the problem. */
@@ -91,7 +91,7 @@ const WORKER_ALIVE_SECONDS = 30;
 
 export type WorkerState = { ok: boolean; lastSeenSeconds: number | null };
 
-/** The hub's state for one check of all conditions and tiles. Each part of the state is read when first needed. */
+/** The state of the hub for one check of its health. Each function reads a part of this state when first called. */
 export type HubReading = {
   hub: Hub;
   pending: readonly Migration[]; // migrations that the database lacks; always empty in the web and worker processes

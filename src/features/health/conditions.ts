@@ -47,7 +47,7 @@ const WHY_ASKED: Record<OffsiteQuestion['reason'], string> = {
   found: 'In the restic repository this hub has a new id: it was restored, copied, or upgraded from 1.0.0.',
 };
 
-/** All conditions, such as a full disk. A tile of the overview shows its first condition that finds a problem. */
+/** All health problems that the hub looks for. A tile (panel) of the overview shows the first problem of its list. */
 export const CONDITIONS: readonly Condition[] = [
   {
     name: 'migrations-pending', subject: 'Schema', level: 'warn', state: 'pending', href: null,
@@ -118,7 +118,7 @@ export const CONDITIONS: readonly Condition[] = [
     title: 'Sources are failing',
     whatToDo: 'See whether the hub reaches the failing sources: DNS, a firewall, a publisher that refuses the hub. ' +
       'Pause or delete sources that are gone for good.',
-    // A few failing sources concern their owners, who are notified. If many sources fail, the hub may be the cause.
+    // A few failing sources raise no alert: their owners are notified. If many sources fail, the hub may be the cause.
     look({ hub, kept }) {
       const failing = kept().value('sources', 'feed,failing');
       if (failing < MANY_FAILING) return null;
@@ -212,14 +212,14 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-none', subject: 'Backup here', level: 'warn', state: 'none yet', href: NIGHTS_HREF,
     title: 'No backup has been made yet',
-    whatToDo: 'Run ./scripts/backup.sh. For a backup every night, run ./scripts/install-backup-cron.sh or ' +
-      './scripts/install-systemd.sh.',
+    whatToDo: 'Run ./scripts/backup.sh. ' +
+      'For a backup every night, run ./scripts/install-backup-cron.sh or ./scripts/install-systemd.sh.',
     look: ({ backups }) => (backups().wereEverMade ? null : {}),
   },
   {
     name: 'backup-dir-missing', subject: 'Backup here', level: 'bad', state: 'not there', href: NIGHTS_HREF,
     title: 'The folder of the backups is not there',
-    whatToDo: 'Mount the disk of BACKUP_DIR. If the disk is new, make the folder and run ./scripts/backup.sh.',
+    whatToDo: 'Mount the disk of BACKUP_DIR. On a new disk, make the folder BACKUP_DIR and run ./scripts/backup.sh.',
     look({ hub, backups }) {
       const { lost, newestVerified } = backups();
       if (lost === null) return null;
@@ -269,8 +269,8 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'backup-interim-failed', subject: 'Interim backups', level: 'warn', state: 'failed', href: NIGHTS_HREF,
     title: 'Interim backups fail or are late',
-    whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. If no interim backups are ' +
-      'wanted any more, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
+    whatToDo: 'Read backups/interim.log in DATA_DIR and run ./scripts/interim-backup.sh. ' +
+      'To end interim backups, run ./scripts/install-backup-cron.sh or install-systemd.sh with --every 24.',
     look({ interim }) {
       const { last, everyHours, isLate, newestAt } = interim();
       if (last?.ok === false) {
@@ -329,7 +329,7 @@ export const CONDITIONS: readonly Condition[] = [
   {
     name: 'restore-unproven', subject: 'Copies elsewhere', level: 'warn', state: 'too long ago', href: NIGHTS_HREF,
     title: 'No recent drill has proven that an off-site copy can be restored',
-    whatToDo: 'Run ./scripts/drill.sh. Then read in backups/nightly.log why the nightly run made no drill.',
+    whatToDo: 'Run ./scripts/drill.sh. Read in backups/nightly.log why no nightly run has tested an off-site copy.',
     look: ({ drills }) => drills().filter(({ isOverdue }) => isOverdue).map(({ name, intervalDays, lastProven }) => {
       const headline = `No drill of the last ${Math.floor(1.5 * intervalDays)} days has proven that an off-site copy ` +
         `(${name}) can be restored.`;
@@ -341,8 +341,8 @@ export const CONDITIONS: readonly Condition[] = [
     name: 'restic-undecided', subject: 'Older backups in restic', level: 'warn', state: 'not removed',
     href: NIGHTS_HREF, title: 'In the restic repository, this hub counts as a new hub',
     whatToDo: 'If this machine replaces the machine that sent the older backups, run ./scripts/hubctl offsite adopt: ' +
-      'then the older backups are removed as BACKUP_RESTIC_KEEP says. To keep the older backups, or if the old ' +
-      'machine stays in use, run ./scripts/hubctl offsite adopt --no.',
+      'then the older backups are removed as BACKUP_RESTIC_KEEP says. ' +
+      'To keep the older backups, or if the old machine stays in use, run ./scripts/hubctl offsite adopt --no.',
     look({ hub }) {
       const question = readOffsiteQuestion(hub.config);
       if (question === null) return null;

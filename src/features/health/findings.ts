@@ -18,7 +18,7 @@ import {
 import { CONDITIONS, NIGHTS_HREF, ROOM_HREF } from './conditions.ts';
 import { assertInPlace, schemaVersionReader } from './read-health.ts';
 
-/** `off`: the subject is not set up, which is no fault. `warn`: the hub works, but an operator should look. */
+/** `off`: a part of the hub is not set up. `warn`: the hub works, but an operator should look at the problem. */
 export type Level = 'good' | 'off' | 'warn' | 'bad';
 
 /** A tile of the overview, and the problem of the tile's subject, if there is a problem. Times in unix ms. */
@@ -26,14 +26,14 @@ export type Finding = {
   subject: string;
   level: Level;
   isBad: boolean; // `warn` or `bad` means that somebody has to act
-  state: string; // the state in a few words: "running", "4 waiting"
-  detail: string | null; // more words about the state
+  state: string; // how a part of the hub is, in a few words: "running", "4 waiting"
+  detail: string | null;
   at: number | null; // unix ms, when the tile's state began, or when the hub last saw the state
-  problem: string | null; // the problem and its cause, in one or more sentences
-  headline: string | null; // the problem in few words
+  problem: string | null; // sentences that explain the health problem and its cause
+  headline: string | null; // names the health problem in few words
   since: number | null; // unix ms, when the problem began, if known
-  href: string | null; // the address of the page about the subject
-  whatToDo: string | null; // how to solve the problem, or how to set up a subject that is not set up
+  href: string | null; // the administrators' page about a part of the hub
+  whatToDo: string | null; // how to solve the health problem, or how to set up a part of the hub that is `off`
 };
 
 type GivenFinding = Pick<Finding, 'subject' | 'state'> & Partial<Finding>;
@@ -153,7 +153,7 @@ export function findings(hub: Hub, pending: readonly Migration[] = []): Finding[
   return (Object.keys(TILES) as Subject[]).flatMap((subject) => findingOn(subject, reading));
 }
 
-/** The findings on one subject; an empty list if the subject has neither a tile nor a problem. */
+/** The health of one part of the hub; an empty list if the hub shows no such part and the part has no problem. */
 export function findingOn(subject: Subject, reading: HubReading): Finding[] {
   try {
     const tile = TILES[subject](reading);

@@ -50,7 +50,7 @@ export function showMetrics(hub: Hub, { headers }: HubRequest): Reply {
     text(render(metricFamilies(readMetrics(hub))), CONTENT_TYPE[format], { ...NO_STORE, vary: 'Accept' }));
 }
 
-/** Whether the header contains the bearer token. The scheme `Bearer` is case-insensitive (RFC 9110, 11.1). */
+/** Whether a request's Authorization header contains `token`. `Bearer` is case-insensitive (RFC 9110, section 11.1). */
 function hasToken(authorization: string | undefined, token: string): boolean {
   return isSecret(/^bearer +(.*)$/i.exec(authorization ?? '')?.[1] ?? '', token);
 }

@@ -93,7 +93,7 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   gauge('service_backup_interim_last_success_timestamp_seconds',
     'When the newest verified interim backup on this machine was made, 0 for none.',
     ({ interim }) => seconds(interim.newestAt)),
-  gauge('service_backup_interim_last_run_failed', 'Whether the last run made no good interim backup.',
+  gauge('service_backup_interim_last_run_failed', '1 if the last run of interim-backup.sh failed, otherwise 0.',
     ({ interim }) => Number(interim.last?.ok === false)),
   {
     type: 'gauge',
@@ -177,10 +177,7 @@ function lastRunFailed({ backups, offsite }: ServiceReading, run: string | undef
 
 type KnownLabels = Record<string, readonly string[]>;
 
-/**
- * A metric whose number is in the table `counts`. The key of the row is the metric's name without `service_`, and its
- * label values joined by commas.
- */
+/** A metric from the table `counts`, found by its name without `service_` and by its label values, joined by commas. */
 function kept(type: 'gauge', name: string, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'counter', name: `${string}_total`, help: string, labels?: KnownLabels): Metric<ServiceReading>;
 function kept(type: 'gauge' | 'counter', name: string, help: string, labels: KnownLabels = {}): Metric<ServiceReading> {
@@ -218,7 +215,7 @@ type MetricsReading = ServiceReading & {
 const versions = once(({ db, config }: Hub) =>
   ({ version: config.version, node: process.version, sqlite: sqliteVersion(db) }));
 
-/** Reads all values for a scrape. Before reading, writes counts that are still in memory to the database. */
+/** Reads the values of all metrics, after storing the counts that are still in memory only. */
 export function readMetrics(hub: Hub): MetricsReading {
   bufferedCounts(hub).flush();
   const [http, waits] = [httpMetrics(hub).read(), turnWaits(hub).read()];

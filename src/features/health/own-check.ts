@@ -9,7 +9,7 @@ export const OWN_CHECK_HEADER = 'x-own-check';
 
 /**
  * Makes the secret by which the web process recognises the hub's own health check, and stores the secret in DATA_DIR.
- * If the disk is full, the secret is not stored, and the hub limits its own health checks like any client's.
+ * Without a stored secret, for lack of disk space, the rate limit of health requests limits the hub's own check too.
  */
 export function makeOwnCheckSecret(dataDir: string, log: Log): string {
   const secret = newSecret();
@@ -35,7 +35,7 @@ function secretPath(dataDir: string): string {
   return join(dataDir, 'run', 'health-check-secret');
 }
 
-/** Whether a client knows this web process's secret. Compares digests, because all digests have equal lengths. */
+/** Whether a client sent the expected secret, such as the metrics token. Compares digests, which have equal lengths. */
 export function isSecret(sent: string | string[] | undefined, secret: string): boolean {
   return typeof sent === 'string' && timingSafeEqual(digest(sent), digest(secret));
 }

@@ -39,7 +39,6 @@ function watchCondition(condition: AlertingCondition, reading: HubReading): void
   if (isOver) resolveAlert(reading.hub, name);
 }
 
-/** For each subject in which the condition finds a problem, one line that describes the problem. */
 function problemLines(condition: Condition, reading: HubReading): Map<string, string> {
   return new Map(troublesOf(condition, reading).filter(({ isQuiet }) => !isQuiet)
     .map(({ subject, problem, since }) => [subject, singleLine(`${problem} ${sinceInWords(since)}`)]));
@@ -53,7 +52,7 @@ export function tellOperator(hub: Hub): void {
 /** If the time between two checks is longer than this or negative, the clock was set or the machine slept. */
 const LONGEST_GAP = MINUTE;
 
-/** If an alert is being delivered when the worker is back or web ends, web waits for the delivery at most this long. */
+/** When the web process stops delivering alerts, it waits at most this long for an alert that is on its way. */
 const GRACE = 2 * SECOND;
 
 /** Data that web remembers between two checks of the worker, and the loop by which web itself delivers alerts. */
@@ -95,8 +94,8 @@ async function deliverWhile(hub: Hub, isNeeded: boolean): Promise<void> {
 }
 
 /**
- * Returns a function that tells whether the given value has stayed the same for LONGEST_SILENCE. If the clock was set
- * or the machine slept between two calls of the function, the measured time begins again at zero.
+ * Returns a function that tells whether the given value has stayed the same for LONGEST_SILENCE. The function begins to
+ * measure anew if the clock was set, or the machine slept, since the function's last call.
  */
 function noticingStillness(clock: Clock): (value: number | null) => boolean {
   let last = { value: null as number | null, at: -Infinity };

@@ -2,7 +2,7 @@ import { DAY } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 
 export const RUNS_KEPT = 60 * DAY;
-export const MOST_RUNS = 500; // kept backup runs of this machine, and of each off-site destination
+export const MOST_RUNS = 500; // the most backup runs that are kept of this machine, and of each off-site destination
 
 /** How a run of a backup ended, on this machine or at an off-site destination. */
 export type BackupRun = {
@@ -16,10 +16,7 @@ export type BackupRun = {
 
 type Bounds = { place: string; before: number; after: number; skipped: number };
 
-/**
- * Stores the results of backup runs on this machine and at off-site destinations. The files in DATA_DIR/run keep only
- * the last run of each kind, so this table keeps the earlier runs.
- */
+/** Stores the results of all recent backup runs and off-site runs; files in DATA_DIR/run hold only the last results. */
 export const backupRuns = store(({ db, clock }) => {
   const insert = db.prepare<[BackupRun]>('note backup run', `
     INSERT INTO backup_runs (place, at, result, bytes, seconds, problem)

@@ -12,7 +12,7 @@ const KINDS = {
   oldest_due: 'last', oldest_due_max: 'max', // seconds
   web_memory: 'last', web_memory_max: 'max', worker_memory: 'last', worker_memory_max: 'max', // bytes
   web_busy: 'max', worker_busy: 'max', // CPU use in per cent of one processor
-  web_delay_p99: 'max', web_delay_max: 'max', worker_delay_p99: 'max', worker_delay_max: 'max', // event loop, in ms
+  web_delay_p99: 'max', web_delay_max: 'max', worker_delay_p99: 'max', worker_delay_max: 'max', // event-loop delay, ms
   database_bytes: 'last', uploads_bytes: 'last', cache_bytes: 'last', free_bytes: 'last',
 } as const satisfies Record<string, Kind>;
 
@@ -24,13 +24,13 @@ export type Figures = Partial<Record<Figure, number>>;
 
 export const ANSWERS = [...ANSWER_BOUNDS, Infinity].map((bound) => `answers_${bound}` as const);
 
-/** Every figure of the hub's history, and how values of the figure are merged. A new figure needs no migration. */
+/** Every figure of the hub's history, such as its use of memory, and how two values of the figure are merged. */
 export const FIGURES = new Map<Figure, Kind>([
   ...ANSWERS.map((name): [Figure, Kind] => [name, 'sum']),
   ...(Object.entries(KINDS) as [Figure, Kind][]),
 ]);
 
-/** Merges the figures of two time spans. */
+/** Merges the figures that describe the hub in two successive time spans. */
 export function merge(earlier: Figures, later: Figures): Figures {
   const merged = { ...earlier };
   for (const [name, value] of Object.entries(later) as [Figure, number][]) {

@@ -12,7 +12,7 @@ const FORGOTTEN_AT_ONCE = 3; // rows
 /** `figures`: a JSON array with the value of each figure at the figure's position; null means unknown. */
 type Row = { at: number; figures: string };
 
-/** Figures of the time span that begins at `at` (unix ms). */
+/** Figures that describe the hub (posts, replies, memory) in the time span that begins at `at` (unix ms). */
 export type Slot = { at: number; figures: Figures };
 
 /** Stores figures of the past in time buckets; each bucket begins at a multiple of its length. */
@@ -39,7 +39,7 @@ export const history = store(({ db, clock }) => {
     return new Map(selectNames.all().map(({ name, position }) => [name, position]));
   }
 
-  /** The position of each figure in the stored arrays. A new figure never gets the position of an abandoned figure. */
+  /** The position of each figure of the hub in the arrays of the table `history`; a figure's position never changes. */
   function positionsFor(figures: Figures): Map<Figure, number> {
     const known = positions();
     for (const name of Object.keys(figures) as Figure[]) {

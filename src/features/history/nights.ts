@@ -21,7 +21,6 @@ export type Night = { day: number; here: NightOutcome; elsewhere: NightOutcome |
 
 export const NIGHTS = 35;
 
-/** The overview shows at most this many problems of a night: the last problems. */
 const PROBLEMS_NAMED = 3;
 const PROBLEM_MAX = 200; // characters
 
@@ -50,7 +49,7 @@ function problemTexts(runs: BackupRun[]): string[] {
   return [...told].slice(-PROBLEMS_NAMED).map((one) => excerpt(one, PROBLEM_MAX));
 }
 
-/** The backups on this machine, whose runs may be unknown after a restore, and the times of damaged backups. */
+/** The backups in BACKUP_DIR (a restored hub may lack records of their runs), and the times of damaged backups. */
 function foundHere(hub: Hub): { there: BackupRun[]; damaged: number[] } {
   const all = readBackupStatus(hub).byVerification
     .map(({ name, verdict }) => ({ at: timeOfBackup(name) ?? 0, verdict }))

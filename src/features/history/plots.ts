@@ -94,7 +94,7 @@ function ofRoom(slots: Slot[]): Plot[] {
   ];
 }
 
-/** A plot of the new posts per day in the viewer's time zone, which is the same for every time range. */
+/** A plot of the new posts per day in the viewer's time zone; the page's choice of a time range does not change it. */
 function postsPerDay(hub: Hub, times: Times): Html {
   const values = readDays(hub, DAYS, (at) => dayNumber(times, at), 'posts');
   const first = dayNumber(times, hub.clock()) - DAYS + 1;

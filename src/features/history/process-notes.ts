@@ -13,7 +13,7 @@ export type WebReading = Sample & {
   errors: number;
 };
 
-/** The name under which the web process stores its note in the table `readings`. */
+/** The key in the table `readings` under which the web process stores its own figures, such as its use of memory. */
 export const WEB = 'web';
 
 /** Writes the heartbeat of the web process, and a note with its figures, which the worker records. */
@@ -77,7 +77,7 @@ const RESOLUTION = 50; // ms
 
 const MS = 1e6; // nanoseconds
 
-/** Measures this process from the first call on; a metrics scrape does not reset the histogram of these samples. */
+/** Measures this process's memory, CPU use and event-loop delay from the first call on, apart from the metrics. */
 export const processSample = once((_hub: Hub) => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();

@@ -13,7 +13,7 @@ export const RANGES = {
 
 export type Range = keyof typeof RANGES;
 
-/** The time slots of a range, including slots of which no data is known. The last time slot contains the present. */
+/** The hub's figures for each time slot of a range, such as the last day; a slot without stored data has no figures. */
 export function readSlots(hub: Hub, range: Range): Slot[] {
   const { step, slot, slots } = RANGES[range];
   const now = hub.clock();

@@ -34,8 +34,8 @@ type Open = { at: number; figures: Figures; web: WebReading | null };
 const open = once((_hub: Hub): { bucket?: Open; runs: Map<string, number> } => ({ runs: new Map() }));
 
 /**
- * Writes the heartbeat of the worker, stores backup runs that have ended and, every five minutes, stores a bucket of
- * figures. If the figures cannot be stored, writes only the heartbeat.
+ * Writes the heartbeat of the worker, stores backup runs that have ended and, every five minutes, stores the figures of
+ * the hub in a time bucket. If storing the hub's figures fails, writes only the worker's heartbeat.
  */
 export function beatOfWorker(hub: Hub): void {
   try {
@@ -49,7 +49,7 @@ export function beatOfWorker(hub: Hub): void {
 function beatAndRecord(hub: Hub): void {
   const at = hub.clock() - hub.clock() % FINE;
   const state = open(hub);
-  // The worker's first time bucket begins with the web process's last stored figures.
+  // After a start of the worker, counts of the web process grow from the counts that the web process stored last.
   const bucket = state.bucket ??
     { at, figures: {}, web: baseline(hub)?.web ?? readings(hub).find<WebReading>(WEB)?.reading ?? null };
   look(hub, bucket);
@@ -85,7 +85,7 @@ function look(hub: Hub, bucket: Open): void {
   bucket.web = said.reading;
 }
 
-/** The web process's figures since its last note; after a restart of the web process, all its figures. */
+/** The web process's figures since its reading `before`, or since its last restart if the restart came later. */
 function ofWeb(now: WebReading, before: WebReading | null): Figures {
   const isSame = before?.startedAt === now.startedAt;
   const answers = ANSWERS.map((name, bound) =>

@@ -12,7 +12,7 @@ type Dress = 'page' | 'api';
 
 /** The filter of a list on the administrators' pages, read from the query of the URL. */
 type ListFilter<Filter> = {
-  /** Reads the filter, or throws 400. For a URL without a query, the page may list fewer items than the API. */
+  /** Reads the list's filter from the URL, or throws 400. Without a query, a page may list fewer items than the API. */
   read(query: URLSearchParams, dress: Dress): Filter;
   /** Links or a form to choose the filter, below the page's title. `problem`: the error of a field of the filter. */
   controls(hub: Hub, query: URLSearchParams, filter: Filter | undefined, problem?: HttpError): Html;
@@ -20,15 +20,15 @@ type ListFilter<Filter> = {
   apiQuery?(filter: Filter): Record<string, string>;
 };
 
-/** Describes a list for administrators. `Key`: the numeric columns that sort the list, for keyset paging. */
+/** A list of the administrators' pages and API. `Key`: the numeric columns that sort the list, for keyset paging. */
 type Definition<Item, Key extends keyof Item, Filter> = {
-  name: string; // the address of the page is /admin/NAME
+  name: string; // the last part of the address of the list's page, /admin/NAME
   api?: `/api/${string}`; // default: /api/admin/NAME
   title: string;
   key: readonly Key[];
-  /** Reads up to `limit` items that follow the given key. */
+  /** Reads the next `limit` items of the list, in its order, after the item whose key columns are `after`. */
   select(hub: Hub, after: Pick<Item, Key> | undefined, limit: number, filter: Filter): Item[];
-  filter?: ListFilter<Filter>; // required if the list has a type argument for `Filter`
+  filter?: ListFilter<Filter>;
   toJson(item: Item): object;
   /** If given, the API can export the whole list as CSV too; JSON lines are always possible. */
   csv?: CsvColumns<Item>;
@@ -178,7 +178,6 @@ const BATCH = 500;
 /** The columns of a CSV file: for each name of a column, a function that reads the value from an item. */
 type CsvColumns<Item> = Record<string, (item: Item) => string | number | null>;
 
-/** Reads up to `limit` items that follow the given item. */
 type Batch<Item> = (after: Item | undefined, limit: number) => Item[];
 
 /** Streams a whole list as JSON lines, with one JSON object on each line. */

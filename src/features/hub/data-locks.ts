@@ -18,7 +18,7 @@ export function takeFileLock(path: string): FileLock | undefined {
   return db && { release: () => db.close() };
 }
 
-/** Whether any process, including the calling process, holds the lock on a file. Never creates the lock file itself. */
+/** Whether any process, including the calling process, holds the lock on a file. Never creates a missing file. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   const db = takeWriteLock(path, 0);

@@ -13,15 +13,15 @@ export const HYSTERESIS = 1.1;
 /** Administrators may write until this share of the reserve is left; then only sign-ins, deletions and repairs. */
 const FOR_REPAIRS = 2 / 3;
 
-/** Empty database pages count as free space only while this share of the reserve is free for the log. */
+/** Empty database pages count as free space only if this share of the disk reserve is free for the write-ahead log. */
 const FOR_THE_LOG = 1 / 3;
 
-const NO_ROOM = 'The hub’s disk is full: nothing was stored. Reading and deleting still work. ' +
+const NO_ROOM = 'The hub’s disk is full: nothing was stored. On a full disk, reading and deleting still work. ' +
   'An administrator has to free disk space.';
 
 /**
- * Throws 507 if only the disk reserve is left on the hub's disk. Routes with the mark `usesReserve` (signing in,
- * deleting, administering) may still write. Administrators may use a third of the disk reserve for any request.
+ * Throws 507 if only the disk reserve is left on the hub's disk. Routes with `usesReserve` (signing in, deleting,
+ * administering) may use the disk reserve. Administrators may use a third of the disk reserve for any request.
  */
 export function requireRoom(hub: Hub, route: Pick<Route, 'usesReserve'>, viewer: Viewer | null): void {
   if (!route.usesReserve) requireRoomOf(hub, viewer);
@@ -32,7 +32,7 @@ export function requireRoomOf(hub: Hub, viewer: Viewer | null): void {
   if (viewer?.role === 'admin' ? isOnlyForRepairs(hub) : isDiskLow(hub)) throw noRoom(hub, NO_ROOM);
 }
 
-/** Throws 507 if storing a file of `bytes` would use up the disk reserve. Administrators get the error 507 too. */
+/** Throws 507, to administrators as to members, if a file of `bytes` bytes would use some of the disk reserve. */
 export function requireRoomForFile(hub: Hub, bytes: number, message: string): void {
   const { free, reserve } = lookAtReserve(hub);
   if (free - bytes < reserve) throw noRoom(hub, message);
@@ -74,16 +74,13 @@ function isOnlyForRepairs(hub: Hub): boolean {
   return room < reserve * FOR_REPAIRS;
 }
 
-/**
- * Creates or removes the file that tells the hub's processes that the disk is full. If the full disk has no room for
- * the file itself, each process of the hub measures the disk again.
- */
+/** Creates or removes the file run/disk-low, which tells all processes of the hub that the disk is full. */
 function noteLow({ config }: Hub, isLow: boolean): void {
   try {
     if (isLow) writeFileSync(notePath(config), '');
     else rmSync(notePath(config), { force: true });
   } catch {
-    // the next call of `isDiskLow` tries to write the file again
+    // the next call of `isDiskLow` tries again to create or remove the file run/disk-low
   }
 }
 
@@ -95,7 +92,7 @@ function noRoom(hub: Hub, message: string): HttpError {
   return metLimit(hub, 'free-space', 0, message);
 }
 
-/** Whether the hub may store what nobody asked for (read marks, caches, syncs): not on trial or on a full disk. */
+/** Whether the hub may store read marks, caches and syncs: not on a full disk, and not while an upgrade is on trial. */
 export function mayRecord(hub: Hub): boolean {
   return !isOnTrial(hub) && !isDiskLow(hub);
 }

@@ -27,13 +27,13 @@ const MiB = 1024 * 1024;
 const RESERVE = 64 * MiB;
 const RESERVE_SHARE = 0.05;
 
-/** The smallest default reserve: 16 MiB, or 25 % of a tiny disk. One deletion may add 6 MiB to the write-ahead log. */
+/** The smallest default disk reserve: 16 MiB (25 % of a tiny disk), because deletions fill the write-ahead log too. */
 const LEAST_RESERVE = 16 * MiB;
 const LEAST_SHARE = 0.25;
 
 /**
- * After most posts were deleted, a single step may merge the whole search index. The merge writes up to 0.9 times the
- * size of the index to the log (measured). Two thirds of the disk reserve are meant for the merge of the search index.
+ * After most posts were deleted, a single step may merge the whole search index, which adds up to 0.9 times the size of
+ * the search index to the write-ahead log (measured). Two thirds of the disk reserve are for merging the index.
  */
 const INDEX_SHARE = 2;
 
@@ -41,7 +41,7 @@ const INDEX_SHARE = 2;
 const MOST_FOR_INDEX = 768 * MiB;
 const MOST_SHARE = 0.5;
 
-/** Below twice the reserve, large changes go in small steps: one large step can use as much as the reserve. */
+/** While less than twice the disk reserve is free, large changes of the database are made in small transactions. */
 const TIGHT = 2;
 
 /** With 1 GiB of free space to spare, measured space is reused for a second: no process fills 1 GiB in a second. */
@@ -74,7 +74,7 @@ export function isTight({ space }: Disk): boolean {
   return now.free < usualReserve(now) * TIGHT;
 }
 
-/** Measures a hub's disk. A measurement is reused for a second; near the reserve, every call measures again. */
+/** Measures the free space on the hub's disk: at most once a second, but on each call while little space is free. */
 export function createDisk(db: Db, config: DiskConfig, searchIndex: () => number): Disk {
   let kept: DiskSpace | undefined;
   let keptUntil = 0;
@@ -117,7 +117,7 @@ function measureDatabase(db: Db, databasePath: string): { emptyPages: number; in
   const pageBytes = Number(db.pragma('page_size'));
   const databaseBytes = Number(db.pragma('page_count')) * pageBytes;
   const logBytes = fileBytes(`${databasePath}-wal`);
-  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // growth of the database file by a checkpoint
+  const toCome = Math.max(0, databaseBytes - fileBytes(databasePath)); // bytes that a checkpoint adds to hub.db
   return { inLog: logBytes - toCome, emptyPages: Number(db.pragma('freelist_count')) * pageBytes };
 }
 

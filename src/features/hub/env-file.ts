@@ -24,7 +24,7 @@ function settingHash({ name, secret, default: standard }: Setting<unknown>, entr
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url');
 }
 
-/** The error for mistakes in an .env file. The error names lines and kinds of mistakes, never the content of a line. */
+/** The error for mistakes in an .env file, which names the lines and the mistakes but never quotes a line's content. */
 export class EnvFileError extends Error {
   readonly problems: string[];
 

@@ -31,7 +31,7 @@ export type Hub = {
   program: 'web' | 'worker' | 'hubctl';
 };
 
-/** The parts of the hub that a store needs. The database may be without a running hub, such as a restored database. */
+/** The database and the clock of a hub, or of a restored database without a hub: all that a store of rows needs. */
 export type StoreHub = Pick<Hub, 'db' | 'clock'>;
 
 const stores: ((hub: Hub) => unknown)[] = [];
@@ -131,12 +131,12 @@ export function metLimit(hub: StoreHub, limit: LimitName, seconds: number, reaso
 }
 
 /**
- * Splits a large change into short transactions, so that other writers hardly wait. Concurrent large changes take
- * turns. On a nearly full disk the transactions are smaller, with a checkpoint after each transaction.
+ * Splits a large change of the database into short transactions, so that other writers hardly wait. The transactions of
+ * concurrent large changes alternate. On a nearly full disk, the transactions of a large change are smaller.
  */
 export const throttled = once(({ db, disk }: Hub) => createThrottledWrites(db, () => isTight(disk)));
 
-/** A number, or a function that computes the number from the settings. */
+/** A figure of a job kind, such as its number of attempts, or a function that computes the figure from the settings. */
 type Configurable = number | ((config: Config) => number);
 
 /** One kind of job, as the queue, the worker and a restore need it. `app/job-kinds.ts` lists all kinds of jobs. */
@@ -148,10 +148,7 @@ export type JobKind<Payload> = {
   attempts: Configurable;
   /** How many jobs of this kind one worker runs at the same time. */
   concurrency: Configurable;
-  /**
-   * What a restore does with waiting jobs of this kind. A waiting job in a backup may have run after the backup was
-   * made. Use 'discard' if the job must not run twice.
-   */
+  /** Whether a restored backup's waiting jobs of this kind run, though they may have run before the restore already. */
   afterRestore: 'run' | 'discard';
   /** Whether jobs of this kind store content from other servers; such jobs wait while `mayRecord` is false. */
   stores: boolean;
@@ -172,7 +169,7 @@ export type JobKind<Payload> = {
  */
 type EnqueueOptions = { lane?: string; owner?: number; rank?: Rank; runAt?: number };
 
-/** Adds a job to the queue, in the caller's transaction if any. Returns false if such a job already waits or runs. */
+/** Adds a job to the queue, in an open transaction if any. Returns false if an equal job already waits or runs. */
 export function enqueue<Payload>(
   hub: Hub, kind: JobKind<Payload>, payload: Payload, options: EnqueueOptions = {},
 ): boolean {
@@ -180,7 +177,7 @@ export function enqueue<Payload>(
   return jobs(hub).enqueue({ kind: kind.name, payload, dedupeKey: kind.key(payload), maxAttempts, ...options });
 }
 
-/** Returns a number of a job kind; computes the number from the settings if it is a function. */
+/** Returns a figure of a job kind, such as its number of attempts, which may be a function of the hub's settings. */
 export function configured({ config }: Hub, number: Configurable): number {
   return typeof number === 'number' ? number : number(config);
 }

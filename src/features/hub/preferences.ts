@@ -1,22 +1,34 @@
 import type { Preferences } from '../../platform/http/router.ts';
 
-export const DENSITIES = ['comfortable', 'compact'] as const;
-export const TEXT_SIZES = ['normal', 'large', 'larger'] as const;
+/** The preferences that are one of several values; the first value is the default. */
+export const CHOICES = {
+  density: ['comfortable', 'compact'],
+  textSize: ['normal', 'large', 'larger'],
+  theme: ['system', 'light', 'dark'],
+  typeface: ['serif', 'sans'],
+  measure: ['normal', 'narrow', 'wide'],
+  sourcesBy: ['name', 'unread'],
+} as const;
+
+type Chosen = { [Name in keyof typeof CHOICES]: (typeof CHOICES)[Name][number] };
 
 declare module '../../platform/http/router.ts' {
-  /** The preferences of a member that features read; the time zone is a preference that the platform reads. */
-  interface Preferences {
-    density: (typeof DENSITIES)[number];
-    textSize: (typeof TEXT_SIZES)[number];
+  /** The preferences of a member, in addition to the time zone, which router.ts declares. */
+  interface Preferences extends Chosen {
     /** Whether keyboard shortcuts are on. */
     keys: boolean;
     /** Whether the member's opening a post marks the post as read. */
     marksOpened: boolean;
+    /** Whether a list marks the posts as read that the member has scrolled past. */
+    marksScrolled: boolean;
     /** Whether the getting-started list is shown until it is complete. */
     nextSteps: boolean;
   }
 }
 
+export const SWITCHES = ['keys', 'marksOpened', 'marksScrolled', 'nextSteps'] as const;
+
 export const DEFAULT_PREFERENCES: Preferences = {
-  timeZone: null, density: 'comfortable', textSize: 'normal', keys: true, marksOpened: true, nextSteps: true,
+  timeZone: null, density: 'comfortable', textSize: 'normal', theme: 'system', typeface: 'serif', measure: 'normal',
+  sourcesBy: 'name', keys: true, marksOpened: true, marksScrolled: false, nextSteps: true,
 };

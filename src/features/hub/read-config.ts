@@ -65,7 +65,7 @@ export function loadConfigOrExit(env: Record<string, string | undefined>): Confi
   return configOrExit(() => loadConfig(env));
 }
 
-/** Returns what `load` returns. On ConfigError, prints every problem to standard error and exits with status 2. */
+/** Returns the settings that `load` reads; on ConfigError, prints every problem to stderr and exits with status 2. */
 export function configOrExit<Value>(load: () => Value): Value {
   try {
     return load();
@@ -111,7 +111,7 @@ function hostNames({ baseUrl, host }: Pick<Settings, 'baseUrl' | 'host'>): strin
   return /^(?:localhost|127\.[\d.]+|::1)$/i.test(host) ? [] : null;
 }
 
-/** Reads the value of each setting. Also returns the problems found, and the files that contained secrets. */
+/** Reads the value of each setting; returns the values, the mistakes in the settings, and the files with secrets. */
 export function readSettings<List extends SettingList>(list: List, { env, projectRoot, readFile }: SettingsSource) {
   const problems: string[] = [];
   const secretFiles: string[] = [];

@@ -15,7 +15,7 @@ export const TOKEN_PREFIX = 'hub_';
 export type Parse<Value> = (text: string, projectRoot: string) => Value;
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/i;
-const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // the URL standard reads a host name of this form as IPv4
+const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i; // URLs read a host name as IPv4 if its last part is a number
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const CONTROL = /[\x00-\x1f\x7f]/;
 const AGE_RECIPIENT = /^age1[a-z0-9+._-]+$/; // a recipient of age or of an age plugin
@@ -51,7 +51,7 @@ export function host(text: string): string {
   throw new Error('must be a host name or an IP address (IPv6 without brackets), for example 127.0.0.1');
 }
 
-/** Parses a public address: scheme, host and port. A trailing slash is removed. */
+/** Parses the hub's public address: scheme, host and port. Removes the slash after the port, if there is a slash. */
 export function origin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url?.pathname === '/' && !/[?#@\s\\]/.test(text);
@@ -149,7 +149,7 @@ export function resticRepository(text: string): string {
     'sftp:me@host:/hub');
 }
 
-/** Parses the absolute path, without line breaks, of a file that only scripts read. */
+/** Parses the absolute path of a file that only the hub's scripts read, such as a file with a password. */
 export function scriptsFile(text: string): string {
   if (isAbsolute(text) && !CONTROL.test(text)) return resolve(text);
   throw new Error('must be the absolute path of a file');

@@ -18,22 +18,22 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 /** One setting that the operator can change. */
 export type Setting<Value> = {
-  name: string; // the name of the environment variable
+  name: string; // the setting's environment variable, such as PORT
   parse: Parse<Value>;
   default: string | null; // the default as written in the environment; null: the setting has no default
-  meaning: string; // the text in README.md and .env.example, which a test compares with this list
+  meaning: string; // explains the setting in README.md and .env.example; a test compares these files with SETTINGS
   seeHandbook?: string; // the anchor of the section of scripts/README.md that explains the setting
   /**
-   * A secret setting is never shown. `text`: NAME contains the secret, or NAME_FILE names a file that contains the
-   * secret. `bytes`: only NAME_FILE exists, which names a file that contains the secret.
+   * A secret setting is never shown. `text`: the variable NAME contains the secret, or the variable NAME_FILE names a
+   * file with the secret. `bytes`: the secret is binary, so that only the variable NAME_FILE can be set.
    */
   secret?: 'text' | 'bytes';
-  usedBy?: 'scripts'; // web and worker do not read the setting: changes need no restart
+  usedBy?: 'scripts'; // only scripts read this setting, so that a change of the setting needs no restart of the hub
 };
 
 export type SettingList = Record<string, Setting<unknown>>;
 
-/** The values of the settings in a list, by key. */
+/** The parsed values of a list of settings, each under the setting's key in the list. */
 export type SettingValues<List extends SettingList> = {
   readonly [Key in keyof List]: ReturnType<List[Key]['parse']> | (List[Key]['default'] extends null ? null : never);
 };

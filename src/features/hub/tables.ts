@@ -4,9 +4,11 @@ type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
 /**
  * `most`: the maximum number of this table's rows per account or source, or the name of the setting that limits the
- * number or the bytes of these rows.
+ * number or the bytes of these rows. `except`: the rows that are stored beyond this number.
  */
-type Counted = { most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends' };
+type Counted = {
+  most: number | SettingName; of: 'account' | 'source'; then: 'refused' | 'the oldest ends'; except?: string;
+};
 
 /** A table without a maximum per account or source, and why the table stays small. */
 type Bounded = { bounded: string };
@@ -14,7 +16,7 @@ type Bounded = { bounded: string };
 /**
  * `export`: the part of `GET /api/account/export` that contains an account's rows of this table; null if the table
  * holds only secrets, sums, or rows of no account. `leaving`: when the rows of a deleted account are removed. `at
- * once`: the request that deletes the account removes the rows. `steps`: a job removes the rows later. `cascade`:
+ * once`: the request that deletes the account removes the rows. `steps`: a job removes the account's rows. `cascade`:
  * SQLite removes the rows with the row of another table that the rows refer to. `before`: the member must transfer or
  * delete the rows before deleting the account. `none`: the rows belong to no account. `restore`: whether a restore
  * keeps, empties or changes the table. Waiting work in a backup may have been done since the backup was made.
@@ -31,7 +33,7 @@ const CONTENT = { most: 'CONTENT_QUOTA_BYTES', of: 'account', then: 'refused', .
 const ONE_EACH = { bounded: 'one row for each account', leaving: 'cascade', restore: 'kept' } as const;
 
 /**
- * Every table of the hub's database, with its limit. The `*-store` files read the limits of their tables from TABLES.
+ * Every table of the hub's database, and what limits its rows. The `*-store` files read these limits from TABLES.
  * `test/app/tables.test.ts` compares each table's entry in TABLES with the schema, the API, the export, the deletion of
  * an account and a restored backup.
  */
@@ -74,7 +76,7 @@ export const TABLES = {
     most: 2_000, of: 'account', then: 'the oldest ends', export: 'notifications', leaving: 'steps', restore: 'kept',
   },
 
-  // sources, and everything that belongs to a source
+  // tables of sources, posts, follows and files
   sources: {
     most: 'SOURCES_MAX', of: 'account', then: 'refused',
     export: 'sources', leaving: 'before', restore: 'kept',
@@ -106,7 +108,10 @@ export const TABLES = {
     export: 'follows', leaving: 'steps', restore: 'kept',
   },
   folders: { bounded: 'each folder has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
-  read_marks: { most: 20_000, of: 'account', then: 'refused', export: 'readMarks', leaving: 'steps', restore: 'kept' },
+  read_marks: {
+    most: 20_000, of: 'account', then: 'refused', except: 'marks of apps, at most one for each post that exists',
+    export: 'readMarks', leaving: 'steps', restore: 'kept',
+  },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
   stars: { bounded: 'one row for each post that exists', export: 'stars', leaving: 'steps', restore: 'kept' },
   reading_history: {

@@ -1,7 +1,6 @@
 import { tryLater } from '../../platform/http/reply.ts';
 import { heartbeats, once, type Hub } from './hub.ts';
 
-/** The Retry-After of requests that are refused during a trial, in seconds: most trials are shorter. */
 const RETRY_SECONDS = 10;
 
 const trials = once((_hub: Pick<Hub, 'db'>) => ({ isOpen: false, endIfOver: (): boolean => true }));
@@ -12,16 +11,16 @@ export function isOnTrial(hub: Pick<Hub, 'db'>): boolean {
 }
 
 /**
- * Makes SQLite refuse every write of this process with the error SQLITE_READONLY. `endIfOver`: ends the trial of a new
- * version or restored backup if the script has accepted the result, and returns whether the trial has ended. Every
- * write calls `endIfOver` first, so that the hub refuses no write after the end of the trial.
+ * Begins the trial of a new version or restored backup, in which SQLite refuses every write of this process with the
+ * error SQLITE_READONLY. `endIfOver`: ends the trial if upgrade.sh or restore.sh has accepted the version or backup;
+ * returns whether the trial has ended. The hub calls `endIfOver` before every write.
  */
 export function beginTrial(hub: Hub, endIfOver: () => boolean): void {
   Object.assign(trials(hub), { isOpen: true, endIfOver });
   hub.db.pragma('query_only = ON');
 }
 
-/** Ends the trial, so that this process may write again. */
+/** Ends the trial of a new version or restored backup, so that this process may write to the database again. */
 export function endTrial(hub: Hub): void {
   hub.db.pragma('query_only = OFF');
   trials(hub).isOpen = false;

@@ -45,7 +45,7 @@ export async function leaveHub(hub: Hub, values: Record<string, unknown>, by: By
 
 /** Ends an account and enqueues the job that removes its data, in the caller's transaction. */
 function depart(hub: Hub, id: number, role: Role): void {
-  const name = `left:${randomBytes(4).toString('hex')}`; // nobody can join under a name with a colon
+  const name = `left:${randomBytes(4).toString('hex')}`; // no member's sign-in name has a colon
   revokeCredentials(hub, id);
   signInNetworks(hub).removeOf(id);
   invitations(hub).removeOf(id);
@@ -63,7 +63,7 @@ export function obstacleToLeaving(hub: Hub, { id, role }: Pick<Viewer, 'id' | 'r
     return new HttpError(409, 'Transfer or delete your sources first.', { members: { sources: owned } });
   }
   if (role === 'admin' && !accounts(hub).hasOtherAdmin(id)) {
-    return new HttpError(409, 'You are the last administrator. Invite another administrator first.');
+    return new HttpError(409, 'You are the last administrator. Invite another administrator before you leave the hub.');
   }
   return undefined;
 }
@@ -96,7 +96,7 @@ const FIRST_BATCH = 200;
 export const removeAccount: JobKind<{ accountId: number }> = {
   name: 'remove-account',
   key: ({ accountId }) => String(accountId),
-  attempts: 1_000_000, // the job waits until sources are removed and the write-ahead log has no reader, however long
+  attempts: 1_000_000, // removing an account may wait for days, until its sources are removed and long reads end
   concurrency: 1,
   afterRestore: 'run',
   stores: false,
@@ -166,7 +166,7 @@ function hideNames(hub: Hub, leaver: Leaver, limit: number): number {
   return leavers(hub).hideNames(leaver, limit);
 }
 
-/** Whether an audit record's source or post exists, which shows that another account owns the source or post. */
+/** Whether the source or post of an audit record still exists; the leaver's own sources and posts are removed. */
 function isThere(hub: Hub, { kind, id }: Thing): boolean {
   return kind === 'source' ? sources(hub).find(id) !== undefined : posts(hub).exists(id);
 }

@@ -67,7 +67,7 @@ type ListedSource = OwnedSource & { isOffered: boolean };
 function sourceList(sources: ListedSource[]): Html {
   const more = sources.length - SHOWN;
   return html`
-  <div class="problem"><p>You own sources. Transfer or delete each of your sources first.</p></div>
+  <div class="problem"><p>You own sources. Before you leave, transfer or delete each of your sources.</p></div>
   <p class="hint">A source that you offer to a member stays yours until they accept.
     A source that you transfer to an administrator belongs to the administrator at once.</p>
   ${more > 0 && html`

@@ -45,7 +45,7 @@ export async function addSource(hub: Hub, values: Record<string, unknown>, by: B
   const { url, password, folder } = wanted;
   const known = url === null || password ? undefined : followKnown(hub, url, folder, by.viewer);
   if (known) return known;
-  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // the hub fetches no feed in vain
+  if (sourcesLeft(hub, by.viewer.id) === 0) throw tooManySources(hub); // the hub then fetches no feed
   const isFull = url !== null && isContentFull(hub, contentUsage(hub).of(by.viewer.id));
   if (isFull) throw contentFull(hub);
   const opened = url === null ? null : await openWanted(hub, url, by.viewer.id, password);

@@ -70,8 +70,8 @@ function titledForm(kind: 'native' | 'webhook', { values = {}, problem }: AddFor
 </details>`;
 }
 
-/** The choice between private and public. A new source has no default, so that nobody publishes posts by accident. */
-export function visibilityChoice(chosen: string | undefined, what: 'feed' | 'own', problem?: HttpError): Html {
+/** The choice between private and public: private by default, so that nobody publishes posts by accident. */
+export function visibilityChoice(chosen = 'private', what: 'feed' | 'own', problem?: HttpError): Html {
   const choice = (value: Visibility, name: string, hint: string): Html => html`
     <label class="choice"><input type="radio" name="visibility" value="${value}" required
       ${chosen === value && html`checked`} ${

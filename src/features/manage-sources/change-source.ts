@@ -92,7 +92,7 @@ function resume(hub: Hub, source: Source): void {
 export function syncNow(hub: Hub, id: number, viewer: Viewer): Source {
   const source = manageableSource(hub, id, viewer);
   if (source.kind !== 'feed') throw new HttpError(409, 'Only feeds can be synchronised.');
-  if (source.state === 'paused') throw new HttpError(409, 'This source is paused. Resume the source first.');
+  if (source.state === 'paused') throw new HttpError(409, 'Resume this paused source before you synchronise it.');
   takeTurn(hub, SYNC_LIMIT, String(viewer.id));
   syncSoon(hub, source);
   return source;

@@ -40,7 +40,7 @@ export function transferSource(
 
 /**
  * Gives or offers a source to the person who has followed it longest, without people who declined or ignored an offer
- * of it in the last 90 days. Throws status 409 if the source has no such follower.
+ * of it in the last 90 days. Throws status 409 if the source has no follower to whom it can be offered.
  */
 export function handOverSource(hub: Hub, id: number, by: By): Promise<Transferred> {
   return giveSource(hub, id, by, (source) => {
@@ -66,7 +66,7 @@ async function giveSource(
   return { source: await changeOwner(hub, { sourceId: id, ownerId: account.id, by }, check), offer: null };
 }
 
-/** Returns a source, in the caller's transaction; throws if the viewer may not give the source to `chosen` now. */
+/** Returns a source, in the caller's transaction; throws if the account `chosen` cannot become the source's owner. */
 function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
   const source = manageableSource(hub, id, by.viewer);
   if (chosen.id === source.ownerId) throw refused(409, 'This account already owns the source.');
@@ -78,7 +78,7 @@ function requireMayGive(hub: Hub, id: number, chosen: Account, by: By): Source {
 function offerSource(hub: Hub, source: Source, { account, toFollower }: Receiver, by: By): Transferred {
   const { id, title } = source;
   if (offers(hub).ofSource(id)) {
-    throw refused(409, 'This source is already offered to someone. Withdraw the open offer first.');
+    throw refused(409, 'Withdraw the open offer of this source before you offer the source to someone else.');
   }
   if (offers(hub).countSent(by.viewer.id) >= OPEN_MAX) {
     throw metLimit(hub, 'offers-open', 0, `You may have at most ${OPEN_MAX} open offers. Withdraw an offer, or wait.`);

@@ -156,7 +156,7 @@ function idOfOwnFeed(url: string): number | undefined {
 
 type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
 
-/** Adds or follows the feed of each line, in the caller's transaction; calls `note` with the outcome of each line. */
+/** Adds or follows the feed of each OPML line, in the caller's transaction; calls `note` with each line's outcome. */
 function settleLines<Line extends AnyLine>(
   hub: Hub, lines: Line[], importing: Importing, note: (line: Line, settled: Settled) => void,
 ): void {
@@ -184,7 +184,7 @@ function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility 
   return { outcome: 'added', sourceId };
 }
 
-/** Follows the hub's source that a line names; treats a source that the viewer may not see as a missing source. */
+/** Follows the hub's source that an OPML line names; treats a source that the viewer may not see as missing. */
 function followHere(hub: Hub, id: number, viewer: Follower, folder: string | null): Settled {
   const source = sources(hub).find(id);
   if (!source || !maySee(source, viewer)) return { outcome: 'refused', reason: 'is this hub itself' };

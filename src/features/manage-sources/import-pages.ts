@@ -85,7 +85,7 @@ export function showImport(hub: Hub, { params, viewer, query }: MemberRequest): 
     hasStopped: found.doneAt === null && !isImporting(hub, found.id),
     outcomes: imports(hub).outcomes(found.id),
     added: added.length,
-    untried: manySources(hub).countUntried(added),
+    ...manySources(hub).countNew(added),
     lines: lines.map((line) => ({ ...line, source: states.get(line.sourceId ?? 0) })),
     next: rows.length > LINES_PER_PAGE ? lines.at(-1)?.line ?? null : null,
   }));

@@ -3,8 +3,8 @@ import { TABLES } from '../hub/tables.ts';
 import type { Visibility } from '../sources/source-store.ts';
 
 /**
- * Outcomes of an imported line. `had`: the account already had the feed. `followed`: the account now follows the hub's
- * source of the feed. `left-out`: the account has the maximum number of sources. `refused`: the address cannot be used.
+ * Outcomes of a feed in an OPML import. `had`: the account already had the feed. `followed`: the account now follows a
+ * source of the hub. `left-out`: the account has the maximum of sources. `refused`: the feed's address cannot be used.
  */
 export const OUTCOMES = ['added', 'had', 'followed', 'left-out', 'refused'] as const;
 export type ImportOutcome = (typeof OUTCOMES)[number];
@@ -73,7 +73,7 @@ export const imports = store(({ db, clock }) => {
     lines: (id: number, after: number, limit: number): ImportLine[] => selectLines.all(id, after, limit),
     settle: (id: number, line: number, { outcome, reason, sourceId }: Settled): void =>
       void settle.run(outcome, reason ?? null, sourceId ?? null, id, line),
-    /** Returns the number of lines of an import by outcome; the outcome of waiting lines is null. */
+    /** Returns the number of feeds of an OPML import by outcome; feeds without an outcome yet are counted as null. */
     outcomes: (id: number): Map<ImportOutcome | null, number> =>
       new Map(countOutcomes.all(id).map(({ outcome, n }) => [outcome, n])),
     /** Returns the ids of the sources that an import created. */

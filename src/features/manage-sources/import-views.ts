@@ -1,6 +1,7 @@
 import { faulty, faultOf } from '../../platform/http/form-faults.ts';
 import { contentText, html, type Html } from '../../platform/http/html.ts';
 import type { HttpError, Page } from '../../platform/http/reply.ts';
+import { plural } from '../../platform/in-words.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { progressBar } from '../hub/progress-views.ts';
 import type { Source } from '../sources/source-store.ts';
@@ -44,15 +45,19 @@ ${earlier.length > 0 && html`<section><h2>Earlier imports</h2>
 
 type ShownLine = ImportLine & { source: Source | undefined };
 
-/** `hasStopped`: whether the job used up its attempts. `untried`: number of new sources that were never fetched. */
+/**
+ * `hasStopped`: whether the job used up its attempts. `untried`: number of new sources that were never fetched.
+ * `failing`: number of new sources whose feed cannot be fetched.
+ */
 type Progress = {
   hasStopped: boolean;
-  outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; lines: ShownLine[]; next: number | null;
+  outcomes: Map<ImportOutcome | null, number>; added: number; untried: number; failing: number;
+  lines: ShownLine[]; next: number | null;
 };
 
 /** Page: progress and outcomes of an import. The page reloads itself until the import is done. */
 export function importPage(
-  { id, doneAt }: Import, { hasStopped, outcomes, added, untried, lines, next }: Progress,
+  { id, doneAt }: Import, { hasStopped, outcomes, added, untried, failing, lines, next }: Progress,
 ): Page {
   const all = [...outcomes.values()].reduce((sum, n) => sum + n, 0);
   const waiting = outcomes.get(null) ?? 0;
@@ -61,7 +66,7 @@ export function importPage(
     : [added - untried, added, 'new feeds fetched for the first time'] as const;
   const main = html`
 <section class="stack">
-  <p class="lead">${summary(outcomes)}</p>
+  <p class="lead">${summary(outcomes, failing)}</p>
   ${hasStopped && html`
   <p>The import stopped before it was finished. <a href="/sources/import">Import the same file again</a>: feeds
     that were already imported stay as they are.</p>`}
@@ -88,10 +93,11 @@ const SUMMED: [ImportOutcome, string][] = [
   ['left-out', 'left out: your account has the maximum number of sources'], ['refused', 'not added'],
 ];
 
-function summary(outcomes: Map<ImportOutcome | null, number>): string {
+function summary(outcomes: Map<ImportOutcome | null, number>, failing: number): string {
   const said = SUMMED.flatMap(([outcome, words]) =>
     outcomes.has(outcome) ? [`${outcomes.get(outcome)} ${words}`] : []);
-  return said.length > 0 ? `${said.join(', ')}.` : 'Nothing has been imported yet.';
+  const failed = failing > 0 ? ` ${plural(failing, 'added feed')} cannot be fetched: see below.` : '';
+  return said.length > 0 ? `${said.join(', ')}.${failed}` : 'Nothing has been imported yet.';
 }
 
 function lineItem(line: ShownLine, hasStopped: boolean): Html {

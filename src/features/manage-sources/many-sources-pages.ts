@@ -110,9 +110,9 @@ export async function submitSeveral(hub: Hub, req: MemberRequest): Promise<Reply
   }
   let count = 0;
   for (const id of ids) {
-    req.recheck(); // some acts do not check the session again
+    req.recheck(); // the session may have ended since the last source was changed
     count += await attempt(() => act.run(hub, id, req, folder));
-    await nextTurn(); // each act commits a transaction; other requests may run between two acts
+    await nextTurn(); // other requests may run between the changes of two sources
   }
   return seeOther(saying(back, act.said, { count }));
 }

@@ -202,8 +202,8 @@ export function confirmDeleteSeveral(chosen: Chosen[], back: string): Page {
   const followed = chosen.filter(({ followers }) => followers > 0).length;
   const main = html`
 <form method="post" action="/sources/several" class="stack">
-  <p class="lead">These sources will be deleted permanently, with all their posts and attachments. To only stop new
-    posts, pause the sources instead.</p>
+  <p class="lead">These sources will be deleted permanently, with all their posts and attachments. To keep the sources
+    but get no new posts, pause the sources.</p>
   <ul>${chosen.map(({ source, followers }) => html`<li><input type="hidden" name="source" value="${source.id}"><a
     href="/sources/${source.id}" dir="auto">${source.title}</a>${followers > 0 && html` <span class="state warn">${
     followersText(followers)}</span>`}</li>`)}</ul>

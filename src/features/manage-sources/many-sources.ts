@@ -5,7 +5,7 @@ import { sourcePosts } from '../posts/source-posts-store.ts';
 import { countedSources } from '../reading/reading-counts.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
 
-/** Filters on the sources that the viewer owns or follows. `others`: public sources that the viewer does not follow. */
+/** Filters of the list of owned and followed sources. `others`: public sources that the viewer does not follow. */
 export const SHOWN = ['all', 'failing', 'paused', 'mine', 'others'] as const;
 export const ORDERS = ['failing', 'newest', 'name'] as const;
 

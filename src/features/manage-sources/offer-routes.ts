@@ -27,7 +27,7 @@ export function withdrawOfferJson(hub: Hub, req: MemberRequest): Reply {
   return noContent();
 }
 
-/** An offer as the API shows it to its sender. `to`, the receiver's name, is null if the hub chose the receiver. */
+/** A source's offer to a new owner, for its sender. `to`, the receiver, is null if the hub chose the receiver. */
 export function sentOfferJson({ id, sourceId, title, receiverId, receiver, toFollower, expiresAt }: Offer) {
   const to = toFollower ? null : { id: receiverId, displayName: receiver };
   return { id, source: { id: sourceId, title }, to, expiresAt: isoTime(expiresAt) };

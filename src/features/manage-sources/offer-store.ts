@@ -5,7 +5,7 @@ import { store } from '../hub/hub.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 export const OFFER_LIFETIME = 14 * DAY;
-/** Number of received offers at which counting an account's offers stops. */
+/** The hub counts at most this many offers of sources that an account has received. */
 const OFFERS_COUNTED = 100;
 /** Time for which the hub keeps an ended offer, so that the hub next offers the source to another follower. */
 export const ENDED_OFFERS_KEPT = 90 * DAY;
@@ -71,7 +71,7 @@ export const offers = store(({ db, clock }) => {
     find: (id: number): Offer | undefined => select.get({ id, now: clock() }),
     /** Whether there was ever an offer with this id. */
     wasMade: (id: number): boolean => selectGiven.get(id) !== undefined,
-    /** Returns the open offer of a source. */
+    /** Returns the open offer of a source to a new owner. */
     ofSource: (sourceId: number): Offer | undefined => selectOfSource.get({ sourceId, now: clock() }),
     /** Returns the open offers that the account has sent or received, in the order of their ids. */
     openOf: (accountId: number, after: number, limit: number): Offer[] =>
@@ -84,7 +84,7 @@ export const offers = store(({ db, clock }) => {
     /** Returns the number of open offers that the account has received; counting stops at OFFERS_COUNTED. */
     countReceived: (id: number): number => countReceived.get({ id, now: clock() })?.n ?? 0,
 
-    /** Adds an open offer; the source must not have another open offer. */
+    /** Adds an open offer of a source, which must not have another open offer. */
     add(offer: NewOffer): Offer {
       removeSame.run(offer);
       const row = insert.get({ ...offer, now: clock(), expiresAt: clock() + OFFER_LIFETIME });

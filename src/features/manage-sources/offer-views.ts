@@ -15,7 +15,7 @@ export function offersPage(shown: ShownOffers): Page {
   const { received, sent, next } = shown;
   const main = html`
 <p class="hint">A source that is offered to you stays with its owner until you accept the offer. After you accept, the
-  source belongs to you, with all its posts and files. If an offer is missing from this list, the offer has ended.</p>
+  source belongs to you, with all its posts and files. If this page lacks an offered source, the offer has ended.</p>
 ${received.length > 0 && html`<h2>Offered to you</h2><ul class="items">${
   received.map((offer) => receivedItem(offer, shown))}</ul>`}
 ${sent.length > 0 && html`<h2>Offered by you</h2><ul class="items">${sent.map((offer) => sentItem(offer, shown))}</ul>`}
@@ -59,10 +59,10 @@ function withdrawForm({ id, title }: Offer): Html {
     <button class="secondary" aria-label="Withdraw the offer of ${title}">Withdraw</button></form>`;
 }
 
-/** The HTML of a source's open offer, for managers of the source. */
+/** The notice that a source is offered to a new owner, for people who may manage the source. */
 export function offerNotice(offer: Offer, times: Times): Html {
   return html`<div class="said"><span>Offered to ${receiverOf(offer)} until ${showTime(times, offer.expiresAt)}. The
-  source keeps its owner until that person accepts.</span>${withdrawForm(offer)}</div>`;
+  source keeps its owner until the receiver of the offer accepts.</span>${withdrawForm(offer)}</div>`;
 }
 
 /** The notice that says how many sources are offered to a member; false without offers. */

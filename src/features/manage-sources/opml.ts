@@ -95,21 +95,21 @@ const BATCH = 1_000;
  */
 export function exportOpml(hub: Hub, accountId: number): Readable {
   const followed = new Map([...inBatches<Follow>((last) => follows(hub).listOf(accountId, last?.sourceId ?? 0, BATCH))]
-    .map((follow) => [follow.sourceId, follow.folder]));
+    .map((follow) => [follow.sourceId, follow]));
   const own = inBatches<Source>((last) => sources(hub).listOwned(accountId, last?.id ?? 0, BATCH));
   const feeds = [...own].flatMap((source) => {
-    const folder = followed.get(source.id) ?? null;
+    const follow = followed.get(source.id);
     followed.delete(source.id);
-    return source.feedUrl === null ? [] : [exported(source, source.feedUrl, folder)];
+    return source.feedUrl === null ? [] : [exported(source, source.feedUrl, follow)];
   });
-  const others = [...followed].flatMap(([id, folder]) => {
+  const others = [...followed].flatMap(([id, follow]) => {
     const source = sources(hub).find(id);
     const url = `${hub.config.baseUrl}/sources/${id}.atom`;
-    return source?.visibility === 'public' ? [exported(source, url, folder)] : [];
+    return source?.visibility === 'public' ? [exported(source, url, follow)] : [];
   });
   return inChunks(writingOpml([...feeds, ...others], hub.clock()));
 }
 
-function exported({ title, siteUrl }: Source, url: string, folder: string | null): ExportedFeed {
-  return { title, url, siteUrl, folder };
+function exported({ title, siteUrl }: Source, url: string, follow: Follow | undefined): ExportedFeed {
+  return { title: follow?.ownTitle ?? title, url, siteUrl, folder: follow?.folder ?? null };
 }

@@ -9,7 +9,7 @@ import type { Source } from '../sources/source-store.ts';
 type StripDay = { name: string; good: number; failed: number; look: 'new' | 'same' | 'err' | 'none' };
 type Strip = { kind: Source['kind']; days: StripDay[] };
 
-/** Makes the 30-day charts of sources; the last day is today. `found`: each source's daily totals, by source id. */
+/** Makes 30-day charts, up to today, from the sources' daily totals of synchronisations or events, by source id. */
 export function stripsOf({ now }: Times, found: Map<number, RunDay[]>) {
   const first = Math.floor((now ?? 0) / DAY) - DAYS + 1;
   const dates = Array.from({ length: DAYS }, (_, index) => ({

@@ -37,7 +37,8 @@ export async function showSource(hub: Hub, req: HubRequest): Promise<Reply> {
   const source = visibleSource(hub, pathId(req.params), req.viewer);
   const mayChange = mayManage(source, req.viewer);
   const isFetching = mayChange && isSyncing(hub, source.id);
-  const empty = isFetching ? 'The first posts are being fetched.' : 'This source has no posts yet.';
+  const isNew = source.kind === 'feed' && source.lastSyncAt === null && source.state === 'active';
+  const empty = isNew || isFetching ? 'The first posts are being fetched.' : 'This source has no posts yet.';
   return page(sourcePage({
     source, mayChange, icon: sourceIcon(hub, source),
     ...await postsOnSourcePage(hub, req, source.id, empty),
@@ -90,7 +91,7 @@ function iconState(hub: Hub, { id, kind }: Source): 'there' | 'cleared' | 'none'
   return kind === 'feed' && sourceIcons(hub).isCleared(id) ? 'cleared' : 'none';
 }
 
-/** Form: changes a source's settings. Asks for confirmation first if followers would lose access to the source. */
+/** Form: changes a source's settings; asks for confirmation before followers lose access to the source. */
 export async function submitSourceChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = withPassword(await readForm(req));
   const { title, visibility, username, password, sure } = values;
@@ -117,12 +118,13 @@ function settingsAgain(hub: Hub, req: MemberRequest, problem: unknown, sent: Omi
 /** Form: follows a source, or changes the settings of a follow. A missing field leaves its setting unchanged. */
 export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readForm(req);
-  const { folder } = values;
+  const { title, folder } = values;
   const id = pathId(req.params);
   const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
   try {
     const notify = formSwitch(values, 'notify');
-    followSource(hub, req.viewer, id, readFollow({ folder: folder?.trim() === '' ? null : folder, notify }));
+    const cleared = (text: string | undefined): string | null | undefined => (text?.trim() === '' ? null : text);
+    followSource(hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify }));
   } catch (problem) {
     return settingsAgain(hub, req, problem, { form: 'list', values });
   }

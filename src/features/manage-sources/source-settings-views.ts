@@ -42,11 +42,13 @@ function followSection({ id }: Source): Html {
   return settingsSection('list', 'Your list', 'This source is not in your list.', follow);
 }
 
-function listSection({ source: { id }, folders, sent }: Settings, { folder, notify }: Follow): Html {
+function listSection({ source: { id, title }, folders, sent }: Settings, { ownTitle, folder, notify }: Follow): Html {
   const { values = {}, problem } = sent?.form === 'list' ? sent : {};
   const bell = values['notify'] ?? String(notify);
-  return settingsSection('list', 'Your list', 'Folder and notifications, only for you.', html`
+  return settingsSection('list', 'Your list', 'Name, folder and notifications, only for you.', html`
   <form method="post" action="/sources/${id}/follow" class="stack">
+    <label>Your name for this source <input name="title" value="${values['title'] ?? ownTitle ?? ''}" maxlength="200"
+      placeholder="${title}" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
     ${folderField(values['folder'] ?? folder ?? '', folders, problem)}
     <input type="hidden" name="notify" value="0">
     <label class="check"><input type="checkbox" name="notify" value="1" ${bell === '1' && html`checked`} ${
@@ -120,8 +122,8 @@ function handOverForm({ id }: Source): Html {
 <form method="post" action="/sources/${id}/hand-over" class="panel stack">
   <h2>Hand the source over instead</h2>
   <p>The hub asks the person who has followed this source longest to become its owner. The chosen follower has 14
-    days to accept the source. Posts and files stay with the source. If the chosen follower is an administrator, they
-    become the owner at once.</p>
+    days to accept the source, with its posts and files. If the chosen follower is an administrator, they become the
+    owner at once.</p>
   <button class="secondary">Hand the source over</button>
 </form>`;
 }
@@ -173,9 +175,9 @@ export function transferPage(source: Source, offer: Html | null, { values = {}, 
   <p>You still know the secret of this webhook. The hub asks the new owner to create a new secret. Your secret then
     stays valid for 24 hours, or until the owner creates another secret.</p>`}
   ${source.hasPassword === 1 && html`
-  <p>The hub keeps using the user name and password that you entered for this feed. The new owner cannot see the
-    password but receives the posts. If the new owner should not receive these posts, remove user name and password
-    before you transfer the source.</p>`}
+  <p>The hub keeps using the user name and password that you entered for this feed. The source’s new owner cannot see
+    the feed’s password but receives the feed’s posts. If the new owner should not receive these posts, remove user name
+    and password before you transfer the source.</p>`}
   <form method="post" class="stack">
     <label>Sign-in name of the new owner
       <input name="username" value="${values['username']}" required maxlength="32" autocomplete="off"

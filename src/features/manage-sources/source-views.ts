@@ -51,44 +51,49 @@ type SourceDetail = {
   times: Times;
 };
 
-/** Page: one source with its state and posts. */
+/** Page: one source with its posts. Members see the source's state in a line, and all else on demand. */
 export function sourcePage(detail: SourceDetail): Page {
-  const { source, icon, posts, title = source.title, bar, mayChange, isSyncing, times, webhook, isMember } = detail;
-  const about = html`
-<header class="page-head">
-  ${!bar && html`<h1>${icon} <span dir="auto">${source.title}</span></h1>`}
-  <p class="meta">${source.visibility === 'private' && html`<span class="tag">private</span>`}
-    ${source.siteUrl && externalLink(source.siteUrl)}
-    <a href="/sources/${source.id}.atom">Atom</a> <a href="/sources/${source.id}.json">JSON Feed</a></p>
-  ${source.description && html`<p class="about" dir="auto">${source.description}</p>`}
-  ${isMember && html`<p>${stateLine(source, times, mayChange, webhook)}</p>`}
-</header>
-${detail.progress && html`<div class="said" role="status">${progressBar(detail.progress, 'posts stored')}</div>`}
-${detail.offer}
-${detail.runs}
-${isMember && acts(detail)}`;
+  const { source, icon, posts, title = source.title, bar, isSyncing, isMember } = detail;
+  const above = html`
+${!bar && html`<header class="page-head"><h1>${icon} <span dir="auto">${source.title}</span></h1></header>`}
+${isMember ? forMember(detail) : about(source)}`;
   const alternates = [
     { type: 'application/atom+xml', href: `/sources/${source.id}.atom`, title: source.title },
     { type: 'application/feed+json', href: `/sources/${source.id}.json`, title: source.title },
   ];
   return {
     title, alternates, section: `source:${source.id}`,
-    ...(bar ? { bar, main: html`<div class="work">${about}</div>${posts}`, shape: 'list' as const }
-      : { main: html`${about}${posts}` }),
+    ...(bar ? { bar, main: html`<div class="about-list">${above}</div>${posts}`, shape: 'list' as const }
+      : { main: html`${above}${posts}` }),
     ...(isSyncing ? { refreshSeconds: 3 } : {}),
   };
 }
 
-/** The buttons on the page of a source; each button is a form of its own. */
-function acts({ source: { id, kind, state }, follow, mayChange }: SourceDetail): Html {
+/** Where a source comes from, and the addresses of its feeds. */
+function about({ id, visibility, siteUrl, description }: Source): Html {
   return html`
-<div class="actions">
-  ${kind === 'native' && mayChange && html`<a class="button primary" href="/write?source=${id}">Write a post</a>`}
-  ${!follow && html`<form method="post" action="/sources/${id}/follow"><button class="primary">Follow</button></form>`}
-  ${mayChange && kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}
-  ${mayChange && state === 'paused' && button(`/sources/${id}/resume`, 'Resume')}
-  ${(follow || mayChange) && html`<a class="button" href="/sources/${id}/settings">Settings</a>`}
-</div>`;
+<p class="meta">${visibility === 'private' && html`<span class="tag">private</span>`}
+  ${siteUrl && externalLink(siteUrl)}
+  <a href="/sources/${id}.atom">Atom</a> <a href="/sources/${id}.json">JSON Feed</a></p>
+${description && html`<p class="about" dir="auto">${description}</p>`}`;
+}
+
+/** The state of a source and what a member can do with the source; each button is a form of its own. */
+function forMember(detail: SourceDetail): Html {
+  const { source, follow, mayChange, times, webhook, progress, offer, runs } = detail;
+  const { id, kind, state } = source;
+  return html`
+<div class="actions source-line"><p>${stateLine(source, times, mayChange, webhook)}</p>
+${!follow && html`<form method="post" action="/sources/${id}/follow"><button class="primary">Follow</button></form>`}
+${kind === 'native' && mayChange && html`<a class="button primary" href="/write?source=${id}">Write a post</a>`}
+${mayChange && state === 'paused' && button(`/sources/${id}/resume`, 'Resume')}
+${(follow || mayChange) && html`<a class="button plain" href="/sources/${id}/settings">Settings</a>`}</div>
+${progress && html`<div class="said" role="status">${progressBar(progress, 'posts stored')}</div>`}
+${offer}
+<details class="more-about"><summary>About this source</summary>
+${about(source)}
+${runs}
+${mayChange && kind === 'feed' && state !== 'paused' && button(`/sources/${id}/sync`, 'Synchronise now')}</details>`;
 }
 
 function externalLink(url: string): Html {

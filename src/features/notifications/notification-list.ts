@@ -100,7 +100,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/notifications
 }
 
 function item({ kind, title, path, count, createdAt, readAt }: Notification, times: Times): Html {
-  const isRepeated = count > 1 && kind !== 'source.posts'; // the title of 'source.posts' has the count
+  const isRepeated = count > 1 && kind !== 'source.posts'; // notifications of new posts have the count in their title
   return html`
   <li ${readAt === null && html`class="new"`}><div>
     <a class="title" href="${path}">${title}</a> ${readAt === null && html`<span class="tag">new</span>`}</div>

@@ -2,7 +2,7 @@ import { HOUR } from '../../platform/clock.ts';
 import { store } from '../hub/hub.ts';
 import { TABLES } from '../hub/tables.ts';
 
-/** Kinds of urgent notifications; all other notifications are news. News never displace urgent notifications. */
+/** Kinds of urgent notifications, which news (notifications of all other kinds) never push out of an account's list. */
 const URGENT_KINDS: ReadonlySet<string> = new Set([
   'account', // a link for a new password was made or used
   'attachment.quarantined', 'content-quota', 'source.duplicate', 'source.failing', 'source.gone', 'webhook.silent',
@@ -103,8 +103,8 @@ export const notifications = store(({ db, clock }) => {
   return {
     /**
      * Adds a notification, in the caller's transaction. Unread notifications with equal text and page become one
-     * notification with a count. If a sender causes more than NEWS_AN_HOUR news, one notification stands for all
-     * further news; after this notification was read, further news of the hour are dropped.
+     * notification with a count. If one account causes more than NEWS_AN_HOUR news (notifications that are not urgent)
+     * in an hour, a single notification counts the rest of the news; once the notification is read, the rest is lost.
      */
     add(notification: NewNotification): void {
       const row = { senderId: null, ...notification, posts: null };
@@ -135,7 +135,7 @@ export const notifications = store(({ db, clock }) => {
     countUnread: (accountId: number, most: number): number => countUnread.get(accountId, most)?.n ?? 0,
     /** Removes up to `limit` notifications of an account. Returns the number of removed notifications. */
     removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
-    /** Removes the sender's id from up to `limit` notifications of other accounts; returns the number of rows. */
+    /** Removes a deleted account's id from up to `limit` notifications of its acts; returns their number. */
     forgetSender: (senderId: number, limit: number): number => forgetSender.run(senderId, limit).changes,
     /** Removes up to `limit` notifications that link to the page `path`; returns the number of notifications. */
     removeAbout: (path: string, limit: number): number => removeAbout.run(path, limit).changes,

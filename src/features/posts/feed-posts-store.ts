@@ -43,7 +43,7 @@ export const feedPosts = store(({ db, clock }) => {
     /**
      * Handles publishers that give all posts new ids at once. If the hub knows no id of a fetched feed, each stored
      * post, or else each tombstone, takes the id of the fetched post with the same link, title and date. A stored post
-     * keeps its id in the hub's own feeds. Runs in the caller's transaction, before the posts are stored.
+     * keeps its id in the hub's own feeds. `followNewGuids` runs in the caller's transaction, before it stores posts.
      */
     followNewGuids(sourceId: number, items: PreparedPosts): void {
       const all = items.map(({ prepared }) => prepared);
@@ -70,7 +70,7 @@ export const feedPosts = store(({ db, clock }) => {
 
     /**
      * Records posts of the source that are missing from the feed's latest document, which has these `guids`; at most
-     * LEAVING_AT_ONCE posts per call. Runs in the transaction that stores posts.
+     * LEAVING_AT_ONCE posts per call. `noteContained` runs in the transaction that stores the feed's posts.
      */
     noteContained(sourceId: number, guids: string[]): void {
       const all = JSON.stringify(guids);

@@ -3,7 +3,7 @@ import { fromSource, joinSource } from '../sources/source-store.ts';
 import { COLUMNS, type Post, type PostQuery } from './post-store.ts';
 import { searchWords } from './search-words.ts';
 
-/** `after`: the search key of the post after which a page of search results begins. */
+/** `after`: the row id, in the search index, of the post after which a page of search results begins. */
 type SearchQuery = Typed & { after?: number | undefined; limit: number };
 type Typed = Pick<PostQuery, 'viewerId' | 'sourceId'> & { typed: string };
 
@@ -24,8 +24,8 @@ const postSearch = store(({ db }) => ({
 }));
 
 /**
- * Returns the FTS5 expression for the typed words; undefined without words. The expression also matches the viewer's
- * own private posts or, with `sourceId`, private posts of a source that the caller has checked for access.
+ * Returns the FTS5 expression for the typed words; undefined without words. The expression matches public posts and
+ * the viewer's own private posts or, with `sourceId`, all posts of a source that the caller has checked for access.
  */
 export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: Typed): string | undefined {
   const ownerId = sourceId === undefined ? viewerId ?? 0 : postSearch(hub).owner.get(sourceId)?.id ?? 0;

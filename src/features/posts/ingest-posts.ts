@@ -21,7 +21,7 @@ const MAX = {
   title: 500,
   author: 200,
   url: 4_096,
-  content: 400_000, // length of a content before sanitising, which adds attributes to links
+  content: 400_000, // maximum before sanitising, which adds attributes to links
   summary: 280,
   summarized: 20_000, // length of the content's beginning that replaces a missing summary
   searchText: 200_000,
@@ -35,7 +35,7 @@ export const FIRST_WORDS = 80;
 /** The new or changed posts of a feed, ready to be stored, with their positions in the feed. */
 export type PreparedPosts = { position: number; prepared: PreparedPost }[];
 
-/** Sanitises new and changed posts (slow: outside any transaction). With `sourceId` null, all posts count as new. */
+/** Sanitises new and changed posts (slow: outside any transaction); `sourceId` null, for a new source: all posts. */
 export async function preparePosts(
   hub: Hub, sourceId: number | null, items: IncomingPost[],
 ): Promise<PreparedPosts> {
@@ -60,15 +60,15 @@ const slots = once((hub: Hub) => createSlots(1, WAITING,
   () => metLimit(hub, 'long-posts', 10, 'The hub is busy with other long posts. Try again in a few seconds.')));
 
 /**
- * Runs `work` on a text of the given length. Long texts run one at a time, and accounts take turns; throws 503 if too
- * many long texts wait. Short texts run at once, because the query in `accountOf` would take longer than `work`.
+ * Runs `work`, which processes a text of the given length. Long texts are processed one at a time, and accounts take
+ * turns; throws 503 if too many long texts wait. A short text is processed at once, without a query for its account.
  */
 export async function inTurn<Result>(
   hub: Hub, { length, accountOf }: { length: number; accountOf: () => number | undefined }, work: () => Promise<Result>,
 ): Promise<Result> {
   if (length <= STEP) return work();
   const result = await slots(hub)(work, accountOf());
-  await ownTurn(); // the request waits outside of `slots`, so that the next long text can begin
+  await ownTurn(); // other requests may run before this request goes on
   return result;
 }
 
@@ -94,8 +94,8 @@ const STEP_WORK = 10;
 type Early = { before(isFirst: boolean, left: number): void; signal: AbortSignal };
 
 /**
- * Stores all but the newest of many posts, oldest first, in transactions of STEP_WORK. If `signal` aborts, the posts
- * stored so far stay. Returns counts of stored posts, and the newest posts, for the transaction that ends the job.
+ * Stores a feed's posts, oldest first, in transactions of STEP_WORK. Returns counts of the stored posts, and the newest
+ * posts, which the transaction that ends the job will store. If `signal` aborts, the posts stored so far stay.
  */
 export async function storeMost(
   hub: Hub, sourceId: number, kind: string, items: PreparedPosts, { before, signal }: Early,
@@ -109,7 +109,7 @@ export async function storeMost(
       const { changed, added } = putPosts(hub, sourceId, kind, step);
       stored.changed += changed;
       stored.added += added;
-      return Math.min(step.length, limit - 1); // `throttled` counts the stored rows, and pauses for other writers
+      return Math.min(step.length, limit - 1); // `throttled` pauses for other writers after storing posts
     }, () => signal.aborted);
     signal.throwIfAborted();
     rest = rest.slice(0, from);
@@ -172,8 +172,8 @@ function readingTermsOf(content: string, author: string | null): Reading<string>
 }
 
 /**
- * The hash by which the hub recognises an unchanged post before sanitising it. The hash covers the listed fields in
- * their order. Do not add a new field of `IncomingPost` to the hash: every stored post would count as changed.
+ * The hash by which the hub recognises an unchanged post before sanitising the post. Do not add a new field of
+ * `IncomingPost` to the hash: every stored post would count as changed.
  */
 function hashOf(post: IncomingPost): string {
   const { guid, title, url, author, language, contentHtml, baseUrl, summary, publishedAt, updatedAt } = post;

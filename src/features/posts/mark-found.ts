@@ -10,13 +10,13 @@ type Span = { from: number; until: number };
 /** A word of a text, or a single character of a script without spaces: folded, with its place in the text. */
 type Unit = Span & { term: string };
 
-/** A searched phrase: consecutive units (see UNITS). `mayGoOn`: the phrase's last word also matches longer words. */
+/** A searched phrase: consecutive words (UNITS). `mayGoOn`: words that begin with the phrase's last word match too. */
 type Wanted = { terms: string[]; mayGoOn: boolean };
 
 /** The phrases whose matches are marked in a text. */
 export type Found = { wanted: Wanted[] };
 
-/** Maximum number of units of one phrase, which limits how often each character of a text is compared. */
+/** Maximum number of words of a searched phrase, which limits how often each character of a text is compared. */
 const LONGEST = 40;
 
 /** A text's units: emoji, decomposed Korean syllables, characters without spaces with their modifiers, words. */
@@ -28,7 +28,7 @@ const UNITS = new RegExp([
 const SPACELESS_SIGN = new RegExp(`^[${SPACELESS}]`, 'u');
 const LATIN_ACCENTS = /[\u0300-\u036f]/g;
 
-/** Parses a typed search, to mark its words in texts. Words that the search excludes are left out. */
+/** Parses a typed search, to mark its words in texts; leaves out words with a minus sign, which found posts lack. */
 export function readFound(typed: string): Found {
   const wanted = readPhrases(typed).filter(({ isExcluded }) => !isExcluded).flatMap(({ text, mayGoOn }) => {
     const terms = unitsOf(text).slice(0, LONGEST).map(({ term }) => term);

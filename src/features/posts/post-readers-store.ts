@@ -31,7 +31,7 @@ export const postReaders = store((hub) => {
     /** Returns the posts of a source after a paging position, newest first. */
     toMove: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectAll.all(sourceId, publishedAt, id, limit),
-    /** Returns posts after a position whose copies of the source's visibility and owner are outdated, newest first. */
+    /** Returns the posts of a source whose own copy of the source's visibility and owner is outdated, newest first. */
     outdated: (sourceId: number, { publishedAt, id }: Position, limit: number): PostToMove[] =>
       selectOutdated.all(sourceId, publishedAt, id, limit),
 

@@ -92,7 +92,7 @@ type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | keyof SearchTerms |
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
-/** Names of the posts' tables, for the joins of reading lists. Only the folder `posts` writes to these tables. */
+/** Names of the tables of posts, which queries of reading lists join, and which only the folder `posts` changes. */
 export const POSTS = 'posts';
 export const POSTS_SEARCH = 'posts_search';
 

@@ -43,7 +43,7 @@ const LONG_TITLE = 20;
 
 /** Returns the summary without the title at its beginning: titles made from a post's first words repeat the summary. */
 function afterTitle(title: string, summary: string): string {
-  if (title[0] !== summary[0]) return summary; // returning early, in the usual case, saves 100 kB of garbage a page
+  if (title[0] !== summary[0]) return summary; // most posts end here, which saves 100 kB of garbage a page
   const [whole, words] = [title, summary].map((text) => text.replace(/\s+/g, ' ')) as [string, string];
   const first = whole.replace(/…$/, '');
   const rest = words.slice(first.length);
@@ -97,7 +97,7 @@ export async function postArticle(
 <p class="from"><a class="who" href="/sources/${post.sourceId}">${icon}<span
   dir="auto">${post.sourceTitle}</span></a>${post.author && html`<span dir="auto">${post.author}</span>`}
 ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minutes} min</span>`}
-${post.isPublic === 0 && PRIVATE}</p>
+${post.isPublic === 0 && post.sourceKind === 'native' && PRIVATE}</p>
 <h1 dir="auto" ${language}${isFirstWords(post) && html` class="unseen"`}>${titleOf(post).title}</h1>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>
@@ -117,7 +117,7 @@ function isFirstWords({ title, contentHtml }: WholePost): boolean {
   return title !== '' && title === excerpt(plainText(contentHtml.slice(0, BEGINNING)), FIRST_WORDS);
 }
 
-/** Number of a summary's first characters: if the content begins with them, the summary is not shown as a deck. */
+/** A summary is not shown as subtitle if the post's content begins with this many characters of the summary. */
 const ALIKE = 50;
 
 /** Returns the deck (subtitle) of a post: the summary, unless the content begins with the summary's words. */
@@ -166,7 +166,7 @@ function fileItem(hub: LinkHub, file: Attachment): Html {
   invitationTo(mediaType)}${title ?? filename}</a><span class="size">${facts.join(' · ')}</span></li>`;
 }
 
-/** The word before a sound's or film's name. The hub has no player, so the link opens the reader's own program. */
+/** The word before the link to a sound or film, which the reader's own program plays: the hub has no player. */
 function invitationTo(mediaType: string | null): string {
   return mediaType?.startsWith('audio/') ? 'Listen: ' : mediaType?.startsWith('video/') ? 'Watch: ' : '';
 }

@@ -83,6 +83,6 @@ function story(post: Post, { found, pictures }: Shown, times: Times, kind = ''):
   return html`
 <article class="story ${kind}" dir="auto">${pictures.get(id)}<p class="from"><a class="who"
   href="/sources/${sourceId}"><span dir="auto">${sourceTitle}</span></a>${showTime(times, publishedAt)}</p>
-${kind === 'first' ? html`<h2 dir="auto" ${language}>${link}</h2>` : html`<h3 dir="auto" ${language}>${link}</h3>`}
+${kind === 'first' ? html`<h2 ${language}>${link}</h2>` : html`<h3 ${language}>${link}</h3>`}
 ${text && html`<p class="sum" dir="auto" ${language}>${markFound(text, found.words)}</p>`}</article>`;
 }

@@ -17,7 +17,7 @@ const ANSWER_BYTES = 512 * 1024;
 export const FILE_BYTES = 512;
 
 /** Returns how many of the first posts fit into one API answer with contents and files; at least 1. */
-export function fittingContents(hub: StoreHub, posts: Post[]): number {
+export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'contentBytes'>[]): number {
   const files = attachments(hub).countsOfPosts(posts.map(({ id }) => id));
   let bytes = 0;
   const fitting = posts.findIndex(({ id, contentBytes }) =>

@@ -19,8 +19,8 @@ export type Indexable = {
 const MERGED_PAGES = 100;
 
 /**
- * Page numbers of FTS5 (fts5_index.c, "%_data table"): each segment has its own range, which begins with the leaves.
- * Page numbers above all segments belong to index pages that list deleted rows.
+ * Page numbers of SQLite's search index (fts5_index.c, "%_data table"): each segment of the index has its own range
+ * of page numbers, which begins with the leaves. Pages from number OTHERS on list rows deleted from the index.
  */
 const SEGMENT = 2 ** 37;
 const LEAVES = 2 ** 31;

@@ -5,7 +5,7 @@ import type { Reading } from '../../platform/markup/in-steps.ts';
 const EMOJI_MARK = '\ue001';
 export const EMOJI = /\p{RI}{1,2}|\p{Extended_Pictographic}/gu;
 
-/** Vowel signs of Arabic and Hebrew, which most people do not type, and modifiers of emoji. */
+/** Characters that searches ignore: vowel signs of Arabic and Hebrew, which few people type, and modifiers of emoji. */
 const OPTIONAL_MARKS =
   /[\u0640\u064b-\u065f\u0670\u0591-\u05bd\u05bf\u05c1\u05c2\ufe0e\ufe0f]|\p{Emoji_Modifier}/gu;
 
@@ -89,8 +89,8 @@ export function readPhrases(typed: string): Phrase[] {
 
 function expression({ text, mayGoOn }: Phrase, ownerId?: number): string {
   const { before, run } = partsOf(text);
-  // The search index has text without spaces as pairs of characters, and its last character alone. A search uses only
-  // the pairs, because the typed text may stand in the middle of a longer text.
+  // The search index has a text without spaces as pairs of characters, and the text's last character alone. A search
+  // for a text looks only for the text's pairs of characters, because a post may have the text within a longer text.
   const signs = pairsOf(run).slice(0, Math.max(1, run.length - 1));
   const terms = [inTerms(before), ...signs].join(' ').trim();
   const isBeginning = run.length === 0 ? mayGoOn : run.length === 1;
@@ -118,7 +118,7 @@ function pairsOf(signs: string[]): string[] {
   return signs.map((sign, index) => sign + (signs[index + 1] ?? ''));
 }
 
-/** Normalises each letter of a text to one form. Keeps differences that SQLite ignores, such as between é and E. */
+/** Normalises each letter of a text to one form; keeps capitals and Latin accents, which SQLite's index ignores. */
 export function folded(text: string): string {
   if (IS_ASCII.test(text)) return text.replaceAll('\0', ' ');
   return text.replace(/[\0\ue000\ue001]/g, ' ').normalize('NFKC')

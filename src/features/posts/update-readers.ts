@@ -7,7 +7,7 @@ import { fittingContents } from './query-posts.ts';
 import { postReaders, type PostToMove } from './post-readers-store.ts';
 import { FROM_THE_TOP, posts, type SearchTerms } from './post-store.ts';
 
-/** Maximum number of posts whose copies are updated in one transaction; an ordinary source has fewer posts. */
+/** Maximum number of posts in which one transaction updates visibility and owner; most sources have fewer posts. */
 const STEP = 50;
 
 /** `terms`: new search terms of a post; null if the post's words in the search index stay the same. */
@@ -17,8 +17,8 @@ type Batch = { post: PostToMove; terms: SearchTerms | null }[];
 type Changing = { name: string; sourceId: number; accountId: number };
 
 /**
- * Runs `change`, which changes who may read a source's posts, in a transaction. The new rule holds at once, but lists
- * and search use a copy of the rule in each post, and miss some posts until a job has updated the copies.
+ * In a transaction, runs `change`, which changes a source's visibility or owner. Hidden posts are hidden at once, but
+ * lists and search miss posts until a job has copied the source's visibility and owner into all its posts.
  */
 export async function changingReaders<Result>(
   hub: Hub, { name, sourceId, accountId }: Changing, change: () => Result,
@@ -52,7 +52,7 @@ export const updateReaders: JobKind<{ sourceId: number }> = {
       await throttled(hub)('update the readers of posts, one step', (limit) => {
         storeStep(hub, step);
         jobs(hub).noteProgress(job.id, done += step.length, null);
-        return Math.min(step.length, limit - 1); // `throttled` counts the updated rows, and pauses for other writers
+        return Math.min(step.length, limit - 1); // `throttled` pauses for other writers after updating posts
       }, () => signal.aborted);
       signal.throwIfAborted();
       after = step.at(-1)?.post ?? FROM_THE_TOP;
@@ -73,7 +73,7 @@ async function prepareStep(hub: Hub, wanted: PostToMove[]): Promise<Batch> {
     const isFoundAsBefore = post.wasPublic === 1 && post.isPublic === 1 && post.ownerId !== post.wasOwnerId;
     step.push({ post, terms: isFoundAsBefore ? null : await searchableText(post, posts(hub).contentOf(post.id)) });
     sincePause += isFoundAsBefore ? 0 : post.contentBytes;
-    if (sincePause > PAUSE_AFTER) await nextRound(); // lets other requests run
+    if (sincePause > PAUSE_AFTER) await nextRound();
     if (sincePause > PAUSE_AFTER) sincePause = 0;
   }
   return step;

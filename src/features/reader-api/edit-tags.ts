@@ -6,6 +6,8 @@ import type { Hub } from '../hub/hub.ts';
 import { posts } from '../posts/post-store.ts';
 import { markAllArrived, setManyRead, setManyStars } from '../reading/mark-many.ts';
 import type { MarkTarget } from '../reading/mark-read.ts';
+import { readingHistory } from '../reading/reading-history-store.ts';
+import { readMarks } from '../reading/reading-store.ts';
 import { parseItemId } from './item-ids.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream } from './streams.ts';
@@ -20,9 +22,20 @@ export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promis
   const [added, removed] = [statesIn(values.getAll('a')), statesIn(values.getAll('r'))];
   const isRead = added.has('read') ? true : removed.has('read') || added.has('unread') ? false : undefined;
   const isStarred = added.has('starred') ? true : removed.has('starred') ? false : undefined;
-  if (isRead !== undefined) await setManyRead(hub, viewer, ids, isRead);
+  if (isRead !== undefined) {
+    await setManyRead(hub, viewer, ids, isRead);
+    noteOpened(hub, viewer, ids, isRead);
+  }
   if (isStarred !== undefined) await setManyStars(hub, viewer, ids, isStarred);
   return plain();
+}
+
+/** Apps mark a post by itself when the post is opened: such a post belongs to the reading history, as on pages. */
+function noteOpened(hub: Hub, viewer: Viewer, ids: number[], isRead: boolean): void {
+  const [post] = ids.length === 1 ? readMarks(hub).statesOf(viewer, ids) : [];
+  if (!post) return;
+  if (isRead) readingHistory(hub).note(viewer.id, post.id);
+  else readingHistory(hub).forget(viewer.id, post.id);
 }
 
 function statesIn(streams: string[]): Set<string> {

@@ -13,7 +13,7 @@ export type AppRequest = Omit<MemberRequest, 'query'> & { values: URLSearchParam
 
 export type AppHandler = (hub: Hub, request: AppRequest) => Reply | Promise<Reply>;
 
-/** Limits of an app's request body in bytes (10,000 ids take 610 kB), and of a body without a valid header. */
+/** The most bytes in the body of an app's request (10,000 ids take 610 kB), with and without Authorization header. */
 const BODY_BYTES = 1024 * 1024;
 const UNKNOWN_BODY_BYTES = 64 * 1024;
 
@@ -42,7 +42,7 @@ export function appAccess(hub: Hub, handler: AppHandler) {
   return { ...appHeaderAccess(hub), signedOut };
 }
 
-/** The options of a route for apps whose body, such as OPML, cannot contain `T`: the app must send the header. */
+/** The options of a route whose body, such as OPML, cannot contain a token: apps must send the Authorization header. */
 export function appHeaderAccess(hub: Hub) {
   const authenticate = (req: IncomingMessage): Caller => authenticateApp(hub, req);
   return { authenticate, refusal: refuseApp };
@@ -87,11 +87,16 @@ export async function readValues(request: HubRequest, limit: number): Promise<UR
   }
   const body = await readBody(request, limit);
   if (body.length > LONG_BODY) await nextTurn();
-  const form = body.toString('latin1');
-  if (form.length > MAX_VALUES && form.split('&', MAX_VALUES + 1).length > MAX_VALUES) {
+  if (countSeparators(body) >= MAX_VALUES) {
     throw new HttpError(413, `A request may have at most ${MAX_VALUES} parameters.`);
   }
   return withQuery(new URLSearchParams(body.toString('utf8')), query);
+}
+
+function countSeparators(form: Buffer): number {
+  let separators = 0;
+  for (let at = form.indexOf('&'); at >= 0; at = form.indexOf('&', at + 1)) separators++;
+  return separators;
 }
 
 function withQuery(values: URLSearchParams, query: URLSearchParams): URLSearchParams {

@@ -27,7 +27,7 @@ export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply>
   return plain(Object.entries(tokens).map(([name, value]) => `${name}=${value}\n`).join(''));
 }
 
-/** GET token: the text that apps send as `T` with each POST. `T` is ignored if the Authorization header is valid. */
+/** GET token: the token that apps send with each POST (as `T`), which may replace the POST's Authorization header. */
 export function showToken(_hub: Hub, { headers }: AppRequest): Reply {
   return plain(/auth=(\S+)/i.exec(headers.authorization ?? '')?.[1] ?? '', { 'cache-control': 'no-store' });
 }

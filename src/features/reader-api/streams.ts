@@ -13,7 +13,7 @@ const LABEL = 'user/-/label/';
 /** States of posts in the Google Reader API that the hub has. */
 export type KnownState = 'reading-list' | 'read' | 'unread' | 'starred';
 
-/** States by the names that apps use. `nothing`: a state that apps ask for, but that no post of the hub has. */
+/** States of posts by the names that Google Reader apps use. `nothing`: a state that no post of the hub has. */
 const STATES: Record<string, KnownState | 'nothing'> = {
   'reading-list': 'reading-list', 'read': 'read', 'unread': 'unread', 'kept-unread': 'unread', 'starred': 'starred',
   'tracking-kept-unread': 'nothing', 'fresh': 'nothing', 'broadcast': 'nothing', 'like': 'nothing',
@@ -34,7 +34,7 @@ export function feedStream(sourceId: number): string {
   return `feed/${sourceId}`;
 }
 
-/** Parses a stream id; undefined for any other text. Apps name any user, and some apps write `feed/feed/…`. */
+/** Parses a stream id, which names a list of posts; undefined for other texts. Some apps write `feed/feed/…`. */
 export function parseStream(text: string): Stream | undefined {
   const id = text.trim();
   const feed = /^(?:feed\/)+(.+)$/.exec(id)?.[1];
@@ -45,11 +45,18 @@ export function parseStream(text: string): Stream | undefined {
   return state && { state };
 }
 
-/** Parses a stream id. Throws 400 for any other text: an unknown stream must never stand for all posts. */
+/** Parses a stream id, which names a list of posts. Throws 400 for any other text, which must never mean all posts. */
 export function requireStream(text: string): Stream {
   const stream = parseStream(text);
   if (!stream) throw new HttpError(400, 'Unknown stream.');
   return stream;
+}
+
+/** The stream ids in the parameter `name`. Throws 400 for more than `most` ids, because each id costs a look-up. */
+export function fewStreams(values: URLSearchParams, name: string, most: number): string[] {
+  const streams = values.getAll(name);
+  if (streams.length > most) throw new HttpError(400, `A request may have ${name} at most ${most} times.`);
+  return streams;
 }
 
 /** A followed source: its id and its folder name the streams that contain the source's posts. */
@@ -69,10 +76,15 @@ function ownFeedId({ config }: Hub, address: string): string {
   return /^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? '';
 }
 
-/** A stream without posts. */
+/** Maximum number of streams that one request may include (`it`) or leave out (`xt`). Apps name one or two. */
+const FILTERS_MAX = 5;
+
 const NOTHING: Stream = { state: 'nothing' };
 
-/** The posts that a request selects: in its stream and `it`, not in `xt`, arrived from `ot` to `nt`. Null: no posts. */
+/**
+ * The posts that a request selects: posts in the request's stream and in the stream `it`, but not in the stream `xt`,
+ * that arrived between the times `ot` and `nt`; null if the request selects no posts.
+ */
 export function readArrivalView(
   hub: Hub, viewer: Viewer, stream: Stream, values: URLSearchParams,
 ): ArrivalView | null {
@@ -80,8 +92,10 @@ export function readArrivalView(
   const all: ArrivalView = { sources: followed.map(({ sourceId }) => sourceId), ...readTimes(values) };
   const isStarredStream = 'state' in stream && stream.state === 'starred';
   const start: ArrivalView = isStarredStream ? { ...all, sources: null } : all;
-  const wanted = values.getAll('it').map((text) => ({ stream: requireStream(text), isWanted: true }));
-  const unwanted = values.getAll('xt').map((text) => ({ stream: parseStream(text) ?? NOTHING, isWanted: false }));
+  const wanted = fewStreams(values, 'it', FILTERS_MAX)
+    .map((text) => ({ stream: requireStream(text), isWanted: true }));
+  const unwanted = fewStreams(values, 'xt', FILTERS_MAX)
+    .map((text) => ({ stream: parseStream(text) ?? NOTHING, isWanted: false }));
   return [{ stream, isWanted: true }, ...wanted, ...unwanted]
     .reduce<ArrivalView | null>((view, part) => view && narrow(hub, followed, view, part), start);
 }
@@ -106,7 +120,7 @@ function narrowState(view: ArrivalView, state: KnownState | 'nothing', isWanted:
   return view[name] === undefined || view[name] === isOn ? { ...view, [name]: isOn } : null;
 }
 
-/** The ids of the followed sources that a stream names by folder or feed; undefined if the stream names no source. */
+/** The ids of the followed sources in the folder, or of the feed, that a request names; undefined without sources. */
 function sourcesOf(hub: Hub, followed: FollowedFeed[], stream: Exclude<Stream, { state: string }>) {
   const ids = 'label' in stream
     ? followed.filter(({ folder }) => folder === stream.label).map(({ sourceId }) => sourceId)
@@ -114,7 +128,7 @@ function sourcesOf(hub: Hub, followed: FollowedFeed[], stream: Exclude<Stream, {
   return ids.length > 0 ? new Set(ids) : undefined;
 }
 
-/** Reads the first (`ot`) and last (`nt`) time of arrival, in seconds. Ignores a text that is no number of seconds. */
+/** Reads the first (`ot`) and last (`nt`) time of arrival, in seconds; ignores a parameter that is no number. */
 function readTimes(values: URLSearchParams): Pick<ArrivalView, 'since' | 'until'> {
   const seconds = (name: string): number | undefined =>
     /^\d{1,11}$/.test(values.get(name) ?? '') ? Number(values.get(name)) : undefined;

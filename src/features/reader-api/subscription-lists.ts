@@ -19,15 +19,16 @@ export function listTags(hub: Hub, { viewer }: AppRequest): Reply {
 
 /** GET subscription/list: the followed sources that the viewer may see. */
 export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
-  const folders = new Map(follows(hub).listed(viewer).map(({ sourceId, folder }) => [sourceId, folder]));
-  const icons = iconPaths(hub, [...folders.keys()]);
+  const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
+  const icons = iconPaths(hub, [...followed.keys()]);
   const sign = createAddressSigner(hub, viewer);
-  const subscriptions = manySources(hub).among([...folders.keys()]).map((source) => {
+  const subscriptions = manySources(hub).among([...followed.keys()]).map((source) => {
     const icon = icons.get(source.id);
+    const { title, folder } = followed.get(source.id) ?? { title: source.title, folder: null };
     return {
       id: feedStream(source.id),
-      title: source.title || feedStream(source.id),
-      categories: categoriesOf(folders.get(source.id) ?? null),
+      title: title || feedStream(source.id),
+      categories: categoriesOf(folder),
       // The feed's own address may hold a secret: only members who manage the source get this address.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),

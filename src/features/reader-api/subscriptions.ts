@@ -3,16 +3,20 @@ import { parseId } from '../../platform/http/input.ts';
 import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
+import { singleLine } from '../../platform/markup/tidy-text.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import { follows, FOLDER_MAX } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
-import { changeSource } from '../manage-sources/change-source.ts';
 import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
-import { sources } from '../sources/source-store.ts';
+import { sources, TITLE_MAX } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
-import { feedStream, parseStream, sourceOfFeed } from './streams.ts';
+import { feedStream, fewStreams, parseStream, sourceOfFeed } from './streams.ts';
+
+/** The most sources or folders that one request may change. */
+const CHANGED_MAX = 100;
 
 /** POST subscription/quickadd: adds the feed at an address, or follows the source that the hub has of the feed. */
 export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
@@ -28,13 +32,15 @@ export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
   }
 }
 
-/** POST subscription/edit: follows, unfollows, renames or moves the sources `s`. `a`: the label of the new folder. */
+/** POST subscription/edit: follows, unfollows, names or moves the sources `s`. `a`: the label of the new folder. */
 export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<Reply> {
   const { values } = request;
   const act = values.get('ac') ?? 'edit';
   if (!['subscribe', 'unsubscribe', 'edit'].includes(act)) throw new HttpError(400, 'Unknown act.');
   const folder = readFolder(values);
-  for (const text of values.getAll('s')) {
+  const title = readTitle(values);
+  for (const text of fewStreams(values, 's', CHANGED_MAX)) {
+    await nextTurn();
     const stream = parseStream(text);
     if (!stream || !('feed' in stream)) throw new HttpError(400, 'Unknown stream.');
     const known = sourceOfFeed(hub, follows(hub).listed(request.viewer), stream.feed);
@@ -44,8 +50,7 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
     }
     if (act === 'edit' && known === undefined) throw new HttpError(400, 'Unknown stream.');
     const sourceId = known ?? await subscribe(hub, request, stream.feed);
-    if (folder !== undefined) followSource(hub, request.viewer, sourceId, { folder });
-    await rename(hub, request, sourceId, act);
+    if (folder !== undefined || title !== undefined) followSource(hub, request.viewer, sourceId, { folder, title });
   }
   return plain();
 }
@@ -69,16 +74,14 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
   }
 }
 
-/** Renames a source to the title `t`. Everybody sees a source's title, so only the owner may change the title (403). */
-async function rename(hub: Hub, request: AppRequest, sourceId: number, act: string): Promise<void> {
-  const title = request.values.get('t')?.trim();
-  if (!title || title === sources(hub).find(sourceId)?.title) return;
-  const isOwner = sources(hub).find(sourceId)?.ownerId === request.viewer.id;
-  if (act === 'subscribe' && !isOwner) return; // a subscribing app sends the title that stands in the feed
-  await changeSource(hub, sourceId, { title }, request);
+/** The member's own name for a source, from `t`; undefined without a name. Throws 400 for a name that is too long. */
+function readTitle(values: URLSearchParams): string | undefined {
+  const title = singleLine(values.get('t') ?? '');
+  if (title.length > TITLE_MAX) throw new HttpError(400, `A name must have at most ${TITLE_MAX} characters.`);
+  return title || undefined;
 }
 
-/** The folder that `a` names; null if only `r` names a folder; undefined if the folder stays. Throws 400: bad name. */
+/** The folder to which a request moves a source; null: to no folder; undefined: no move. Throws 400 for a bad name. */
 function readFolder(values: URLSearchParams): string | null | undefined {
   const [added] = labelsIn(values.getAll('a'));
   if (added === undefined) return labelsIn(values.getAll('r')).length > 0 ? null : undefined;
@@ -98,7 +101,7 @@ function requireFolderName(name: string): string {
   throw new HttpError(400, `The name of a folder must have 1 to ${FOLDER_MAX} characters.`);
 }
 
-/** POST rename-tag: renames the folder `s` to `dest`; a folder `dest` may exist. Throws 400 for an unknown `s`. */
+/** POST rename-tag: renames the folder `s` to `dest`; a folder `dest` may exist. Throws 400 for an unknown folder. */
 export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   const [[from], [to]] = ['s', 'dest'].map((name) => labelsIn(values.getAll(name))) as [string[], string[]];
   if (from === undefined || to === undefined || !follows(hub).hasFolder(viewer.id, from)) {
@@ -109,10 +112,11 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
   return plain();
 }
 
-/** POST disable-tag: deletes the folders `s`, whose sources stay in the list. Unknown folders count as deleted. */
+/** POST disable-tag: deletes the folders `s` of the reading list, if they exist; the folders' sources stay. */
 export function disableTags(hub: Hub, { viewer, values }: AppRequest): Reply {
+  const names = labelsIn(fewStreams(values, 's', CHANGED_MAX));
   hub.db.write('delete folders of app', () => {
-    for (const name of labelsIn(values.getAll('s'))) follows(hub).moveFolder(viewer.id, name, null);
+    for (const name of names) follows(hub).moveFolder(viewer.id, name, null);
   });
   return plain();
 }

@@ -20,7 +20,7 @@ export type ArrivalView = {
 /** `after`: the id of the last post on the previous page. */
 type ArrivalPaging = { after?: number | undefined; limit: number; isOldestFirst: boolean };
 
-/** The first and the largest number of post ids in a step: 16,384 posts of 1,000 sources take about 25 ms. */
+/** How many post ids the first step of a query examines, and how many a later step at most: in about 25 ms. */
 const FIRST_STEP = 4_096;
 const LONGEST_STEP = 16_384;
 
@@ -62,7 +62,7 @@ function toNumber(flag: boolean | undefined): number | null {
   return flag === undefined ? null : Number(flag);
 }
 
-/** The first post id of a view, and the first post id behind the view. */
+/** The range of ids of the posts that arrived within a view's times; `to` is above the range's last id. */
 function boundsOf(hub: Hub, { since, until }: ArrivalView): [from: number, to: number] {
   const end = posts(hub).lastId() + 1;
   const from = since === undefined ? 1 : posts(hub).firstSince(since) ?? end;

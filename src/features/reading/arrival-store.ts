@@ -1,12 +1,12 @@
 import { FOLLOWS, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
-import { POSTS } from '../posts/post-store.ts';
+import { POSTS, type WholePost } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 /**
  * Parameters of a query for posts with `from` <= id < `to`. `sources`: the ids of sources as JSON; for starred posts
- * also null, which means every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for either.
- * `direction`: -1 for the newest arrival first, 1 for the oldest arrival first.
+ * also null, which means every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for posts of both
+ * states. `direction`: -1 for the newest arrival first, 1 for the oldest arrival first.
  */
 export type ArrivedParams = Asking & {
   sources: string | null; from: number; to: number; isRead: number | null; isStarred: number | null;
@@ -15,7 +15,13 @@ export type ArrivedParams = Asking & {
 
 type Id = { id: number };
 
-/** SQL: the viewer's read-state exception `m` and star `t` for the post `p`. */
+/** A post with the fields that apps need. `summary`: empty if the post has a title. `isRead`, `isStarred`: 1 or 0. */
+export type AppPost = Pick<WholePost, 'id' | 'sourceId' | 'title' | 'summary' | 'url' | 'author' | 'contentHtml'
+  | 'publishedAt' | 'updatedAt' | 'createdAt'> & { isRead: number; isStarred: number };
+
+type PostSize = Pick<WholePost, 'id' | 'contentBytes'>;
+
+/** SQL: joins the mark `m` (read or unread) and the star `t` that the viewer has given to the post `p`. */
 const STATE = `
   LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
   LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;
@@ -29,6 +35,18 @@ export const arrivals = store(({ db }) => {
     SELECT f.source_id AS sourceId,
            (SELECT created_at FROM ${POSTS} WHERE source_id = f.source_id ORDER BY id DESC LIMIT 1) AS at
     ${READING_LIST}`);
+  const selectSizes = db.prepare<[string], PostSize>('sizes of posts', `
+    SELECT p.id, octet_length(p.content_html) AS contentBytes
+      FROM json_each(?) j CROSS JOIN ${POSTS} p ON p.id = j.value`);
+  // A single statement with few columns, because an app may ask for 10,000 posts at once.
+  const selectWhole = db.prepare<[Asking & { ids: string }], AppPost>('posts for an app', `
+    SELECT p.id, p.source_id AS sourceId, p.title, iif(p.title = '', p.summary, '') AS summary, p.url, p.author,
+           p.content_html AS contentHtml, p.published_at AS publishedAt, p.updated_at AS updatedAt,
+           p.created_at AS createdAt, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
+           t.post_id IS NOT NULL AS isStarred
+      FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
+      LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
+     WHERE ${MAY_SEE} AND (f.source_id IS NOT NULL OR t.post_id IS NOT NULL)`);
 
   return {
     all: db.prepare<[ArrivedParams], Id>('posts by arrival', `
@@ -59,6 +77,11 @@ export const arrivals = store(({ db }) => {
        WHERE ${MAY_SEE} AND ${READ_FITS}
          AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
        ORDER BY p.id * @direction LIMIT @limit`),
+
+    /** The sizes of the contents of posts, in the order of the ids. */
+    sizesOf: (ids: number[]): PostSize[] => selectSizes.all(JSON.stringify(ids)),
+    /** The posts with these ids that the viewer may see, if followed or starred, in the order of the ids. */
+    whole: (viewer: Asking, ids: number[]): AppPost[] => selectWhole.all({ ...viewer, ids: JSON.stringify(ids) }),
 
     /** When the newest post of each followed source arrived (unix ms), by source id; null: the source has no post. */
     newestOf: (viewer: Asking): Map<number, number | null> =>

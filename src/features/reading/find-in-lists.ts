@@ -26,8 +26,8 @@ const SCAN_MAX = 2_500;
 const FEW_SOURCES = 60;
 
 /**
- * Returns posts of followed sources. With many sources, a scan of the newest posts of all sources mostly finds enough
- * posts. If the scan finds too few posts, or the viewer follows few sources, each source is queried.
+ * Returns posts of followed sources. If the viewer follows many sources, one query scans the newest posts of all
+ * sources. If the viewer follows few sources, or the scan finds too few posts for a page, each source is queried.
  */
 export function followedPosts(hub: Hub, list: ReadingList, paging: Paging): Position[] {
   const active = lists(hub).sources.all(paramsOf(list, paging))
@@ -49,7 +49,7 @@ function scan(hub: Hub, list: ReadingList, paging: Paging): [Position[], Paging 
 
 /**
  * Returns the `limit` posts nearest to the paging position. Queries one source after another; each query only looks for
- * posts nearer than the `limit` posts found so far.
+ * posts nearer to the paging position than the `limit` posts found so far.
  */
 function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging: Paging): Position[] {
   const { ofSource, unreadOfSource, unreadOfFew } = lists(hub)[paging.isBack ? 'newer' : 'older'];
@@ -63,7 +63,7 @@ function mergeSources(hub: Hub, sources: MarkedUpTo[], list: ReadingList, paging
   }, []);
 }
 
-/** Adds unread posts below high-water marks (read-state exceptions), which `mergeSources` may leave out. */
+/** Adds posts that the viewer has marked as unread, which `mergeSources` may leave out, to the nearest posts. */
 function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging: Paging): Position[] {
   const { exceptions } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const known = new Set(nearest.map(({ id }) => id));
@@ -71,14 +71,14 @@ function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging
   return merged(nearest, found.filter(({ id }) => !known.has(id)), paging);
 }
 
-/** Returns the nearest `limit` posts of two lists, in list order or, with `isBack`, in reverse order. */
+/** Merges two lists of posts; returns the `limit` posts nearest to the paging position, the nearest post first. */
 function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
   if (more.length === 0) return nearest;
   const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
   return [...nearest, ...more].sort(compare).slice(0, limit);
 }
 
-/** Returns the position of the last of the `limit` posts found so far: further queries skip all farther posts. */
+/** Returns the position of the `limit`th found post: later queries skip posts farther from the paging position. */
 function boundOf(nearest: Position[], { isBack, limit }: Paging): { boundAt: number; boundId: number } {
   const last = nearest[limit - 1];
   const end = isBack ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
@@ -101,7 +101,7 @@ type Searched = ReadingList & { expression: string; key: number; sourceId: numbe
 
 /**
  * Does one step of a search within a list: returns the list's posts among the next SCAN_MAX matches of the full-text
- * index. `reached`: the last examined match, if more matches may follow.
+ * index. `reached`: the last examined match, after which the next step begins; undefined if no step must follow.
  */
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
@@ -129,7 +129,7 @@ function sourceFilter(hub: Hub, list: Searched, params: PageParams): string {
   return isNarrow ? ` AND source : (${sources.map((id) => `"${id}"`).join(' OR ')})` : '';
 }
 
-/** Returns the search key of a list's newest post: a search of the list skips all matches that are newer. */
+/** Returns the row id, in the search index, of a list's newest post: a search of the list skips newer posts. */
 function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
   const [first] = followedPosts(hub, list, { ...paging, limit: 1 });
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
@@ -143,7 +143,7 @@ function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | 
   return ids.length < COUNT_MAX ? ids.map(({ id }) => id) : null;
 }
 
-/** Returns the ids of the sources whose posts may be in the list. */
+/** Returns the ids of the sources whose posts may be in the searched reading list. */
 function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
   if (list.isStarred) return lists(hub).starredSources.all(list.viewer.id).map(({ id }) => id);
   const sources = list.isUnread ? sourcesWithUnread(hub, params) : lists(hub).sources.all(params);

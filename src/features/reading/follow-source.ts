@@ -12,7 +12,7 @@ export type Follower = Pick<Viewer, 'id' | 'role'>;
 const UNREAD_AT_FIRST = 30;
 
 /**
- * Follows a source, or changes the follow's folder or notifications; undefined fields of `change` change nothing.
+ * Follows a source, or changes the follow's name, folder or notifications; undefined fields of `change` change nothing.
  * Throws status 404 for a hidden source that the viewer does not follow yet, 422 if the reading list is full.
  */
 export function followSource(hub: Hub, viewer: Follower, sourceId: number, change: FollowChange = {}): void {
@@ -25,7 +25,9 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
       }
       follows(hub).follow(viewer.id, sourceId, posts(hub).nthLast(sourceId, UNREAD_AT_FIRST));
     }
-    follows(hub).change(viewer.id, sourceId, change);
+    // An own name that repeats the source's title is not stored, so that the member sees later changes of the title.
+    const isRepeated = change.title !== undefined && change.title === sources(hub).find(sourceId)?.title;
+    follows(hub).change(viewer.id, sourceId, isRepeated ? { ...change, title: null } : change);
   });
 }
 

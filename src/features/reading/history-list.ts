@@ -50,7 +50,7 @@ function historyPage(
   const nothing = isFirstPage ? 'You have not read anything yet.' : 'Your history has no earlier posts.';
   const bar = html`<h1>Reading history</h1>`;
   const main = html`
-<p class="lead">This list has the posts that you have opened. Only you see this list.</p>
+<p class="lead">Only you see this list of the posts that you have opened.</p>
 ${items.length > 0 ? html`<ul class="items of-posts">${items.map((one) => item(one, times))}</ul>`
     : html`<p class="empty">${nothing}</p>`}
 ${next && html`<p class="more"><a class="button" rel="next" href="/history?cursor=${next}">Earlier</a></p>`}
@@ -67,7 +67,7 @@ function item({ postId, title, sourceId, sourceTitle, readAt }: ReadPost, times:
   return html`
   <li>
     <div><a class="title" href="/posts/${postId}" dir="auto">${name}</a>
-      <p class="meta"><a href="/sources/${sourceId}">${sourceTitle}</a>
+      <p class="meta"><a href="/sources/${sourceId}" dir="auto">${sourceTitle}</a>
         <span>opened ${showTime(times, readAt)}</span></p></div>
     <form method="post" action="/history/${postId}/forget">
       <button class="link" aria-label="Remove ${name} from the history">Remove</button></form>

@@ -42,7 +42,7 @@ export function postPaths(view: View, { since, cursor }: Opened): (postId: numbe
   return (postId) => `${path}/posts/${postId}${query}`;
 }
 
-/** Returns the list in which a search looks for posts. */
+/** Takes the typed search out of a view; returns the reading list in which the search looks for posts. */
 export function withoutSearch({ q, ...view }: View): View {
   return view;
 }

@@ -82,7 +82,10 @@ export function nameOf(hub: Hub, viewer: Viewer, { kind, folder, sourceId }: Vie
     if (!follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
     return folder;
   }
-  if (sourceId !== undefined) return visibleSource(hub, sourceId, viewer).title;
+  if (sourceId !== undefined) {
+    const { title } = visibleSource(hub, sourceId, viewer);
+    return follows(hub).find(viewer.id, sourceId)?.ownTitle ?? title;
+  }
   return { unread: 'Unread', all: 'All posts', starred: 'Starred' }[kind];
 }
 

@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import {
-  FOLLOW, FOLLOWS, IN_FOLDER, MAY_SEE, READING_LIST, type Asking, type ListedFollow,
+  FOLLOW, FOLLOWS, IN_FOLDER, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
@@ -12,7 +12,7 @@ export const COUNT_MAX = 1_000;
 /** Maximum posts above a high-water mark that the first count examines; readers rarely have more unread posts. */
 export const LATER_MAX = 4_000;
 
-/** A followed source, its high-water mark and the id of its newest post (null if the source has no posts). */
+/** A followed source. `readUpTo`: posts up to this id are read. `lastId`: the newest post's id; null without posts. */
 export type FollowedSource = { sourceId: number; readUpTo: number; lastId: number | null };
 
 /**
@@ -27,7 +27,6 @@ type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo'
 type ListParams = Asking & { folder: string | null; since: number };
 /** Keyset paging selects the `limit` posts next to a position of a list. */
 export type PageParams = ListParams & Position & { limit: number };
-/** A query leaves out posts beyond this position of the list. */
 type Bound = { boundAt: number; boundId: number };
 type SourceParams = Omit<PageParams, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
 /** `scanned`: the number of posts that a scan examines. */
@@ -86,7 +85,7 @@ export const lists = store(({ db }) => {
     starredSources: db.prepare<[number], { id: number }>('read the sources of starred posts',
       'SELECT DISTINCT source_id AS id FROM stars WHERE account_id = ?'),
     counts: db.prepare<[Asking & { folder: null }], CountRow>('unread counts', `
-      SELECT ${FOLLOW}, s.title, s.state,
+      SELECT ${FOLLOW}, ${SEEN_TITLE} AS title, s.state,
              (SELECT COUNT(*) FROM (SELECT 1 FROM ${POSTS} p
                WHERE p.source_id = f.source_id AND p.id > f.read_up_to LIMIT ${LATER_MAX})) AS later,
              -- All marks less those as unread: indexes alone answer both.
@@ -127,7 +126,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
-    /** Returns the position of the last post that a scan examined. */
+    /** Returns the position of the last post that a scan of the newest posts has examined. */
     scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
        WHERE (published_at, id) ${onwards} (@publishedAt, @id)

@@ -45,7 +45,8 @@ export function listBar(list: ShownList): Html {
   const isSearch = view.q !== undefined;
   return html`${isSearch && html`<a class="button plain iconic" rel="up" href="${listPath(withoutSearch(view))}"
   aria-label="Back to ${name}">${icon('back')}</a>`}<h1><span dir="auto">${name}</span>${!isSearch && html`
-  ${countMark(list, html`<span class="unseen"> ${view.kind === 'starred' ? 'posts' : 'unread'}</span>`)}`}</h1>
+  ${countMark(list, html`<span class="unseen"> ${view.kind === 'starred' ? 'in all' : 'unread'}</span>`)}`}</h1>
+${!isSearch && unreadOrAll(view)}
 <span class="space"></span>
 ${!isSearch && html`${searchForm(view, 'find only-wide')}
 <a class="button plain iconic only-narrow" href="${listPath({ ...view, q: '' })}" aria-label="Search">${
@@ -53,12 +54,20 @@ ${!isSearch && html`${searchForm(view, 'find only-wide')}
 ${canMark(list) && markMenu(list)}`;
 }
 
+/** Links between the unread posts and all posts of a folder or source. The sidebar links the unread and all posts. */
+function unreadOrAll(view: View): Html | false {
+  const link = (kind: 'unread' | 'all', label: string): Html => html`
+<a href="${listPath({ ...view, kind })}" ${view.kind === kind && html`aria-current="page"`}>${label}</a>`;
+  return (view.folder ?? view.sourceId) !== undefined && html`
+<nav class="switch" aria-label="Which posts">${link('unread', 'Unread')}${link('all', 'All')}</nav>`;
+}
+
 /** The window's title: the search words, or else the list's name and count. */
 export function listTitle({ view: { q }, name, count }: ShownList): string {
   return q === undefined ? `${name}${count && ` (${count})`}` : `${q || 'Search'} – ${name}`;
 }
 
-/** The HTML of the list's count. The page's script keeps this count up to date, also in the window's title. */
+/** The HTML of the number of unread or starred posts in a list; the page's script keeps the number up to date. */
 function countMark({ view, count }: ShownList, unit: Html | false = false): Html {
   return html`<span class="count" data-count="${sectionOf(view)}" ${!count && html`hidden`}>${count || 0}${
     unit}</span>`;
@@ -85,7 +94,7 @@ function canMark({ view, items }: ShownList): boolean {
   return view.kind !== 'starred' && items.some(({ read }) => !read);
 }
 
-/** The form that marks several posts as read. Buttons in the rows' menus submit this form too (`form="mark"`). */
+/** The form that marks several posts as read; the buttons in the menus of single posts also submit this form. */
 function markMenu(list: ShownList): Html {
   const { view, items, times } = list;
   const ofPage = items.filter(({ read }) => !read).map(({ id }) => id);
@@ -151,12 +160,12 @@ function daySection(list: ShownList, postAt: PostAt, posts: ListedPost[], index:
 `;
 }
 
-/** The form of a list's read and star buttons. If the browser runs no scripts, a click leads to the page `from`. */
+/** The form of a list's read and star buttons; without scripts, a click on a button leads back to the page `from`. */
 export function stateForm(from: string): Html {
   return html`<form hidden id="state" method="post"><input type="hidden" name="from" value="${from}"></form>`;
 }
 
-/** Returns a function that makes read or star buttons of posts. With scripts, a click does not reload the page. */
+/** Returns a function that makes read or star buttons of posts. */
 export function stateButton(
   kind: 'read' | 'star', look: string, drawn: Html, more: (id: number) => Html | false = () => false,
 ): (post: Pick<ListedPost, 'id' | 'read' | 'starred'>) => Html {
@@ -237,7 +246,7 @@ beginning of a longer word, if it has three letters or more.</li>
 function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
   if (readFound(q).wanted.length === 0) {
-    return html`<p class="empty">Your search has no word to look for. Type a word without a minus sign.</p>`;
+    return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
   const isPart = folder !== undefined || sourceId !== undefined;

@@ -7,15 +7,15 @@ import { addException, markRead, type MarkTarget } from './mark-read.ts';
 import { compactMarks } from './raise-marks.ts';
 import { readMarks, readUndo, stars, type PostState, type ReadChanges } from './reading-store.ts';
 
-// Marks of apps, which send thousands of posts at once and repeat a refused request for ever. Apps are therefore never
-// refused at the limit of read-state exceptions: an account has at most one read-state exception per existing post.
+// Apps mark thousands of posts at once, and repeat a refused request for ever. The limit of posts that an account marks
+// one by one (read-state exceptions) does not hold for apps: an app can mark no more posts than the hub has.
 
 /** This many posts are looked up at once, or marked in one transaction, in about 10 ms. */
 const AT_ONCE = 1_000;
 
 /**
- * Marks posts as read or unread, in transactions of 1,000 posts. Posts that the viewer may not see stay as they are. If
- * no older post of a source stays unread, the source gets a new high-water mark rather than read-state exceptions.
+ * Marks posts as read or unread, in transactions of 1,000 posts; skips posts that the viewer may not see. If no older
+ * post of a source stays unread, the source gets a new high-water mark rather than a mark for each post.
  * Marking several posts as read can be undone on the pages.
  */
 export async function setManyRead(hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean): Promise<void> {
@@ -51,8 +51,8 @@ export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], 
 }
 
 /**
- * Marks all posts of `target` with ids up to `upTo` as read by raising high-water marks. Then marks each post of `view`
- * as read that somebody had marked as unread.
+ * Marks all posts of `target` with ids up to `upTo` as read by raising high-water marks, and then marks each post of
+ * `view` as read that the viewer had marked as unread.
  */
 export async function markAllArrived(
   hub: Hub, viewer: Viewer, target: MarkTarget | null, view: ArrivalView, upTo: number,
@@ -72,7 +72,7 @@ async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<Po
   return states;
 }
 
-/** Calls `act` for AT_ONCE values at a time; other requests run between two calls. `done`: the values so far. */
+/** Calls `act` for AT_ONCE values at a time, with the number of values so far; other requests run between two calls. */
 async function inSteps<Value>(
   values: Value[], act: (step: Value[], done: number) => void | Promise<void>,
 ): Promise<void> {

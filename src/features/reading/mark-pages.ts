@@ -29,7 +29,7 @@ function atPost(from: string | undefined, { params }: MemberRequest): string | u
 /** POST /reading/mark-read: marks the posts that the button names or, if it names no posts, the form's list. */
 export async function submitMarkRead(hub: Hub, req: MemberRequest): Promise<Reply> {
   const { from, posts: ids, all, folder, source, ...limits } = await readForm(req);
-  // Invalid values of the form are passed to readMarking, which refuses such values.
+  // A post id of the form that is not a number stays a text, which `readMarking` refuses.
   const target = ids !== undefined ? { posts: ids.split(/[ ,]+/).map((id) => parseId(id) ?? id) }
     : { ...(all && { all: all === '1' || all }), ...(folder && { folder }), ...(source && { source }) };
   const given = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== ''));

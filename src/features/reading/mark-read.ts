@@ -19,7 +19,7 @@ export type MarkTarget = { all: true } | { folder: string } | { sourceId: number
 
 /**
  * Limits for marking sources as read: only posts published before a time (unix ms), posts that arrived no later than
- * the post `upTo`, or posts listed below or above another post. These limits do not apply to posts marked by their ids.
+ * the post `upTo`, or posts listed below or above another post. No MarkLimits apply to posts marked by their ids.
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
@@ -87,7 +87,7 @@ function sourcesOf(hub: Hub, viewer: Viewer, target: Exclude<MarkTarget, { posts
   return [{ sourceId, hasExceptions: true }];
 }
 
-/** Returns the posts selected by `limits`. `upTo` is at most the newest post: later arrivals stay unread. */
+/** Returns bounds of the posts to mark, for SQL. `upTo` is at most the newest post: later arrivals stay unread. */
 function selectionOf(hub: Hub, { before, upTo, below, above = OLDEST }: MarkLimits): Limits {
   const ends = [below, before === undefined ? undefined : { publishedAt: before, id: 0 }].filter((end) => !!end);
   const end = ends.sort(newestFirst).at(-1) ?? FROM_THE_TOP;
@@ -162,7 +162,7 @@ export async function undoMark(hub: Hub, viewer: Viewer, undo: number): Promise<
   while (hub.db.write('undo marking', () => undoStep(hub, viewer.id, undo))) await nextTurn();
 }
 
-/** Undoes a part of a `markRead` call and stores the other changes. Returns whether changes remain to be undone. */
+/** Undoes some of the stored changes of a `markRead` call; returns whether changes of the call remain to be undone. */
 function undoStep(hub: Hub, accountId: number, undo: number): boolean {
   const found = readUndo(hub).find(accountId, undo);
   if (!found) return false;
@@ -184,9 +184,9 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
 }
 
 /**
- * Undoes the raising of a high-water mark with at most `room` read-state exceptions: lowers the high-water mark again
- * and marks the posts above the undone range as read, or else marks the undone posts as unread, or else does nothing.
- * Returns the number of written read-state exceptions.
+ * Makes posts unread again that a raised high-water mark had made read: lowers the high-water mark and marks the posts
+ * above the range of `raised` as read, one by one, or else marks the posts of the range as unread. Does nothing if
+ * either needs more than `room` marks. Returns the number of posts marked one by one.
  */
 function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number): number {
   const { accountId, sourceId, after, upTo } = raised;
@@ -204,7 +204,7 @@ type UndoneException = { accountId: number; sourceId: number; postId: number; be
 
 function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
   const now = readMarks(hub).find(accountId, sourceId, postId);
-  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // the post was marked again after the undone call
+  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // a later mark of the post stays
   const isLater = postId > (follows(hub).find(accountId, sourceId)?.readUpTo ?? 0);
   if (before === null && isLater) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });

@@ -37,8 +37,8 @@ export const oldPosts = store((hub) => {
 
   return {
     /**
-     * Examines the next `limit` posts that arrived before a time (unix ms). Removes posts that all followers have read
-     * and nobody has starred, and leaves tombstones. `looked` is `limit` if posts remain to be examined.
+     * Goes through the next `limit` posts that arrived before a time (unix ms), to remove posts that all followers have
+     * read and nobody has starred. Leaves tombstones of removed posts. `looked` is `limit` if further posts remain.
      */
     removeBefore(before: number, limit: number): { removed: number; looked: number } {
       const next = select.all(before, reached.createdAt, reached.id, limit);

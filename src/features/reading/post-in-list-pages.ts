@@ -58,7 +58,7 @@ async function shownInList(
   hub: Hub, req: MemberRequest, post: WholePost, view: View, cursor: string | null,
 ): Promise<Reply> {
   const { viewer } = req;
-  const name = nameOf(hub, viewer, view); // throws 404 for an unknown list before the post is marked as read
+  const name = nameOf(hub, viewer, view); // throws 404 for an unknown reading list; the post then stays unread
   if (viewer.scope !== 'read' && isOpening(req)) recordOpened(hub, viewer, post.id);
   const may = mayManagePost(post, viewer);
   const [state] = withReadState(hub, viewer, [post]);
@@ -70,7 +70,7 @@ async function shownInList(
     times: timesOf(hub, viewer),
     may: { delete: may, change: may && post.sourceKind === 'native' },
   };
-  const article = await postArticle(hub, post, shown.times, shown.may, turnAtEnd(shown));
+  const article = await postArticle(hub, state, shown.times, shown.may, turnAtEnd(shown));
   return page({
     title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'article',
   });
@@ -159,6 +159,6 @@ function nextInList(shown: PostInList): Html | false {
   return following.length > 0 && html`
 <aside class="beside" aria-labelledby="then"><h2 id="then">Next in ${name}</h2><ol>${following.map((post) => html`
 <li><a href="${addressOf(shown, post.id)}" dir="auto" ${languageOf(post)}>${
-  titleOf(post).title}<span dir="auto">${post.sourceTitle},
+  titleOf(post).title}<span><bdi>${post.sourceTitle}</bdi>,
   ${showTime(times, post.publishedAt)}</span></a></li>`)}</ol></aside>`;
 }

@@ -33,8 +33,9 @@ export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
 
 /** Posts as JSON for the API; members also get `read` and `starred`. */
 function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
-  const shown = whole.map((post) => postJson(hub, post));
-  return viewer ? withReadState(hub, viewer, shown) : shown;
+  if (!viewer) return whole.map((post) => postJson(hub, post));
+  return withReadState(hub, viewer, whole).map((post) =>
+    ({ ...postJson(hub, post), read: post.read, starred: post.starred }));
 }
 
 /** Returns a page of a reading list, by `?cursor=&limit=`; fewer posts than `limit` if their contents are large. */

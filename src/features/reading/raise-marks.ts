@@ -16,8 +16,8 @@ export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void
 }
 
 /**
- * Handles some follows; returns how many follows were handled plus how many read-state exceptions were removed. A
- * result below `limit` means that all follows were handled.
+ * Raises the high-water marks of some follows; returns the number of these follows, plus the number of removed
+ * read-state exceptions. A result below `limit` means that the high-water marks of all follows were raised.
  */
 function raiseSome(hub: Hub, limit: number): number {
   const at = place(hub);
@@ -35,8 +35,8 @@ function raiseSome(hub: Hub, limit: number): number {
 }
 
 /**
- * Raises a follow's high-water mark unless a marking can be undone. Returns the number of removed read-state
- * exceptions.
+ * Raises a follow's high-water mark (the id up to which posts are read) unless the account can still undo marking posts
+ * as read. Returns the number of removed read-state exceptions.
  */
 function raise(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
@@ -59,13 +59,13 @@ function raiseOne(hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId:
   return raised;
 }
 
-/** Sources that one transaction compacts, and read-state exceptions that it removes for each source, in about 10 ms. */
+/** Maximum sources per transaction, and maximum read-state exceptions removed per source, in about 10 ms. */
 const [SOURCES_AT_ONCE, REMOVED_AT_ONCE] = [20, 1_000];
 
 /**
- * Makes room for new read-state exceptions of an account: raises its high-water marks, and at once removes read-state
- * exceptions that repeat the high-water marks. Lists in open pages then lack the posts read since the page was opened.
- * Does nothing while the account can undo a marking.
+ * Makes room for an account to mark more posts one by one: raises the account's high-water marks (the ids up to which
+ * sources are read), and removes the read-state exceptions (posts marked one by one) that then say nothing more.
+ * `compactMarks` does nothing while the account can undo marking posts as read.
  */
 export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   let after = 0;
@@ -81,7 +81,7 @@ export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
   }
 }
 
-/** Compacts the read state of one follow. Returns whether all needless read-state exceptions were removed. */
+/** Raises a follow's high-water mark; returns false if needless marks of single posts as read or unread remain. */
 function compactOne(hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }): boolean {
   const raised = raiseOne(hub, follow);
   return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, -1) < REMOVED_AT_ONCE;

@@ -1,5 +1,5 @@
 import type { Viewer } from '../../platform/http/router.ts';
-import { asking, MAY_SEE, type Asking } from '../follows/follow-store.ts';
+import { asking, FOLLOWS, MAY_SEE, SEEN_TITLE, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
@@ -31,8 +31,9 @@ export const readingHistory = store(({ db, clock }) => {
   const remove = db.prepare<[number, number]>('forget opened post',
     'DELETE FROM reading_history WHERE account_id = ? AND post_id = ?');
   const selectPage = db.prepare<[Asking & HistoryPosition & { limit: number }], ReadPost>('reading history', `
-    SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, s.title AS sourceTitle, h.read_at AS readAt
+    SELECT h.post_id AS postId, p.title, p.source_id AS sourceId, ${SEEN_TITLE} AS sourceTitle, h.read_at AS readAt
       FROM reading_history h JOIN ${POSTS} p ON p.id = h.post_id ${joinSource('p.source_id')}
+      LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
      WHERE h.account_id = @viewerId AND (h.read_at, h.post_id) < (@readAt, @postId) AND ${MAY_SEE}
      ORDER BY h.read_at DESC, h.post_id DESC LIMIT @limit`);
   const removeOf = db.prepare<[number, number]>('remove the reading history of an account', `
@@ -71,7 +72,7 @@ export const readingHistory = store(({ db, clock }) => {
 
     /**
      * Removes up to `limit` history entries older than `before` (unix ms), reader by reader, because one reader's
-     * entries are neighbours in an index: few pages change. Returns the number of removed entries.
+     * entries are neighbours in an index: few pages change. Returns the number of removed history entries.
      */
     removeBefore(before: number, limit: number): number {
       for (let removed = 0; ; ) {

@@ -34,7 +34,7 @@ const SEARCH_STEPS = 40;
 /** `next`: the position after which the next page of the list begins. */
 type ListPage = { items: ListedPost[]; next: Position | null };
 
-/** A page of a list, newest posts first, or of one search step. Throws 404 for an unknown folder or hidden source. */
+/** A page of a reading list or of a search, newest posts first. Throws 404 for an unknown folder or hidden source. */
 export function listView(
   hub: Hub, viewer: Viewer, view: View, { after = FROM_THE_TOP, limit }: { after?: Position; limit: number },
 ): ListPage {
@@ -70,11 +70,11 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   const wanted = [previous, nextUnread, ...below].flatMap((position) => position?.id ?? []);
   const byId = new Map(posts(hub).listed([...new Set(wanted)]).map((listed) => [listed.id, listed]));
   const postAt = (position: Position | undefined): Post | null => byId.get(position?.id ?? 0) ?? null;
-  const following = below.flatMap((position) => postAt(position) ?? []);
+  const following = withReadState(hub, viewer, below.flatMap((position) => postAt(position) ?? []));
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
-/** The positions of a list's posts. `reached`: the position at which a search stopped before it found enough posts. */
+/** Dates and ids of a list's posts. `reached`: the post at which a search stopped before it found enough posts. */
 function find(
   hub: Hub, viewer: Viewer, view: View, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
@@ -97,13 +97,14 @@ function find(
   return { found: postsOfSource(hub, { ...list, sourceId, readUpTo }, paging) };
 }
 
-/** Adds to each post whether the viewer has read and starred the post. */
-export function withReadState<Shown extends { id: number }>(
+/** Adds to each post whether the viewer has read and starred the post. The source has the viewer's own name for it. */
+export function withReadState<Shown extends { id: number; sourceTitle: string }>(
   hub: Hub, viewer: Viewer, shown: Shown[],
 ): (Shown & { read: boolean; starred: boolean })[] {
   const states = new Map(readMarks(hub).statesOf(viewer, shown.map(({ id }) => id)).map((state) => [state.id, state]));
   return shown.map((post) => {
     const state = states.get(post.id);
-    return { ...post, read: state?.isRead === 1, starred: state?.isStarred === 1 };
+    const sourceTitle = state?.ownTitle ?? post.sourceTitle;
+    return { ...post, sourceTitle, read: state?.isRead === 1, starred: state?.isStarred === 1 };
   });
 }

@@ -6,7 +6,7 @@ import { FOLDER_MAX, type FollowChange } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { requireVisible } from '../posts/post-access.ts';
 import { posts, type Position } from '../posts/post-store.ts';
-import { visibleSource } from '../sources/source-store.ts';
+import { TITLE_MAX, visibleSource } from '../sources/source-store.ts';
 import { followSource, unfollowSource } from './follow-source.ts';
 import { markRead, undoMark, type MarkLimits, type MarkTarget } from './mark-read.ts';
 import { countArrived, countText, readingCounts, type ReadingCounts } from './reading-counts.ts';
@@ -34,10 +34,11 @@ export function unfollow(hub: Hub, { params, viewer }: MemberRequest): Reply {
 /** Reads changes of a follow from a JSON object or a form. Throws a 422 error that lists all mistakes. */
 export function readFollow(values: Record<string, unknown>): FollowChange {
   const input = createInput(values);
+  const title = values['title'] === null ? null : input.optionalText('title', { max: TITLE_MAX });
   const folder = values['folder'] === null ? null : input.optionalText('folder', { max: FOLDER_MAX });
   const notify = input.optionalFlag('notify');
   input.done();
-  return { folder, notify };
+  return { title, folder, notify };
 }
 
 export function showReading(hub: Hub, { viewer }: MemberRequest): Reply {
@@ -88,7 +89,7 @@ function isListOfIds(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= MARKED_MAX && value.every(isId);
 }
 
-/** Returns the position of a post in lists; throws status 404 for a hidden post. */
+/** Returns a post's position in lists, which is its publishing time and id; throws status 404 for a hidden post. */
 function positionOf(hub: Hub, viewer: Viewer, id: number): Position {
   requireVisible(hub, id, viewer);
   const [post] = posts(hub).listed([id]);
@@ -104,7 +105,7 @@ export function showNow(hub: Hub, { query, viewer }: MemberRequest): Reply {
   return json({ read, starred, counts: namedCounts(readingCounts(hub, viewer)) });
 }
 
-/** Returns unread counts as text, by the `data-count` names of the lists on pages. Leaves out counts of zero. */
+/** Returns unread counts above zero as text, by the `data-count` names of the lists on pages. */
 function namedCounts({ unread, starred, folders }: ReadingCounts): Record<string, string> {
   const counts: [name: string, count: number][] = [['unread', unread], ['all', unread], ['starred', starred]];
   for (const { name, unread: inFolder, sources } of folders) {

@@ -9,9 +9,7 @@ import { joinSource } from '../sources/source-store.ts';
 /** Time for which a person can undo marking posts as read. */
 const UNDONE_WITHIN = MINUTE;
 
-/**
- * Time for which read-state exceptions that repeat the high-water mark stay, because open pages still list their posts.
- */
+/** Time for which needless read or unread marks of posts stay, because pages that are still open list the posts. */
 const KEPT = DAY;
 
 /**
@@ -27,8 +25,10 @@ const MARKS_MAX = TABLES.read_marks.most;
 export type Mark = { sourceId: number; postId: number; isRead: number; markedAt: number };
 export type Star = { postId: number; starredAt: number };
 
-/** Whether the viewer has read and starred a post, and follows the post's source. */
-export type PostState = { id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number };
+/** Whether the viewer has read and starred a post, follows its source, and the viewer's own name for the source. */
+export type PostState = {
+  id: number; sourceId: number; isRead: number; isStarred: number; isFollowed: number; ownTitle: string | null;
+};
 
 /**
  * Changes made by marking posts as read: raised high-water marks (`moved`) and written read-state exceptions
@@ -37,7 +37,7 @@ export type PostState = { id: number; sourceId: number; isRead: number; isStarre
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
-  /** The number of posts in a marking, if an app made the marking. */
+  /** The number of posts that an app has marked as read at once; undefined if a page of the hub marked the posts. */
   byApp?: number;
 };
 
@@ -63,7 +63,7 @@ export const readMarks = store(({ db, clock }) => {
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
   const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read the read states of posts', `
     SELECT p.id, p.source_id AS sourceId, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
-           t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed
+           t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed, f.title AS ownTitle
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
       LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -78,8 +78,7 @@ export const readMarks = store(({ db, clock }) => {
   const remove = db.prepare<[number, number, number]>('remove the read mark of a post',
     'DELETE FROM read_marks WHERE account_id = ? AND source_id = ? AND post_id = ?');
 
-  // Few posts are newer than the selected posts, so the query of newer posts uses published_at. Many posts are older
-  // than the selected posts, so the query of older posts goes by arrival.
+  // Few posts are newer than the posts to mark, and are found by date; many posts are older, and are found by arrival.
   const selectUnselectedNewer = db.prepare<[Selection], { id: number | null }>('first newer post that is unread', `
     SELECT MIN(+p.id) AS id FROM ${POSTS} p
      WHERE p.source_id = @sourceId AND +p.id > @after AND +p.id <= @upTo
@@ -143,14 +142,14 @@ export const readMarks = store(({ db, clock }) => {
     /** Returns the read states of those given posts that exist and that the viewer may see. */
     statesOf: (viewer: Pick<Viewer, 'id' | 'role'>, postIds: number[]): PostState[] =>
       selectStates.all({ ...asking(viewer), ids: JSON.stringify(postIds) }),
-    /** Returns when the account last marked a post by a read-state exception (unix ms); 0 without exceptions. */
+    /** Returns when the account last marked a single post as read or unread (unix ms); 0 if no mark is stored. */
     lastMarkedAt: (accountId: number): number => selectLast.get(accountId)?.at ?? 0,
     put: (mark: NewMark): void => void upsert.run(mark),
     remove: (accountId: number, sourceId: number, postId: number): void =>
       void remove.run(accountId, sourceId, postId),
 
     firstUnread: (range: ArrivalRange): number | undefined => selectFirstUnread.get(range)?.id,
-    /** The id of the range's first unread post, by arrival, that is not among `ids`; undefined if no post is left. */
+    /** The first arrived unread post in a range of post ids that is not among `ids`; undefined if no post is left. */
     firstUnreadExcept: (range: ArrivalRange, ids: number[]): number | undefined =>
       selectUnreadExcept.get({ ...range, ids: JSON.stringify(ids) })?.id,
     /** The id of the first arrived unread post outside the selection; Infinity if all unread posts are selected. */
@@ -159,25 +158,25 @@ export const readMarks = store(({ db, clock }) => {
       return Math.min(selectUnselectedNewer.get(selection)?.id ?? Infinity, older?.id ?? Infinity);
     },
 
-    /** Returns the unread posts of the selection. */
+    /** Returns the ids of the unread posts within the bounds `selection`. */
     selected: (selection: Selection & Limit): number[] => selectSelected.all(selection).map(({ id }) => id),
-    /** Returns the selected posts that are marked as unread, including posts that arrived before the range. */
+    /** Returns the ids of posts marked as unread within the bounds `selection`, whose bound `after` does not count. */
     markedUnread: (selection: Selection & Limit): number[] => selectMarkedUnread.all(selection).map(({ id }) => id),
     countUnread: (range: ArrivalRange): number => countUnread.get(range)?.n ?? 0,
-    /** Number of read and unread posts in the range; counting stops at `limit`. */
+    /** Number of a source's posts, read and unread, whose ids lie in `range`; counting stops at `limit`. */
     count: (range: ArrivalRange, limit: number): number => countSome.get({ ...range, limit })?.n ?? 0,
     /** How many more posts the account may mark as read or unread one by one (as read-state exceptions). */
     left: (accountId: number): number => MARKS_MAX - (countMarks.get(accountId, MARKS_MAX)?.n ?? 0),
     /** Writes a read-state exception for each post of the range that has none yet; returns how many were written. */
     putRange: (range: ArrivalRange & { isRead: 0 | 1 }): number => insertRange.run({ ...range, now: clock() }).changes,
 
-    /** Number of posts above the high-water mark that are marked as read, and the id of the last such post. */
+    /** Number of a source's posts with ids above `readUpTo` that are marked as read, and the last of these ids. */
     readAbove: (key: FollowKey, readUpTo: number): { n: number; last: number | null } =>
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
     /**
-     * Removes up to `limit` read-state exceptions older than `age` (ms) that repeat the high-water mark; returns the
-     * number of removed exceptions.
+     * Removes up to `limit` marks of posts older than `age` (ms) that are needless: posts up to the id `readUpTo` are
+     * read and later posts are unread, even without marks. Returns the number of removed marks of posts.
      */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
       removeNeedless.run({ ...key, readUpTo, before: clock() - age, limit }).changes,
@@ -235,14 +234,14 @@ export const readUndo = store(({ db, clock }) => {
     SELECT id, json_extract(changes, '$.byApp') AS posts FROM read_undo
      WHERE account_id = ? AND made_at BETWEEN ? AND ? AND json_extract(changes, '$.byApp') IS NOT NULL
      ORDER BY id DESC LIMIT 1`);
-  // A `made_at` in the future was written while the clock was ahead.
+  // Undo records with a time in the future, which were written while the clock was ahead, are removed too.
   const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
     DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE made_at <= ? OR made_at > ? LIMIT ?)`);
   const removeOf = db.prepare<[number, number]>('remove the undo records of an account',
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores the changes of a mark-as-read action; returns the action's id. Pass the id 0 for a new action. */
+    /** Stores the changes of marking posts as read in the undo record `id` (0: a new undo record); returns its id. */
     keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);

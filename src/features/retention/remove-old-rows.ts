@@ -11,7 +11,7 @@ import { retentionRuns } from './retention-store.ts';
 
 /** A kind of old rows that the hub removes; `before` is a time in unix ms. */
 type OldRows = {
-  /** Removes up to `limit` rows older than `before`; returns the count, and `looked` if more rows were examined. */
+  /** Removes up to `limit` rows older than `before`; returns how many were removed and, in `looked`, examined. */
   removeBefore(before: number, limit: number): number | { removed: number; looked: number };
   countBefore(before: number): number;
 };
@@ -25,7 +25,7 @@ export type ExpiredRows = { kind: string; keptMs: number; before: number | null;
 /** Number of days after which an error event is removed if the error has not occurred again. */
 const ERROR_DAYS = 90;
 
-/** Kinds of rows that the daily removal removes. Separate tasks remove rows with a stored expiry (sessions). */
+/** Kinds of old rows that are removed daily; other tasks of the schedule remove expired rows, such as sessions. */
 const RULES: RetentionRule[] = [
   { kind: 'notifications', days: (config) => config.notificationRetentionDays, rowsOf: notifications },
   { kind: 'readingHistory', days: (config) => config.readingHistoryRetentionDays, rowsOf: readingHistory },
@@ -34,7 +34,7 @@ const RULES: RetentionRule[] = [
   { kind: 'errorEvents', days: () => ERROR_DAYS, rowsOf: errorEvents },
 ];
 
-/** Maximum time of one removal call, so that a stopping worker does not wait. The next call continues the removal. */
+/** Time after which the removal of old rows pauses until the next call, so that a stopping worker does not wait. */
 const SLICE_MS = 4 * SECOND;
 
 /** Scheduled task: continues an unfinished removal of old rows, or begins a removal if the last one is a day old. */
@@ -43,7 +43,7 @@ export async function removeOldRows(hub: Hub): Promise<void> {
   if (isDue || isUnderWay(hub)) await work(hub, THE_HUB, SLICE_MS);
 }
 
-/** Removes all old rows now, or finishes a begun removal. The audit event counts all rows of the removal. */
+/** Removes all old rows now, or finishes a begun removal of old rows. */
 export function removeOldRowsNow(hub: Hub, actor: Actor): Promise<void> {
   return work(hub, actor, Infinity);
 }

@@ -30,7 +30,7 @@ export const contentUsage = store(({ db, clock }) => {
     of: (accountId: number): ContentUsage | undefined => select.get(accountId),
     ofOwner: (sourceId: number): ContentUsage | undefined => selectOwner.get(sourceId),
     ofSource: (sourceId: number): number => selectSource.get(sourceId)?.bytes ?? 0,
-    /** Returns the bytes of contents of each account, by account id. */
+    /** Returns how many bytes the contents of each account's posts have, by account id. */
     among: (accountIds: number[]): Map<number, number> =>
       new Map(selectAmong.all(JSON.stringify(accountIds)).map(({ accountId, bytes }) => [accountId, bytes])),
     /** Returns accounts with at least `bytes` of contents, and accounts whose quota was used up at the last check. */

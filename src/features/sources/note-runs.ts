@@ -26,7 +26,7 @@ export function addRun(hub: StoreHub, noted: Noted, ended: Partial<SourceRun>): 
   else if (noted.last.push(run) > RUNS) noted.last.shift();
 }
 
-/** Stores collected runs of a source, in the caller's transaction. */
+/** Stores collected runs (synchronisations or events) of a source, in the caller's transaction. */
 export function writeRuns(hub: StoreHub, sourceId: number, { last, ...sums }: Noted): void {
   const day = { day: Math.floor(hub.clock() / DAY), ...sums };
   if (!sourceRuns(hub).noteDay(sourceId, day)) return;

@@ -46,17 +46,17 @@ export const sourceRuns = store(({ db, clock }) => {
   return {
     /**
      * Adds runs (synchronisations or events) to a source's totals of a day. Returns false if the source no longer
-     * exists. The first run of a new day removes the totals of at most two old days rather than of all old days,
-     * because the clock may be wrong.
+     * exists. The first synchronisation or event of a new day removes the source's totals of at most two old days
+     * rather than of all old days, because the clock may be wrong.
      */
     noteDay(id: number, added: RunDay): boolean {
       const runs = noteDay.get({ id, ...added })?.runs;
-      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS }); // `added` has the day's first runs
+      if (runs === added.runs) dropDays.run({ id, until: added.day - DAYS });
       return runs !== undefined;
     },
     note: (id: number, run: SourceRun): void =>
       void dropRuns.run(id, (insert.get({ id, ...run })?.run ?? 0) - RUNS),
-    /** Adds failures to a failed run of the last day with the same `note`; returns false if no stored run matches. */
+    /** Adds failures to a stored run that failed within a day for the reason `note`; returns false without a run. */
     noteAgain: (id: number, note: string, times: number): boolean =>
       addFailures.run(times, clock(), id, note, clock() - DAY).changes > 0,
     /** Returns the last runs of a source, newest first. */

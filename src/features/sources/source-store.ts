@@ -161,9 +161,10 @@ export const manySources = store(({ db }) => {
     `${SELECT_SOURCES} AND s.id IN (SELECT value FROM json_each(?))`);
   const selectNative = db.prepare<[number], Source>('read the native sources of an account', `${SELECT_SOURCES}
      AND s.owner_id = ? AND s.kind = 'native' ORDER BY s.title COLLATE NOCASE, s.id LIMIT 100`);
-  const countUntried = db.prepare<[string], { n: number }>('count the sources that wait for their first fetch', `
-    SELECT COUNT(*) AS n FROM sources WHERE id IN (SELECT value FROM json_each(?))
-       AND last_sync_at IS NULL AND state <> 'paused' AND removed_at IS NULL`);
+  const countNew = db.prepare<[string], { untried: number; failing: number }>('count new sources by state', `
+    SELECT COUNT(*) FILTER (WHERE last_sync_at IS NULL AND state <> 'paused') AS untried,
+           COUNT(*) FILTER (WHERE state = 'failing') AS failing
+      FROM sources WHERE id IN (SELECT value FROM json_each(?)) AND removed_at IS NULL`);
 
   const selectHidden = db.prepare<[number], { id: number; title: string }>('sources of an account to be removed',
     'SELECT id, title FROM sources WHERE owner_id = ? AND removed_at IS NOT NULL ORDER BY id LIMIT 20');
@@ -175,8 +176,8 @@ export const manySources = store(({ db }) => {
     among: (ids: number[]): Source[] => selectAmong.all(JSON.stringify(ids)),
     /** Returns the native sources of an account, for which the account can write posts, ordered by title. */
     nativeOf: (ownerId: number): Source[] => selectNative.all(ownerId),
-    /** Returns how many of the given sources still wait for their first fetch. */
-    countUntried: (ids: number[]): number => countUntried.get(JSON.stringify(ids))?.n ?? 0,
+    /** Counts which of the given sources wait for their first fetch (`untried`), and which are failing. */
+    countNew: (ids: number[]) => countNew.get(JSON.stringify(ids)) ?? { untried: 0, failing: 0 },
   };
 });
 

@@ -109,7 +109,7 @@ function reportSilence(hub: Hub, { sourceId, state, quietSinceAt }: QuietWebhook
   const source = sources(hub).find(sourceId);
   if (!source) return;
   raiseAlert(hub, { event: 'webhook-silent', source, problem: `no events for ${duration(now - quietSinceAt)}` });
-  if (state === 'silent') return; // the webhook's owner was notified before
+  if (state === 'silent') return; // the webhook's owner was notified of the silence before
   notifications(hub).add({
     accountId: source.ownerId,
     kind: 'webhook.silent',

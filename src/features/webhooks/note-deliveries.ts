@@ -16,7 +16,7 @@ const UNKNOWN = [404, 410];
 
 type Refusal = { sourceId: number; note: string; times: number };
 
-const MAX_KINDS = 1_000; // maximum number of kinds of refusals in memory
+const MAX_KINDS = 1_000; // maximum number of refusals of events, by source and reason, that are kept in memory
 const MAX_NOTE = 300; // characters
 
 /** Maximum number of webhooks whose counted events one transaction writes. */

@@ -65,7 +65,7 @@ function readType({ type }: JsonObject): string {
   throw invalid([{ pointer: '/type', detail }], 400);
 }
 
-/** Reads the JSON Feed 1.1 item in `data`. The returned post is valid only if `data` has no errors. */
+/** Reads the JSON Feed 1.1 item in an event's `data`, which collects errors; the post is valid without errors. */
 function readItem(data: Input, guid: string, baseUrl: string): IncomingPost {
   const members = {
     url: data.address('url') ?? data.address('external_url') ?? null,

@@ -122,8 +122,8 @@ export function removeOldEvents(hub: Hub, limit: number): number {
 const RATE: NamedLimit = { name: 'webhook-rate', burst: 10_000, everyMs: SECOND / 100 };
 
 /**
- * A verified event. `apply`: writes the event in the transaction and returns what to add to `delivered`; null if the
- * event changes no post. `makesRoom`: whether the event deletes a post, and is accepted even beyond the quota.
+ * A verified event. `apply` changes posts in the transaction and returns parts of `delivered`; null if an event changes
+ * no post. `makesRoom`: whether the event deletes a post, and is accepted even beyond the quota.
  */
 type Acceptance = AcceptedEvent & {
   delivered: Partial<SourceRun>;
@@ -171,7 +171,7 @@ function activityOf(hub: Hub, sourceId: number, activities: Map<number, Activity
   return activity;
 }
 
-/** Accepts an event. Changes `activity` last, because a rollback does not undo changes in memory. */
+/** Accepts an event: writes to the database first, then to `activity` in memory, which a rollback does not undo. */
 function accept(hub: Hub, event: Acceptance, activity: Activity): void {
   const { sourceId, delivered, makesRoom, apply } = event;
   const now = hub.clock();

@@ -96,7 +96,7 @@ export function verifySignature(
   return { id: claim.id, bodyId: claim.form === 'github' ? bodyIdOf(body) : null };
 }
 
-/** Whether two lists have a digest in common. Compares all digests, so that the time does not depend on the result. */
+/** Whether a received signature is among the expected signatures; takes equally long, whatever the result is. */
 export function includesAny(
   expected: readonly Buffer[], received: readonly Buffer[], equal: Equal = timingSafeEqual,
 ): boolean {

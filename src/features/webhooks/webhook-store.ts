@@ -87,7 +87,7 @@ export const webhooks = store(({ db, clock }) => {
     /** Returns a page of webhooks, ordered by source id, after the given source id. */
     list: (after: number, limit: number): Webhook[] => selectPage.all(after, limit),
     secrets: (sourceId: number): WebhookSecrets | undefined => selectSecrets.get(sourceId),
-    /** Sets a new secret; the current secret stays valid until `until` (unix ms). False if there is no webhook. */
+    /** Sets a new secret; the current secret stays valid until `until` (unix ms). Returns false without a webhook. */
     rotate: (sourceId: number, secret: string, until: number): boolean =>
       rotate.run(until, secret, sourceId).changes === 1,
     /** Returns up to `limit` webhooks with a stored secret that begins with `prefix`. */
@@ -143,8 +143,8 @@ export const webhookEvents = store(({ db, clock }) => {
       selectKnown.get(sourceId, id, bodyId ?? id) !== undefined,
 
     /**
-     * Adds an accepted event; returns false if an event with its id or body was accepted before. If the id is known but
-     * the body is new, `add` has already stored the body, so the caller must roll back.
+     * Adds an accepted event. Returns false if an event with the same id or body was accepted before; the caller must
+     * then roll back, because `add` may have stored the id of the event's body before it found that the event is known.
      */
     add({ sourceId, id, bodyId, guid, happenedAt }: AcceptedEvent): boolean {
       const receivedAt = clock();

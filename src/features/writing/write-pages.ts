@@ -146,7 +146,7 @@ function typedFields(fields: Map<string, string[]>): Typed {
   return fittingFields(withLineFeeds(firstValues(fields)));
 }
 
-/** Shows the form with a preview of its post. Also keeps a draft of the form's text. */
+/** Shows the form with a preview of its post, and keeps a draft of the form's text. */
 async function previewReply(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
   { title, contentHtml }: { title: string; contentHtml: string },
@@ -158,7 +158,7 @@ async function previewReply(
   return page(again({ ...formOf(hub, req, typed), ...kept, preview: { title, content } }));
 }
 
-/** Keeps the form's text as a draft. Only logs an error of the database, because the form still has the text. */
+/** Keeps the form's text as a draft; an error of the database is only logged, because the form still has the text. */
 function keepDraft(hub: Hub, req: MemberRequest, { fields }: Typed): Pick<PostForm, 'savedAt'> {
   try {
     drafts(hub).save(req.viewer.id, pageOf(req), fields);
@@ -196,7 +196,7 @@ function openDraft(hub: Hub, req: MemberRequest): Draft | undefined {
   return drafts(hub).find(req.viewer.id, form);
 }
 
-/** Returns the path of a form's page, for a request of the page or of the form. */
+/** Returns the path of the page on which the request's post is written or edited. */
 function pageOf({ path, params }: HubRequest): string {
   return path.startsWith('/posts/') ? `/posts/${pathId(params)}/edit` : '/write';
 }

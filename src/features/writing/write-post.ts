@@ -175,7 +175,7 @@ function readNewPost(values: PostValues, now: number): { sourceId: number; writt
   return { sourceId, written };
 }
 
-/** Reads a changed post: `before`, with the fields in `values` replaced. Throws 422 with every mistake in the post. */
+/** Makes a changed post from the stored post `before` and the sent `values`; throws 422 with all mistakes. */
 function readChangedPost(values: PostValues, before: Written, now: number): Written {
   const input = createInput({ ...values, title: values['title'] ?? before.title });
   const written = readWritten(input, before, now);
@@ -209,7 +209,7 @@ function linkTo(typed: string): string {
   return `<a href="${escapeHtml(address)}">${escapeHtml(address)}</a>${escapeHtml(rest)}`;
 }
 
-/** Returns the plain text from which `textToParagraphs` makes this markup; undefined if there is no such text. */
+/** Turns markup that `textToParagraphs` has made back into plain text; undefined for other markup. */
 export async function paragraphsToText(contentHtml: string): Promise<string | undefined> {
   const unlinked = contentHtml.replace(/<a href="[^"<>]*"[^<>]*>([^<>]*)<\/a>/g, '$1');
   if (/<(?!\/?p>|br>)/.test(unlinked)) return undefined;

@@ -201,7 +201,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
 function fileFields({ problem, fileBytes }: PostForm, files: Attachment[]): Html {
-  const whole = problem?.status === 413 || problem?.status === 415; // a form can be so large only because of its files
+  const whole = problem?.status === 413 || problem?.status === 415; // the form's files are too large or of a wrong type
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
 ${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}

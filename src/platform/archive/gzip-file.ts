@@ -57,13 +57,13 @@ export async function* gunzipFile(
 ): AsyncGenerator<Buffer, void> {
   const { size } = await file.stat();
   const gunzip = createGunzip({ chunkSize: PIECE });
-  pipeline(Readable.from(readFile(file, size, onBytes)), gunzip).catch(() => {}); // the loop below throws read errors
+  pipeline(Readable.from(readFile(file, size, onBytes)), gunzip).catch(() => {}); // `gunzip` throws read errors
   try {
     yield* gunzip as AsyncIterable<Buffer>;
   } catch (error) {
     throw damaged(error);
   }
-  // zlib skips zero bytes at the end of a file.
+  // zlib skips zero bytes after the gzip data, so the bytes that zlib has read are compared with the file's size.
   if (size === 0 || gunzip.bytesWritten !== size) {
     throw new ArchiveError('the archive is empty, or has data after its end');
   }

@@ -6,7 +6,7 @@ import {
 /** A member of a tar archive, with content of exactly `size` bytes; folders have no content. */
 export type PackedMember = TarMember & { content?: Iterable<Buffer> };
 
-const PIECE = 256 * 1_024; // bytes; small members share a piece: each piece costs a call of the compressor
+const PIECE = 256 * 1_024; // bytes; several small files share a piece, because each piece costs a call of gzip
 const END = Buffer.alloc(2 * BLOCK);
 
 /** The bytes of a tar archive (ustar), in pieces of about 256 KiB. Equal members give archives of equal bytes. */
@@ -39,7 +39,7 @@ function* parts(members: Iterable<PackedMember>): Generator<Buffer, void> {
 
 export type UnpackedMember = { kind: TarKind; name: string; size: number };
 
-/** Takes a member's content: `write` gets each piece (valid during the call only), `end` is called after all pieces. */
+/** Takes an archived file's content in pieces. A piece is valid only during the call of `write`. */
 export type MemberSink = { write(chunk: Buffer): void; end(): void };
 
 /** Called for each member of an archive: throws to refuse the member, or returns a sink for its content. */
@@ -54,8 +54,8 @@ type Parsing<Result> = Generator<number, Result, Buffer>;
 
 /**
  * Reads a tar archive strictly: plain files and folders with relative names, each once, then the end mark and zeros.
- * Throws ArchiveError for all other content (links, devices, pipes, `..`, set-uid, a missing end mark, bytes after the
- * end). Holds at most one block of the archive in memory, whatever the archive claims.
+ * Throws ArchiveError for links, devices, pipes, `..`, set-uid files, a missing end mark and bytes after the end. Holds
+ * at most one block of the archive in memory, whatever the archive claims.
  */
 export async function unpackTar(chunks: AsyncIterable<Buffer>, onMember: OnMember): Promise<void> {
   const parsing = parseArchive(onMember);

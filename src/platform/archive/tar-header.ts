@@ -55,7 +55,7 @@ export function decodeHeader(block: Buffer): TarHeader {
   }
   const magic = slice(block, MAGIC).toString('latin1');
   if (!MAGICS.includes(magic)) throw new ArchiveError('the archive holds a member of an unknown format');
-  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU tar stores times in the field PREFIX
+  const prefix = magic === MAGICS[0] ? readText(block, PREFIX) : ''; // GNU headers hold times in PREFIX
   const name = readText(block, NAME);
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,
@@ -67,7 +67,7 @@ export function decodeHeader(block: Buffer): TarHeader {
 
 /**
  * Applies extended records to the header after them (POSIX.1-2024, pax, "pax Extended Header": each record is
- * `<length> <key>=<value>\n`). Throws ArchiveError for records that are malformed or mean anything but a plain member.
+ * `<length> <key>=<value>\n`). Throws ArchiveError for malformed records and unknown keys.
  */
 export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
   const changed = { ...header };
@@ -83,7 +83,7 @@ export function applyPax(bytes: Buffer, header: TarHeader): TarHeader {
   return changed;
 }
 
-/** The number of padding bytes between a member's content and the next block. */
+/** The number of padding bytes after an archived file of `size` bytes, up to the next block of the archive. */
 export function paddingOf(size: number): number {
   return (BLOCK - (size % BLOCK)) % BLOCK;
 }

@@ -9,7 +9,7 @@ import { type Db, emptyLog, isStorageTrouble } from './open-database.ts';
 const WORKING_MS = 6;
 const PAUSE_MS = 25;
 
-/** Rows per portion. Fewer rows would hardly shorten the write lock, because the commit itself takes a similar time. */
+/** Rows that a transaction changes at a time. The commit takes about as long as changing 100 rows. */
 const PORTION = 100;
 const MAX_STEP = 5_000;
 
@@ -19,7 +19,7 @@ const SMALL_PORTION = 10;
 /**
  * Makes a large change in short transactions, so that no other process waits long to write. Slow transactions are
  * logged under `name`. `some` changes up to `limit` rows and returns their number; fewer than `limit` rows mean that
- * the change is complete. Resolves to false if `isOver` ended the change early.
+ * the change is complete. Resolves to false if `isOver` returned true before the change was complete.
  */
 type ThrottledWrites = (name: string, some: Portion, isOver?: () => boolean) => Promise<boolean>;
 
@@ -27,9 +27,9 @@ type Portion = (limit: number) => number;
 type WriteStep = (most: number, portion: number) => { since: number; done: number; isAll: boolean };
 
 /**
- * The transactions of concurrent changes alternate, and a pause follows each transaction. While `isTight` returns true
- * because the disk is nearly full, each transaction changes few rows, and the write-ahead log is emptied after each
- * transaction.
+ * Makes large changes, such as deletions, in short transactions; concurrent large changes alternate. While `isTight`
+ * returns true because the disk is nearly full, each transaction changes few rows, and the write-ahead log is emptied
+ * after each transaction.
  */
 export function createThrottledWrites(db: Db, isTight: () => boolean = () => false): ThrottledWrites {
   let turn: Promise<void> = Promise.resolve();
@@ -46,7 +46,6 @@ export function createThrottledWrites(db: Db, isTight: () => boolean = () => fal
     return { since, done, isAll };
   });
 
-  /** Runs the next transaction of a change, and returns whether the change is complete. */
   async function inTurn(write: WriteStep): Promise<boolean> {
     const before = turn;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -89,17 +88,16 @@ export function* inBatches<Row>(next: (last: Row | undefined) => Row[]): Generat
 /** Writes an item in a transaction shared with other items; resolves after the commit. */
 type BatchedWrite<Item> = (item: Item) => Promise<void>;
 
-/** The functions that each transaction of a batch calls. */
+/** The writes that share one transaction. */
 export type Batch<Item> = {
   /** Writes one item. A `write` that throws must leave no change: use one statement or a nested transaction. */
   write(item: Item): void;
-  /** Ends a batch before the commit. If `end` throws, SQLite rolls back the whole batch. */
+  /** Called after the last write of the transaction. If `end` throws, SQLite rolls back the transaction. */
   end(): void;
 };
 
 type Waiting<Item> = { write(batch: Batch<Item>): void; resolve(): void; reject(error: unknown): void };
 
-/** The result of one write; `error` is undefined on success. */
 type Ending = { error: unknown };
 
 /** The longest time in ms for which a batch of writes waits for further writes. */
@@ -109,8 +107,8 @@ const GATHERING_MS = 5;
 const LONG_BATCH_MS = 25;
 
 /**
- * Lets concurrent writes share one transaction, and so one fsync (group commit). The transaction begins when a round of
- * the event loop adds no item and no request waits for its turn, at the latest after GATHERING_MS. A write that throws
+ * Lets concurrent writes share one transaction, and so one fsync (group commit). The transaction begins as soon as no
+ * further write and no request is waiting, at the latest after GATHERING_MS. A write that throws
  * is rejected alone; all other writes are committed. If the transaction cannot be committed (full disk, lock), all its
  * writes are rejected and nothing is stored.
  */
@@ -135,12 +133,11 @@ export function batchingWrites<Item>(db: Db, begin: () => Batch<Item>): BatchedW
       write();
       return { error: undefined };
     } catch (error) {
-      if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have rolled back the whole batch
+      if (isStorageTrouble(error) || !db.inTransaction) throw error; // SQLite may have rolled back the transaction
       return { error };
     }
   }
 
-  /** `known`: how many items were waiting in the previous round of the event loop. */
   function gather(since: number, known: number): void {
     const mayGrow = waiting.length > known || othersWait();
     if (mayGrow && performance.now() - since < GATHERING_MS) setImmediate(gather, since, waiting.length);

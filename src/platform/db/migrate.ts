@@ -7,7 +7,7 @@ type AppliedRow = { version: number; name: string; checksum: string };
 /** SHA-256 of the first migration of version 0.1.0, whose schema this program cannot upgrade. */
 const FIRST_OF_0_1_0 = 'ad7ad3bc0726638dd79de087755cdd712739a1a69eff86c8d0af42923cc86082';
 
-const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process may be building an index over years of posts
+const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process's migration may be building an index of many posts
 
 /**
  * Applies the pending migrations, each in one transaction with its `schema_migrations` row. Returns the applied
@@ -16,8 +16,7 @@ const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process may be buildin
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
   db.pragma(`busy_timeout = ${MIGRATION_BUSY_TIMEOUT_MS}`);
-  // Foreign keys are off, because rebuilding a table would otherwise delete rows of other tables. The hub checks all
-  // foreign keys at the end of each migration.
+  // Rebuilding a table with foreign keys on would delete rows of other tables. `applyOne` checks all foreign keys.
   db.pragma('foreign_keys = OFF');
   try {
     createHistory(db);
@@ -45,7 +44,7 @@ export function schemaVersion(db: Db): number {
   return history(db).at(-1)?.version ?? 0;
 }
 
-/** Prepares `schemaVersion` for frequent calls on a migrated database. */
+/** Returns a function that reads the version of a migrated database with one prepared statement. */
 export function createSchemaVersion(db: Db): () => number {
   const newest = db.prepare<[], { version: number | null }>('newest migration',
     'SELECT MAX(version) AS version FROM schema_migrations');
@@ -140,8 +139,7 @@ export function describePending(pending: readonly Migration[]): { which: string;
   return {
     which: pending.length === 1 ? `migration ${first}` : `migrations ${first} to ${last}`,
     whatToDo: pending.every(({ safe }) => safe)
-      ? 'Make a backup (./scripts/backup.sh). Then start the hub, restart it if it runs, or run ' +
-        './scripts/hubctl migrate.'
+      ? 'Make a backup (./scripts/backup.sh), then start or restart the hub, or run ./scripts/hubctl migrate.'
       : 'Make and verify a backup, stop the hub, then run ./scripts/hubctl migrate --allow-unsafe.',
   };
 }
@@ -157,8 +155,8 @@ function unsafeMessage({ version, name }: Migration): string {
 type SchemaObject = { type: string; name: string; table: string; sql: string };
 
 /**
- * Names the schema objects that a database lacks or declares differently than its migrations, for the operator. Skips
- * indices and triggers of a missing table. Schema objects that no migration made are allowed.
+ * Names the schema objects that a database lacks or declares differently than its migrations, for the operator. Names a
+ * missing table without the table's indices and triggers. Schema objects that no migration made are allowed.
  */
 export function schemaGaps(db: Db, migrations: Migration[]): string[] {
   const found = new Map(schemaObjects(db).map((object) => [keyOf(object), object]));
@@ -218,7 +216,7 @@ export function numberedTables(db: Db): string[] {
     .map(({ name }) => name);
 }
 
-/** Reads the highest ids of the given tables, with or without AUTOINCREMENT. Skips tables that do not exist. */
+/** Reads the highest id of each named table that exists in the database, with or without AUTOINCREMENT. */
 export function givenIds(db: Db, tables: string[]): GivenIds {
   const known = new Map(sequences(db).map(({ name, seq }) => [name, seq]));
   const isThere = db.prepare<[string], object>('find table',

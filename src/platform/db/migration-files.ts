@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export type Migration = { version: number; name: string; sql: string; safe: boolean; checksum: string };
 
-/** Thrown if this program must not use a database's schema. The message says what the operator can do. */
+/** Thrown if this program must not use a database's schema; `message` tells the operator what to do. */
 export class SchemaError extends Error {}
 
 /** Thrown if another process uses the database and has to stop first. */
@@ -13,7 +13,7 @@ export class DataInUseError extends SchemaError {}
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const SAFETY = /^-- safe: (yes|no)\r?\n/;
 
-/** Reads files NNNN_name.sql, numbered from 1 without a gap. A file marked "safe: yes" may only add to the schema. */
+/** Reads the migrations NNNN_name.sql, numbered from 1 without a gap. Refuses "safe: yes" in front of unsafe SQL. */
 export function readMigrations(folder: string): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort();
   return files.map((file, index) => toMigration(file, index + 1, readFileSync(join(folder, file), 'utf8')));
@@ -59,7 +59,7 @@ const TOKEN = new RegExp([
   /\s+|[^\s;'"`[/-]+|[^]/,
 ].map(({ source }) => source).join('|'), 'g');
 
-/** Whether a statement only adds to the schema. A drop, rename, delete, rewrite or unknown statement is unsafe. */
+/** Whether an SQL statement only adds to the schema, unlike DROP, DELETE, UPDATE and RENAME. */
 function isSafe(statement: string): boolean {
   const bare = tokens(statement).map(withoutQuotes).join('').toUpperCase();
   return ADDING.some((pattern) => pattern.test(bare)) && !FULL_TEXT_COMMAND.test(bare);
@@ -71,7 +71,7 @@ function withoutQuotes(token: string): string {
   return /^["`[]/.test(token) ? token.slice(1, -1).replace(/\W/g, '_') : token;
 }
 
-/** Splits SQL into statements without comments. The body of a trigger stays with its CREATE TRIGGER. */
+/** Splits SQL into statements without comments. A CREATE TRIGGER with its body is one statement. */
 export function splitStatements(sql: string): string[] {
   const statements: string[] = [];
   let current = '';

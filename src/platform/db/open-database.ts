@@ -25,7 +25,7 @@ export type Db = {
   prepare<Params extends unknown[], Row = never>(name: string, sql: string): Statement<Params, Row>;
   /** Runs `work` in a transaction and returns the result. Inside another transaction, `work` runs in a savepoint. */
   write<Result>(name: string, work: () => Result): Result;
-  /** Prepares a transaction like that of `write` for frequent calls. */
+  /** Returns a function that runs `work` in a transaction, as `write` does, at each call. */
   transaction<Args extends unknown[], Result>(name: string, work: (...args: Args) => Result): (...args: Args) => Result;
   exec(sql: string): void;
   pragma(source: string): unknown;
@@ -179,7 +179,7 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error) ?? '');
 }
 
-/** Moves the write-ahead log into the database file. Never waits: returns false while other processes use the file. */
+/** Moves the write-ahead log into the database file. Returns false at once if another process uses the database. */
 export function emptyLog(db: Db): boolean {
   db.pragma('busy_timeout = 0');
   try {

@@ -13,8 +13,8 @@ export function waitFor(rate: Rate, arrivesAt: number, now: number): number {
 }
 
 /**
- * Returns the theoretical arrival time after one more act. An `arrivesAt` that lies too far ahead counts as now: the
- * clock was ahead when the time was stored.
+ * Returns the theoretical arrival time (see `waitFor`) after one more act of the client. If the machine's clock was
+ * ahead when `arrivesAt` was stored, `now` replaces `arrivesAt`.
  */
 export function arrivalAfter(rate: Rate, arrivesAt: number, now: number): number {
   const isPlausible = arrivesAt <= latestArrival(rate, now);
@@ -30,8 +30,8 @@ function latestArrival({ burst, everyMs }: Rate, now: number): number {
 export type Limit = Rate & { name: string };
 
 /**
- * Rate limits whose state survives restarts and is shared by processes: one theoretical arrival time per key. A clock
- * set back admits at most one more burst.
+ * Rate limits whose state survives restarts and is shared by processes: one theoretical arrival time per key. If the
+ * machine's clock is set back, a client gets at most one more burst of requests.
  */
 export function createRateLimitStore(db: Db, clock: Clock) {
   const select = db.prepare<[string], { arrivesAt: number }>('rate limit',

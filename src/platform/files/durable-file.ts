@@ -7,7 +7,7 @@ import { codeOf } from '../error-code.ts';
 const WRITTEN_THROUGH = constants.O_WRONLY | constants.O_DSYNC;
 const MODE = 0o600;
 
-/** Bytes per write: the size of a socket's chunk. With O_DSYNC, 512 KiB take as long to reach the disk as 64 KiB. */
+/** Bytes per write: the size of a socket's chunk. With O_DSYNC, a write of 512 KiB is as fast as a write of 64 KiB. */
 const BATCH = 64 * 1024;
 const BATCH_THROUGH = 512 * 1024;
 
@@ -18,7 +18,7 @@ let maySync: boolean | undefined;
 export async function createFile(path: PathLike): Promise<FileHandle> {
   const handle = await open(path, 'wx', MODE);
   try {
-    if (maySync === undefined) await sync(handle); // tries fsync on the empty file before any bytes are written
+    if (maySync === undefined) await sync(handle); // tries fsync on the new, empty file, because Node may refuse fsync
     if (maySync) return handle;
   } catch (error) {
     await handle.close();
@@ -63,8 +63,8 @@ export async function replaceFile(path: string, content: string, partial = `${pa
 }
 
 /**
- * Syncs a file, or the renames within a folder. If Node refuses fsync, the later commit of the file's database row must
- * suffice: a journalling file system writes the rename before the commit.
+ * Syncs a file, or the renames within a folder. If Node refuses fsync, a rename becomes durable with the next commit of
+ * the database, because a journalling file system writes the rename before the commit.
  */
 export async function syncPath(path: PathLike): Promise<void> {
   const handle = await open(path, 'r');

@@ -36,7 +36,7 @@ export type AnswerOptions = CallHandlerOptions & {
   noteFault(exchange: Exchange, error: unknown): void;
 };
 
-/** The most bytes of a page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
+/** The most bytes of an HTML page. Lists and texts on pages are bounded, so a larger page is a bug of the hub. */
 export const MAX_PAGE_BYTES = 2.5 * 1024 * 1024;
 
 /** Paths that only programs request: error replies to these programs are never HTML pages. */
@@ -82,10 +82,10 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     try {
       const made = await callHandler(exchange);
       if (isGone(exchange.req)) return await letGo(made);
-      await (isLong(made) ? nextTurn() : ownTurn()); // the handler may have waited for I/O
+      await (isLong(made) ? nextTurn() : ownTurn());
       const reply = await renderReply(made, exchange, options);
       requireAcceptable(exchange.req, reply);
-      if (isLong(reply)) await nextTurn(); // hashing and sending a long reply take long too
+      if (isLong(reply)) await nextTurn();
       return reply;
     } catch (error) {
       return await renderReply(await errorReply(exchange, error), exchange, options);
@@ -129,7 +129,7 @@ export function createAnswerRequest(options: AnswerOptions): AnswerRequest {
     if (res.headersSent) res.destroy();
     if (res.destroyed) return 500;
     for (const name of res.getHeaderNames()) res.removeHeader(name);
-    res.statusMessage = ''; // the status message may belong to the response that could not be sent
+    res.statusMessage = ''; // removes the reason phrase of the reply that could not be sent
     return send(exchange, await renderReply(problemReply(toHttpError(error)), { ...exchange, viewer: null }, options));
   }
 }
@@ -175,8 +175,8 @@ async function renderReply(
 
 /**
  * Sets a reply's Cache-Control: clients may store a text if they ask the hub before each use whether it has changed.
- * Public texts may be stored in any cache, texts for a signed-in person only in the browser. All replies that are not
- * texts are `no-store`. Handlers set `no-store` also for replies that show a secret.
+ * Public texts may be stored in any cache, texts for a signed-in person only in the browser. Streams, files, errors
+ * and answers to writes are `no-store`. Handlers set `no-store` also for replies that show a secret.
  */
 function withCaching(reply: RenderedReply, { req, route, viewer }: Exchange): RenderedReply {
   if (reply.headers['cache-control']) return reply;
@@ -206,5 +206,5 @@ export function toHttpError(error: unknown): HttpError {
     return new HttpError(503, 'The hub cannot store or read its data right now.', { headers: { 'retry-after': '30' } });
   }
   if (isDiskFull(error)) return new HttpError(507, 'There is no space left on the hub’s disk.');
-  return new HttpError(500, 'An internal error occurred. The hub has logged the error.');
+  return new HttpError(500, 'An internal error occurred, which the hub has logged.');
 }

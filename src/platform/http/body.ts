@@ -37,7 +37,7 @@ const MEMORY_OF_ONE = 16 * 1024 * 1024;
 /** Memory overhead in bytes of each piece of a body. */
 const PIECE = 256;
 
-/** The memory budget for all bodies. `who`: the client's account, or its networks, narrowest first. */
+/** The memory budget for all request bodies. `who`: the client's account, or its networks, narrowest first. */
 export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) => BodyShare {
   const ofOne = new Map<string, number>();
   let ofAll = 0;
@@ -76,7 +76,7 @@ export function createBodyMemory(metLimit: MetLimit): (who: readonly string[]) =
 
 /**
  * Reads the whole body. Throws 413 beyond `limit` bytes, 400 if the client stops half-way, 408 after `timeMs`, 503 if
- * the memory budget for bodies is used up. Rethrows errors of `recheck`.
+ * the memory budget for bodies is used up, 401 or 403 if the sender's session or role ended while the body arrived.
  */
 export async function readBody(
   { stream, memory, recheck }: WithBody, limit: number, timeMs = BODY_TIME,
@@ -118,7 +118,7 @@ function gather(
     }
   };
   const onEnd = (): void => {
-    stop(); // `close` is no error from now on: a stream closes after a whole body too
+    stop(); // removes `onBreak`, because the request closes after a complete body, too
     done(Buffer.concat(chunks));
   };
   const onBreak = (): void => fail(new HttpError(400, 'The request ended before its body was complete.'));

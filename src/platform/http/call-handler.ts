@@ -21,7 +21,7 @@ export type Exchange = {
   answered: () => void; // called once the memory budget counts the response; the client's next request may begin
 };
 
-/** Wraps a new request. The request target may name the host too, as in requests to proxies (RFC 9112 §3.2.2). */
+/** Splits a new request's URL into path and query; the URL may name the host, as proxies get it (RFC 9112 §3.2.2). */
 export function openExchange(req: IncomingMessage, res: ServerResponse, id: string): Exchange {
   const url = req.url ?? '/';
   const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
@@ -31,7 +31,7 @@ export function openExchange(req: IncomingMessage, res: ServerResponse, id: stri
   return { req, res, id, path, search, route: undefined, viewer: null, answered: () => {} };
 }
 
-/** The status of dropped requests in log and metrics, as in nginx. The hub never sends status 499. */
+/** Status 499 in log and metrics, as in nginx: the client closed the connection before the response. */
 export const CLIENT_GONE = 499;
 
 /**
@@ -63,7 +63,7 @@ export type CallHandlerOptions = {
   trustedProxies: readonly Cidr[];
   /** Host names that the hub answers to besides `localhost` and IP addresses; null allows any host. */
   hostNames: readonly string[] | null;
-  /** Finds the sender of a request, or null. Not called for routes whose handlers check the bearer token themselves. */
+  /** Finds the sender of a request, or null, unless the request's route has an `authenticate` function of its own. */
   authenticate(req: IncomingMessage): Caller;
   /**
    * Throws HttpError if the hub cannot take a write request now. Called before the handler of every unsafe request, and
@@ -100,7 +100,7 @@ export function createCallHandler(options: CallHandlerOptions) {
     if ('allow' in found) {
       throw new HttpError(405, `${method} is not allowed here.`, { headers: { allow: found.allow.join(', ') } });
     }
-    if (!found.route.authenticate) requireSameOrigin(req, method, caller); // `authenticate` reads no cookie
+    if (!found.route.authenticate) requireSameOrigin(req, method, caller);
     const { signedOut } = found.route;
     if (!signedOut || caller.viewer) requireAccess(found.route, caller, req);
     if (!found.route.anyHost && untaken.isFull(exchange)) await waitForRoom(exchange, found.route);
@@ -110,7 +110,7 @@ export function createCallHandler(options: CallHandlerOptions) {
   };
 
   /**
-   * Makes a client that does not read its responses wait for its next response. After this wait, the client is
+   * Makes a client that does not read its responses wait for its next response. A client that has waited is
    * authenticated again, because its session may have ended.
    */
   async function waitForRoom(exchange: Exchange, route: Route): Promise<void> {

@@ -45,7 +45,7 @@ export async function withCompressed(response: CachedResponse): Promise<CachedRe
 let asked = '';
 let isAccepted = false;
 
-/** Whether an Accept-Encoding header accepts gzip. Caches the last result, as most clients send equal headers. */
+/** Whether an Accept-Encoding header accepts gzip. Caches the answer for the header seen last. */
 export function acceptsGzip(header = ''): boolean {
   if (header === asked) return isAccepted;
   const weights = new Map(header.split(',').map(coding));
@@ -54,7 +54,7 @@ export function acceptsGzip(header = ''): boolean {
   return isAccepted;
 }
 
-/** `gzip;q=0.5`: a content coding and its weight (RFC 9110 §12.4.2). An unreadable weight counts as 0. */
+/** `gzip;q=0.5`: a content coding and its weight (RFC 9110 §12.4.2). A malformed `q` counts as 0. */
 function coding(text: string): [name: string, weight: number] {
   const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
   const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1';

@@ -16,7 +16,7 @@ const LOOPBACK = parseCidrs('127.0.0.0/8, ::1/128');
 
 /**
  * The hub cuts a connection with more unanswered requests than this: one read of a socket can bring 2,300 requests,
- * which take 15 ms to parse. For a minute, the cut connection counts as ten connections of its network.
+ * which take 15 ms to parse. For a minute, a cut connection counts as ten of its network's open connections.
  */
 const UNANSWERED = 20;
 const [CUT_COUNTS, CUT_FOR] = [10, MINUTE];
@@ -105,7 +105,7 @@ export function limitConnections(
     const mayMonitor = cidrContains(LOOPBACK, address) && open.size <= places + FOR_MONITORING;
     if (mayMonitor) return void forMonitoring.add(socket);
     remove(socket);
-    process.nextTick(() => socket.pause()); // pausing at once fails: Node begins to read after the "connection" event
+    process.nextTick(() => socket.pause()); // Node begins to read the socket only after the "connection" event
     refuse(socket, metLimit('connections', 10, 'Too many connections are open.'));
   });
 

@@ -6,13 +6,10 @@ export const DISCARD_BYTES = 2 * 1024 * 1024;
 /** The maximum number of bodies discarded at the same time: a thousand bodies would block the event loop. */
 const DISCARDED_AT_ONCE = 16;
 
-/** After this time a body stops delaying the next waiting body, because the body's sender may be slow or silent. */
+/** How long the hub reads and discards a refused request body before the next refused body that waits. */
 const TURN_MS = 250;
 
-/**
- * The maximum number of refused bodies that wait, each with up to 128 KiB in memory. If a further body is refused, the
- * hub cuts the body's connection.
- */
+/** The maximum number of refused request bodies that wait to be discarded, each with up to 128 KiB in memory. */
 const WAITING_AT_ONCE = 200;
 const CUT_AFTER_MS = 250;
 
@@ -35,7 +32,7 @@ let turn: NodeJS.Timeout | undefined;
  */
 export function discardRest(req: IncomingMessage, limit = DISCARD_BYTES): void {
   if (isOver(req)) return;
-  req.off('readable', leaveUnread).on('readable', leaveUnread); // discardBeforeAnswer may have added `leaveUnread`
+  req.off('readable', leaveUnread).on('readable', leaveUnread); // adds the listener at most once
   if (waiting.size >= WAITING_AT_ONCE) return void setTimeout(cutUnlessWhole, CUT_AFTER_MS, req).unref();
   discard(req, limit, { onLimit: () => void req.destroy() });
 }

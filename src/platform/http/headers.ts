@@ -14,7 +14,7 @@ const ENCODED_TOO = /['()*]/g;
 const UNSAFE = /[\p{Cc}/\\]/gu;
 
 /**
- * Parses `value; name=token; name="quoted"`. Returns null for text of another form, and if a parameter is given twice.
+ * Parses `value; name=token; name="quoted"`. Returns null for malformed text and for a repeated parameter.
  * Within quotes a backslash is an ordinary character, as browsers send it; the escape \" of older programs is refused.
  */
 export function readParameters(text: string): ParameterizedValue | null {
@@ -116,7 +116,7 @@ export function contentDisposition(kind: 'inline' | 'attachment', filename: stri
   return ascii === name ? plain : `${plain}; filename*=UTF-8''${encode(name)}`;
 }
 
-/** Removes accents. Replaces remaining non-ASCII characters, and characters that clients read differently, by `_`. */
+/** Makes a file name ASCII: removes accents, and replaces other non-ASCII characters, quotation marks and % by `_`. */
 function asciiName(name: string): string {
   return name.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').replace(/[^ -~]|["%]/gu, '_');
 }

@@ -37,7 +37,7 @@ export type Input = {
   time(name: string): number | undefined;
   /** Reads an http or https address, and removes credentials and tracking parameters. */
   address(name: string): string | undefined;
-  /** Returns an `Input` for the object in a field. */
+  /** Reads a field that contains a JSON object, and returns an `Input` that reads the fields of this object. */
   object(name: string): Input | undefined;
   /** Returns an `Input` for each object in a list; returns no `Input` if the list is longer than `max`. */
   list(name: string, max: number): Input[];
@@ -52,8 +52,8 @@ export type Input = {
 const MAX_ADDRESS = 4_096; // characters
 
 /**
- * Reads fields of a JSON object or form and collects every fault with its pointer. Missing and wrong fields read as
- * undefined. Call `done()`, which throws 422 with all faults, before using the values.
+ * Reads fields of a JSON object or form and collects every fault with its JSON pointer. For a missing or wrong field,
+ * returns undefined. Before using the values, call `done()`, which throws 422 with all faults.
  */
 export function createInput(values: JsonObject, { pointer = '', label = labelOf, errors = [] }: Options = {}): Input {
   function refuse(name: string, detail: string): undefined {
@@ -105,7 +105,7 @@ export function createInput(values: JsonObject, { pointer = '', label = labelOf,
   };
 }
 
-/** Reads one checkbox or button of a form, like `optionalSwitch`, and throws 422 at once. */
+/** Reads one checkbox or button of a form: true for `1`, false for `0`; throws 422 for other values. */
 export function formSwitch(values: JsonObject, name: string): boolean | undefined {
   const input = createInput(values);
   const isOn = input.optionalSwitch(name);
@@ -113,7 +113,7 @@ export function formSwitch(values: JsonObject, name: string): boolean | undefine
   return isOn;
 }
 
-/** Reads an id from a path. Throws 404 unless the id is a positive integer. */
+/** Reads an id from a request's URL path. Throws 404 unless the id is a positive integer. */
 export function pathId(params: Record<string, string>, name = 'id'): number {
   const id = parseId(params[name] ?? '');
   if (id === undefined) throw new HttpError(404, 'There is nothing at this address.');

@@ -3,7 +3,7 @@ import { essenceOf, readParameters } from './headers.ts';
 import { HttpError } from './reply.ts';
 
 /*
- * The headers of a multipart/form-data body and of its parts. The rules leave no input ambiguous:
+ * Rules for the headers of a multipart/form-data body and of its parts, so that no input has two meanings:
  *
  * - Lines end in CRLF. These are errors in a part's headers: a bare CR or LF, a control character, a folded line, a
  *   space before the colon, bytes that are not UTF-8, and a header or parameter that comes twice.
@@ -22,7 +22,7 @@ export type PartHead = { name: string; filename: string | null; type: string };
 export type HeadLimits = { headers: number; nameBytes: number; filenameBytes: number };
 
 const BCHARS = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/; // RFC 2046 §5.1.1
-const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // RFC 9110 §5.1, §5.5
+const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/; // header lines of RFC 9110 §5
 const EXTENDED = /^utf-8'[\w-]*'((?:%(?![01][0-9a-f]|7f)[0-9a-f]{2}|[!#$&+.^_`|~0-9a-z-])+)$/i; // RFC 8187 §3.2.1
 const IDENTITY_ENCODINGS = ['7bit', '8bit', 'binary'];
 const UTF8_NAMES = ['utf-8', 'utf8', 'us-ascii'];
@@ -59,7 +59,7 @@ export function readPartHead(block: Buffer, limits: HeadLimits): PartHead {
   return { name, filename, type: headers.get('content-type') || DEFAULT_TYPE };
 }
 
-/** Decodes a form field's text. `type`: the Content-Type of the field's part. Throws 400 if the text is not UTF-8. */
+/** Decodes a form field's text. `type`: the Content-Type of the field's part. Throws 400 if the field is not UTF-8. */
 export function decodeField(name: string, type: string, bytes: Buffer): string {
   const charset = readParameters(type)?.parameters.get('charset') ?? 'utf-8';
   if (!UTF8_NAMES.includes(charset.toLowerCase()) || !isUtf8(bytes)) {

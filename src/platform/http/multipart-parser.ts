@@ -16,14 +16,14 @@ import { HttpError } from './reply.ts';
 
 export type MultipartEvent =
   | { kind: 'part'; head: PartHead }
-  | { kind: 'data'; bytes: Buffer } // bytes of the current part; `bytes` shares the memory of a written piece
+  | { kind: 'data'; bytes: Buffer } // bytes of the current part's body
   | { kind: 'part-end' }
   | { kind: 'end' };
 
 type MultipartParser = {
-  /** Takes the next piece of the body, after `next` returned null. The caller may not change the piece afterwards. */
+  /** Takes the next piece of the body, after `next` returned null. Multipart events share memory with the piece. */
   write(piece: Buffer): void;
-  /** Marks the end of the body. */
+  /** Tells the parser that the body has no more bytes. */
   end(): void;
   /** The next event; null if more bytes are needed. Throws 400 for a malformed body, 413 for a body over a limit. */
   next(): MultipartEvent | null;
@@ -32,7 +32,7 @@ type MultipartParser = {
 /** `headerBytes`: maximum size of all headers of a part. */
 export type ParserLimits = HeadLimits & { parts: number; headerBytes: number };
 
-/** The bytes behind a boundary. `end`: the end of the boundary line, before the CRLF or at the end of the body. */
+/** A line that begins with the boundary. `end`: the index of the line's CRLF, or the length of the body. */
 type BoundaryLine =
   | { kind: 'part' | 'last'; end: number }
   | { kind: 'data' } // the line only begins with the boundary, so it is data
@@ -138,12 +138,12 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
   function data(end: number): MultipartEvent | null {
     if (end === at) return null;
     const bytes = buffer.subarray(at, end);
-    if (end === buffer.length) [buffer, at] = [NOTHING, 0]; // the caller may free the buffer before its next call
+    if (end === buffer.length) [buffer, at] = [NOTHING, 0]; // lets V8 free the buffer
     else at = end;
     return { kind: 'data', bytes };
   }
 
-  /** The number of last bytes that may be the start of a delimiter. A delimiter has a CR only as its first byte. */
+  /** The number of bytes at the end of `buffer` that may be the start of a delimiter (CRLF and the boundary). */
   function begunDelimiter(): number {
     const tail = buffer.subarray(Math.max(at, buffer.length - delimiter.length + 1));
     const found = tail.lastIndexOf(CR);
@@ -151,7 +151,6 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
     return length > 0 && tail.compare(delimiter, 0, length, found) === 0 ? length : 0;
   }
 
-  /** Whether a delimiter that may start in `rest` can continue in `piece`. */
   function goesOn(rest: Buffer, piece: Buffer): boolean {
     const from = Math.min(rest.length, delimiter.length);
     const length = Math.min(piece.length, delimiter.length - from);
@@ -168,7 +167,7 @@ export function createMultipartParser(boundary: string, limits: ParserLimits): M
       const rest = buffer.subarray(at);
       at = 0;
       if (rest.length > 0 && step === inData && !goesOn(rest, piece)) {
-        [loose, buffer, step] = [rest, piece, looseData]; // avoids copying a large piece for the sake of two bytes
+        [loose, buffer, step] = [rest, piece, looseData]; // avoids a copy of `piece`
       } else {
         buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
       }

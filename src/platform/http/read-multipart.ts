@@ -14,11 +14,11 @@ export type MultipartLimits = ParserLimits & {
   /** The maximum size of the values of all fields together, which are kept in memory. */
   fieldBytes: number;
   files: number;
-  /** The maximum size of one file. */
+  /** The maximum size of an uploaded file. */
   fileBytes: number;
 };
 
-/** Limits that suit every form of the hub. Each form sets its own limits for files. */
+/** Limits on multipart bodies for all HTML forms of the hub. Each form sets its own limits for files. */
 export const MULTIPART_SHAPE = {
   parts: 100,
   headerBytes: 8 * 1024,
@@ -26,13 +26,13 @@ export const MULTIPART_SHAPE = {
   nameBytes: 256,
   filenameBytes: 1024,
   fields: 50,
-  fieldBytes: 2 * 1024 * 1024, // room for 400,000 characters of four bytes each, and for further fields
+  fieldBytes: 2 * 1024 * 1024, // a post's text may have 400,000 characters of four bytes each
 } as const;
 
 /** The description of a file by the client, unchecked. */
 export type MultipartFile = { field: string; filename: string; declaredType: string };
 
-/** Takes one file, and may leave a rest of the file unread. If the promise rejects, reading the body ends. */
+/** Called for each uploaded file; need not read all `chunks`. A rejection ends the reading of the request's body. */
 export type OnFile = (file: MultipartFile, chunks: AsyncIterable<Buffer>) => Promise<void>;
 
 /** The properties of a request that `readMultipart` needs. */
@@ -40,17 +40,17 @@ type MultipartStream = Readable & Pick<IncomingMessage, 'headers' | 'headersDist
 
 /** Reads the multipart events of an arriving body, on demand only. */
 type MultipartSource = {
-  /** Returns the next event of the bytes read so far, or null. After an error, every call throws this error. */
+  /** Returns the next multipart event of the bytes read so far, or null. Throws 400 or 413 for a bad body. */
   ready(): MultipartEvent | null;
-  /** Returns the next event of the body, perhaps after reading more bytes. Rejects with errors that `ready` throws. */
+  /** Returns the next multipart event, perhaps after reading more bytes. Throws 400 or 413 for a bad body. */
   next(): Promise<MultipartEvent>;
   /** Ends the body with an error, and throws this error, or the earlier error that has ended the body before. */
   fail(error: unknown): never;
-  /** Releases the stream, which stays open and paused. */
+  /** Stops reading the request, without closing its connection. */
   stop(): void;
 };
 
-/** The head of a part, and the first event after the head. */
+/** The headers of a multipart part, and the first parser event after the headers. */
 type StartedPart = { head: PartHead; first: MultipartEvent };
 
 /**
@@ -58,11 +58,11 @@ type StartedPart = { head: PartHead; first: MultipartEvent };
  * files to `onFile` one after the other, with back-pressure. An empty file input (no name, no bytes) is ignored.
  *
  * Rejects with an HttpError and leaves the rest of the body unread: 415 for another media type, 413 for a body over a
- * limit, 400 for a malformed or incomplete body. The iterator of the current file throws the HttpError too, so that
- * `onFile` can remove its copy of the file. The caller removes the files that arrived before the error.
+ * limit, 400 for a malformed or incomplete body. The `chunks` of the file that is being read throw this HttpError, so
+ * that `onFile` can remove its copy of the file. The caller removes the files that were complete before the HttpError.
  *
- * `typed` gets the fields as they arrive, so that the form can be shown again. If `typed` is given, a body that is too
- * large is refused only at its first file, after the fields.
+ * `typed` gets the fields as they arrive, so that the form can be shown again: with `typed`, even a body that is too
+ * large is read up to its first file.
  */
 export async function readMultipart(
   { stream, memory }: { stream: MultipartStream; memory?: BodyShare }, limits: MultipartLimits, onFile: OnFile,
@@ -130,7 +130,7 @@ async function lend(
       return step;
     },
     async return() {
-      isLent = false; // the generator stays open, because the remaining chunks must be skipped
+      isLent = false; // does not end `chunks`, because `readMultipart` skips the rest of the file
       return { done: true, value: undefined };
     },
   };
@@ -187,7 +187,7 @@ function openMultipartSource(stream: MultipartStream, boundary: string, limits: 
 
   function stop(): void {
     failure ??= { error: new Error('the hub no longer reads this body') };
-    // Not awaited: `pieces` may be waiting for a piece that the client never sends.
+    // The promise of `return` is not awaited, because the client may never send the bytes that `pieces` waits for.
     pieces.return?.().catch(() => {});
   }
 

@@ -69,7 +69,7 @@ export type FieldError = { pointer: string; detail: string };
 
 type ProblemExtras = { headers?: ReplyHeaders; errors?: FieldError[]; members?: Record<string, unknown> };
 
-/** Thrown to refuse a request; `detail` goes to the client. Errors of all other types become a reply with 500. */
+/** Thrown to refuse a request; `detail` goes to the client. Errors other than HttpError become a reply with 500. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: ReplyHeaders;
@@ -85,7 +85,7 @@ export class HttpError extends Error {
   }
 }
 
-/** A 404 for a thing that does not exist or that the caller must not see. `what` names the thing, such as "post". */
+/** A 404 for a thing that does not exist or that the caller must not see. `what`: a noun such as "post". */
 export function notFound(what: string): HttpError {
   return new HttpError(404, `There is no such ${what}.`);
 }
@@ -121,12 +121,12 @@ export function problemReply(error: HttpError): Reply {
 /** The default number of characters in each chunk of a text. */
 const CHUNK = 16_384;
 
-/** A text that is made while it is sent, in chunks of at least `characters`. The event loop runs between two chunks. */
+/** A reply's body that is made while it is sent, in chunks of at least `characters`; other requests run in between. */
 export function inChunks(pieces: Iterable<string>, characters = CHUNK): Readable {
   return Readable.from(chunksOf(pieces, characters, AsyncLocalStorage.bind(nextTurn)));
 }
 
-/** The socket's events run the generator outside any request, so `pause` is bound to the request for fair queuing. */
+/** `pause` is bound to the request, because Readable calls `chunksOf` outside the request's AsyncLocalStorage. */
 async function* chunksOf(
   pieces: Iterable<string>, characters: number, pause: () => Promise<void>,
 ): AsyncGenerator<string> {
@@ -136,7 +136,7 @@ async function* chunksOf(
     if (chunk.length < characters) continue;
     yield chunk;
     chunk = '';
-    await pause(); // prevents a fast socket from keeping the stream running without a pause
+    await pause();
   }
   if (chunk) yield chunk;
 }

@@ -20,7 +20,7 @@ export type ResponseCache = {
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_ENTRY_BYTES = 1024 * 1024;
 
-/** Approximate bytes of an entry's headers and map slot, so that many small answers stay within the limit. */
+/** Approximate bytes in memory of a cached response besides its body and its key. */
 const ENTRY_OVERHEAD_BYTES = 2048;
 const UNKNOWN = -1;
 
@@ -67,7 +67,7 @@ function readVersion(version: () => number): number {
   }
 }
 
-/** LRU cache of answers by key. A Map keeps insertion order, so its first entry is the least recently used. */
+/** LRU cache of responses by URL. A Map keeps insertion order, so the first entry is the least recently used. */
 function createRecentAnswers() {
   const entries = new Map<string, CachedAnswer>();
   let bytes = 0;
@@ -115,9 +115,9 @@ function sizeOf(key: string, { response }: CachedAnswer): number {
 /**
  * Returns the version of the public content: a number that changes with all content that anonymous readers can see.
  * `PRAGMA data_version` (3 µs) tells whether another connection has committed; the version is read from the table
- * `counts` only after such a commit. `reader` must never write, because the pragma does not count commits of its own
- * connection. The version is read once per event-loop round, because Node reads a request that was sent after a commit
- * in a later round.
+ * `counts` only after such a commit. `reader` must be a read-only connection, because PRAGMA data_version does not
+ * count commits of its own connection. All requests that Node has read in the same pass of its event loop use the same
+ * version.
  */
 export function createContentVersion(reader: Db): () => number {
   const dataVersion = reader.prepare<[], { data_version: number }>('data version', 'PRAGMA data_version');

@@ -43,7 +43,7 @@ export type HubRequest = {
   stream: IncomingMessage;
   /** The memory budget for the body, freed when the response has been sent. */
   memory: BodyShare;
-  /** Throws 401 or 403 if the viewer's session, token or role has ended. A handler calls `recheck` after each wait. */
+  /** Throws 401 or 403 if the viewer's session, token or role has ended while a handler awaited a result. */
   recheck(): void;
 };
 
@@ -68,8 +68,8 @@ type RouteOptions = {
   /** The route works under any host name, because monitoring may use another host name. */
   anyHost?: boolean;
   /**
-   * The route may write while the disk is down to its reserve. Routes of administrators and routes for DELETE may use
-   * the reserve by default. Forms that sign in or delete set `usesReserve`.
+   * The route may write while only the reserved part of the disk is free. By default, only routes of administrators and
+   * routes for DELETE may write on a full disk; forms that sign in or delete set `usesReserve`.
    */
   usesReserve?: boolean;
 };
@@ -139,7 +139,7 @@ export function createRouter(
   };
 }
 
-/** Patterns are grouped by their fixed beginning, so that most patterns need not be tried. */
+/** Finds the routes whose pattern matches `path`. Tries only routes whose path begins like `path`. */
 function candidatesFor(byStart: [string, Compiled[]][], path: string): Compiled[] {
   const candidates: Compiled[] = [];
   for (const [start, patterns] of byStart) {
@@ -186,7 +186,7 @@ function isFixed(route: Route): boolean {
   return !route.path.includes(':');
 }
 
-/** The path up to the segment of its first parameter. */
+/** The part of a route's path before its first parameter: `/api/posts/` for `/api/posts/:id`. */
 function fixedStart(path: string): string {
   const colon = path.indexOf(':');
   return colon < 0 ? path : path.slice(0, path.lastIndexOf('/', colon) + 1);

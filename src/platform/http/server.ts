@@ -18,10 +18,7 @@ import { createRouter, knownSearch, type Route } from './router.ts';
 import { sendCached } from './send-reply.ts';
 import { createUntakenAnswers } from './untaken-answers.ts';
 
-/**
- * Time limits in ms. Request headers may take 15 s, a request with files may take an hour (100 MB at 0.3 Mbit/s). A
- * connection without traffic is cut after `idleMs`.
- */
+/** Limits in ms for receiving a request: headers 15 s, a request with files an hour (100 MB at 0.3 Mbit/s). */
 const LIMITS = { headersTimeout: 15 * SECOND, requestTimeout: HOUR, keepAliveTimeout: 65 * SECOND };
 const IDLE_MS = 2 * MINUTE;
 
@@ -49,7 +46,7 @@ export type ServerOptions = Omit<AnswerOptions, OwnParts> & {
   metLimit: MetLimit;
   /** The account of a request's session or token; undefined without a valid session or token. Must be cheap. */
   accountOf(req: IncomingMessage): number | undefined;
-  /** Whether a request for an `anyHost` route skips the queues. Throws HttpError for too many requests of a client. */
+  /** Whether a health check or scrape is answered before waiting requests. Throws HttpError for too many probes. */
   admitUrgent(req: IncomingMessage): boolean;
   /** Receives the time that each request has waited for its first turn. */
   observeWait(kind: ClientKind, seconds: number): void;
@@ -85,7 +82,7 @@ export function createHubServer(options: ServerOptions): Server {
   const loggedPath = hidingSecrets(routes);
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    if (ending.has(req.socket) || req.socket.destroyed) return; // the connection is ending after an earlier request
+    if (ending.has(req.socket) || req.socket.destroyed) return; // the hub closes this connection
     const started = now();
     const exchange = openExchange(req, res, nextId());
     const { path, search } = exchange;
@@ -93,7 +90,6 @@ export function createHubServer(options: ServerOptions): Server {
     const client = groups(req, started);
     const kept = turns.mayGoAhead() && !isForMonitoring(req.socket) ? sendKept(exchange) : undefined;
     if (kept !== undefined) finish(exchange, kept, started);
-    // `finish` adds the request id to its log line, so `finish` runs outside of this log context.
     else void withLogContext({ requestId: exchange.id }, () => begin(exchange, client))
       .then((status) => finish(exchange, status, started));
     turns.charge(client, now() - started);
@@ -118,8 +114,8 @@ export function createHubServer(options: ServerOptions): Server {
   }
 
   /**
-   * Waits for a turn, then answers. Drops the request if its client has disconnected, even a complete write: after a
-   * disconnect a client has to check anyway whether its write happened.
+   * Answers a request when fair queuing lets the request run. Drops the request if its client has disconnected, even a
+   * complete write: after a disconnect a client has to check anyway whether its write happened.
    */
   async function inTurn(exchange: Exchange, client: ClientGroups, answer: AnswerExchange): Promise<number> {
     const ticket = turns.ticket(client);
@@ -131,7 +127,7 @@ export function createHubServer(options: ServerOptions): Server {
     }
     options.observeWait(client[0], (now() - asked) / SECOND);
     if (isGone(exchange.req)) return CLIENT_GONE;
-    // Another request may have cached the same response meanwhile.
+    // While this request waited, another request may have put the response into the cache.
     return sendKept(exchange) ?? withTicket(ticket, () => answer(exchange));
   }
 
@@ -190,7 +186,7 @@ export function createHubServer(options: ServerOptions): Server {
 /** How long a connection's client is remembered while its requests carry the same credentials. */
 const CLIENT_KNOWN = 10 * SECOND;
 
-/** Returns a function that finds the groups of a request's client, and caches its last result per connection. */
+/** Returns a function that finds the account or the networks of a request's client, for fair queuing. */
 function createGroupsOf({ trustedProxies, accountOf }: ServerOptions) {
   const last = new WeakMap<Duplex, { shown: string; at: number; groups: ClientGroups }>();
 
@@ -250,9 +246,8 @@ function requestIds(): () => string {
 
 /**
  * Handles a server's `clientError`: refuses input that is not HTTP or too slow, with the `headers` of every response,
- * and ends the connection. `expect` announces a response that is still being made. A refusal is never sent in place of
- * an expected response, as the client would take the refusal for that response. The connection ends after the expected
- * response.
+ * and ends the connection. If the response to an earlier request of the connection is still being made (`expect`), the
+ * connection ends after this response, without a refusal, because clients match responses to requests by order.
  */
 function createClientErrorHandler(headers: Record<string, string>) {
   const lastExpected = new WeakMap<Duplex, ServerResponse>();
@@ -277,7 +272,7 @@ function endSoon(socket: Duplex, farewell?: string): void {
   setTimeout(() => socket.destroy(), SECOND).unref();
 }
 
-/** Whether a refusal would be sent in order: only the refused request of this connection is still unanswered. */
+/** Whether `answer` is the connection's next response and has not begun, so that a refusal can replace `answer`. */
 function isItsTurn(answer: ServerResponse, socket: Duplex): boolean {
   return answer.socket === socket && !answer.headersSent;
 }

@@ -9,10 +9,10 @@ const OF_ALL = 96 * 1024 * 1024;
 const WAITING_OF_ONE = 100;
 const WAITING_OF_ALL = 1_000;
 
-/** A streamed response counts as this many bytes, about its longest possible piece, such as a post in an export. */
+/** The bytes of memory that the budget counts for a streamed response: about the longest post in an export. */
 export const STREAM_BYTES = 2.5 * 1024 * 1024;
 
-/** `Asked` is a request with its response. */
+/** The memory budget for responses that clients have not read yet. `Asked`: a request with its response. */
 export type UntakenAnswers<Asked> = {
   /** Counts a response (by default, the bytes that Node holds) until the operating system has taken its last byte. */
   note(asked: Asked, bytes?: number): void;
@@ -20,8 +20,8 @@ export type UntakenAnswers<Asked> = {
   isFull(asked: Asked): boolean;
   /**
    * Resolves when the client has read enough, or has closed the request's connection. Throws 503 if too many requests
-   * wait. A client that does not read is disconnected after the server's idle time, so that no request waits for ever.
-   * Call the resolved function when this request has begun, so that the client's next request can begin.
+   * wait for slow clients. A client that does not read is disconnected after the server's idle time. Call the function
+   * that `room` resolves to when the request has begun, so that the client's next request can begin.
    */
   room(asked: Asked): Promise<() => void>;
 };
@@ -29,18 +29,18 @@ export type UntakenAnswers<Asked> = {
 type Held = { who: string; bytes: number };
 
 /**
- * The memory budget for unread responses; `clientOf` names the client of a request. The budget counts a response in
- * full until the operating system has taken its last byte, because Node holds the whole response until then. The budget
- * counts a cached response for each reader, because the cache may evict the response. The budget does not count files,
- * because files are read only as fast as they are sent. If all clients together hold too much, the oldest responses are
- * cut off: their readers are the slowest.
+ * Limits the memory for unread responses; `clientOf` names the client of a request. A response counts in full until the
+ * operating system has taken its last byte, because Node holds the whole response until then. A cached response counts
+ * once for each reader. Files do not count against the memory for unread responses, because the hub reads files only as
+ * fast as it sends them. If unread responses take too much memory, the hub cuts off the oldest of these responses,
+ * because their readers are the slowest.
  */
 export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   metLimit: MetLimit, clientOf: (asked: Asked) => string,
 ): UntakenAnswers<Asked> {
   const held = new Map<ServerResponse, Held>(); // oldest first
   const ofOne = new Map<string, number>();
-  const waiting = new Map<string, Set<() => void>>(); // in order of arrival
+  const waiting = new Map<string, Set<() => void>>();
   let [ofAll, waitingOfAll] = [0, 0];
 
   function add(who: string, bytes: number): void {
@@ -71,7 +71,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   function cutOldest(): void {
     for (const res of held.keys()) {
       if (ofAll <= OF_ALL) break;
-      if (res.writableLength === 0) continue; // a stream whose reader keeps up is not cut
+      if (res.writableLength === 0) continue; // the client has read all bytes sent so far
       metLimit('answers', 0, 'Too many responses wait for slow clients to read them.');
       res.destroy();
       free(res);
@@ -112,7 +112,7 @@ export function createUntakenAnswers<Asked extends { res: ServerResponse }>(
   return {
     note,
     isFull(asked) {
-      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // the usual case, which needs no look-up of the client
+      if (ofAll < OF_ONE && waitingOfAll === 0) return false; // usually saves the look-up of the client
       const who = clientOf(asked);
       return isOver(who) || waiting.has(who);
     },

@@ -49,7 +49,7 @@ export function createClaim(db: Db, clock: Clock, lease: number): Claim {
     return [...claimed, ...due];
   }
 
-  /** Claims due jobs page by page. Only one job per lane may run, so the query for the next page skips busy lanes. */
+  /** Claims due jobs. Of jobs that may not run at once, such as jobs for the same host (`lane`), claims the first. */
   function takeDue(kind: string, limit: number, now: number, token: string): Job[] {
     const claimed: Job[] = [];
     const lanes = new Set<string>();

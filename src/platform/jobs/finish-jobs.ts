@@ -4,7 +4,7 @@ import { toError } from '../error-code.ts';
 import type { Job } from './claim-jobs.ts';
 import { createDeadLetterTrim } from './dead-letters.ts';
 
-/** A function whose SQL runs in the transaction that ends a job. The SQL runs again if the commit fails. */
+/** A function whose SQL runs in the transaction that ends a job. If the commit fails, the function is called again. */
 export type Effects = () => void;
 
 export type Fate = 'retrying' | 'failed';
@@ -81,9 +81,9 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
   }
 
   return {
-    /** Renews the job's lease to its full length from now. Returns false if the lease was lost. */
+    /** Renews the job's lease to its full length from now. Returns false if another worker has taken the job. */
     extend: (job: Job): boolean => sql.extend.run(clock() + lease, job.id, job.leaseToken).changes === 1,
-    /** Completes the job and runs its effects in one transaction. Returns false if the lease was lost. */
+    /** Completes the job and runs its effects in one transaction. Returns false if another worker has the job. */
     complete,
     /**
      * Completes several jobs with one fsync; each job can fail alone. A batch that takes long ends early, with fewer
@@ -103,8 +103,8 @@ export function createFinish(db: Db, clock: Clock, random: Random, lease: number
 
 /**
  * Milliseconds until the next attempt after `attempts` (1 or more) failures: 30 s, 2 min, 8 min, 32 min, then 1 h.
- * A jitter of ±25 % keeps jobs that failed together from being retried together. Five attempts span about 43 minutes
- * (32 to 53), enough for a restart or a short outage of the remote server.
+ * A jitter of ±25 % keeps jobs that failed together from being retried together. Five attempts of a job span about 43
+ * minutes (32 to 53), enough for a restart or a short outage of the remote server.
  */
 export function backoff(attempts: number, random: Random): number {
   const delay = Math.min(FIRST_DELAY * GROWTH ** (attempts - 1), LONGEST_DELAY);
@@ -126,7 +126,7 @@ function prepareStatements(db: Db) {
     deadLetter: db.prepare<[string, number, number, string]>('dead-letter job', `
       UPDATE jobs SET state = 'failed', last_error = ?, finished_at = ?, lease_token = NULL, lease_expires_at = NULL
        WHERE id = ? AND lease_token = ?`),
-    // min() keeps the job's place in the queue, unless the clock was set back meanwhile.
+    // A released job keeps its due time `run_at`, unless `run_at` lies in the future because the clock was set back.
     release: db.prepare<[number, number, number, string]>('release job', `
       UPDATE jobs SET state = iif(attempts > 1, 'retrying', 'queued'), attempts = attempts - 1,
              run_at = max(min(run_at, ?), ?), lease_token = NULL, lease_expires_at = NULL

@@ -36,9 +36,8 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   }
 
   /**
-   * Stores the results of jobs that have ended; returns the number of jobs stored. If storing all results would make a
-   * transaction long, the remaining results wait for the next call. After an error (full disk, lock) the next call
-   * stores the results again.
+   * Stores results of ended jobs in a short transaction; returns how many results were stored. The next call stores the
+   * remaining results, and the results that a full disk or a lock kept from being stored.
    */
   function settle(): number {
     const before = inFlight.size;
@@ -123,12 +122,10 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
       for (const one of inFlight) one.abort(reason);
     },
 
-    /** Calls `settle`, and logs errors instead of throwing them. */
+    /** Stores the results of ended jobs, and logs errors in place of throwing the errors. */
     trySettle: (): void => loggingErrors(settle),
 
-    /**
-     * Stores the results of ended jobs and releases unfinished jobs. On a full disk, the leases of these jobs run out.
-     */
+    /** Stores the results of ended jobs, and returns unfinished jobs to the queue. */
     giveBack(): void {
       const unfinished = [...inFlight].filter(({ outcome }) => !outcome);
       for (const one of unfinished) one.letGo();
@@ -142,7 +139,7 @@ export function createInFlightJobs({ queue, handlers, clock, log, onError, onEnd
   };
 }
 
-/** Adds the job's id to the log lines of its effects. */
+/** Adds the job's id to the log lines that are written while the job's result is stored. */
 function logged({ job }: InFlightJob, effects: Effects | undefined): Effects | undefined {
   return effects && (() => withLogContext({ jobId: job.id }, effects));
 }

@@ -16,7 +16,7 @@ export type NewJob = {
   kind: string;
   payload: unknown;
   dedupeKey?: string; // the queue holds at most one waiting or running job per kind and dedupe key
-  lane?: string; // at most one running job per lane, across all job kinds
+  lane?: string; // such as a host: of all jobs with the same lane, at most one runs at a time
   owner?: number; // account id of the job's owner; in a kind, all jobs or no jobs have owners; the owners take turns
   rank?: Rank; // default: usual
   runAt?: number; // when the job is due, unix ms; default: now
@@ -27,7 +27,7 @@ export type JobQueue = JobRecords & JobReadings & {
   /** Adds a job, in the caller's transaction if any. Returns false if a live job has the same kind and dedupe key. */
   enqueue(job: NewJob): boolean;
   /**
-   * Calls `watcher` when this process adds a job, perhaps before the commit. Returns a function that stops the calls.
+   * Calls `watcher` when this process adds a job, perhaps before the commit. Returns a function that removes `watcher`.
    */
   watch(watcher: () => void): () => void;
 };
@@ -76,9 +76,8 @@ function prepareInsert(db: Db) {
 }
 
 /**
- * Settles the jobs of a restored database. Jobs of the kinds in `runAgain` begin again with all attempts. Jobs of kinds
- * that are not in `runAgain` are discarded, because these jobs may have run since the backup was made. Returns the
- * number of discarded jobs.
+ * Prepares the jobs of a restored database: queues unfinished jobs of the kinds in `runAgain` again, and discards jobs
+ * of other kinds, because these jobs may have run since the backup was made. Returns the number of discarded jobs.
  */
 export function settleRestoredJobs(db: Db, now: number, runAgain: readonly string[]): number {
   const discarded = db.prepare<[number, string]>('discard jobs of a restored hub', `

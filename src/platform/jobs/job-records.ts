@@ -38,7 +38,7 @@ const COLUMNS = `id, kind, payload, dedupe_key AS dedupeKey, lane, state, run_at
 /** No job of any kind is scheduled further ahead than this time in ms. */
 const LONGEST_PAUSE = DAY + HOUR;
 
-/** Describes the due times of waiting jobs, of one job kind or of all, for `createTimeRepair`. */
+/** The column with due times of waiting jobs, in which `createTimeRepair` corrects times too far in the future. */
 export function dueTimes(furthest: number, kind?: string): StoredTime {
   const ofKind = kind === undefined ? '' : ` AND kind = '${kind}'`;
   return { table: 'jobs', column: 'run_at', furthest, where: `state IN ('queued', 'retrying')${ofKind}` };
@@ -140,7 +140,7 @@ export type JobReadings = ReturnType<typeof createJobReadings>;
 /** The progress of a job; `total` is null if unknown. */
 export type JobProgress = { done: number; total: number | null };
 
-/** Queue figures for health checks, metrics and the worker. No query here slows down as the table grows. */
+/** Queue figures for health checks, metrics and the worker; every query stays fast as the table `jobs` grows. */
 export function createJobReadings(db: Db, clock: Clock) {
   const failed = db.prepare<[string], { value: number }>('failed jobs', `
     SELECT value FROM counts WHERE metric = 'jobs' AND label = ? || ',failed'`);

@@ -53,7 +53,7 @@ export type InFlightJob = {
   readonly handler: JobHandler;
   readonly outcome: Outcome | undefined;
   readonly startedAt: number; // performance.now()
-  /** Tells the handler to stop, for the given reason. */
+  /** Tells the job's handler to stop, by an AbortSignal with `reason`. */
   abort(reason: Error): void;
   /** Ignores the handler's result from now on. */
   letGo(): void;

@@ -83,16 +83,16 @@ export function createHeartbeats(db: Db, clock: Clock) {
 
   return {
     beat: (program: string): void => void write.run(program, startedAt, clock()),
-    /** When the program last recorded a heartbeat, unix ms; null if the program never did. */
+    /** When the worker or web process last recorded a heartbeat, unix ms, or null. */
     lastSeen: (program: string): number | null => read.get(program)?.seenAt ?? null,
-    /** When the program was last started, unix ms; null if the program never recorded a heartbeat. */
+    /** When the worker or web process was last started, unix ms, or null. */
     lastStarted: (program: string): number | null => read.get(program)?.startedAt ?? null,
   };
 }
 
 /**
- * A column of times (unix ms) that are never set further ahead than `furthest` ms. `where`: an SQL condition for the
- * rows with such times. `along`: a second column, whose times a repair moves back as far as the times in `column`.
+ * A column of times (unix ms) that the hub never sets further than `furthest` ms into the future. `where`: an SQL
+ * condition for the rows to correct. `along`: a column of the same table that is corrected by as many ms as `column`.
  */
 export type StoredTime = { table: string; column: string; furthest: number; where?: string; along?: string };
 

@@ -25,7 +25,7 @@ type Held = { owner: number; rank: Rank; n: number };
 type TakeTurns = <Job>(kind: string, limit: number, now: number, take: (row: JobColumns) => Job) => Job[];
 
 /**
- * Claims jobs that have an owner, by rank. Within a rank owners take turns, owners with the fewest running jobs first.
+ * Claims jobs that have an owner: urgent jobs first, then jobs of the owners with the fewest running jobs.
  * However many jobs one owner has, another owner's next job waits only until one running job ends.
  */
 export function createOwnerTurns(db: Db): TakeTurns {

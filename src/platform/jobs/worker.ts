@@ -12,7 +12,7 @@ type WorkerOptions = {
   handlers: JobHandlers;
   clock: Clock;
   log: Log;
-  onError: (error: unknown) => void; // called with faults of the hub, such as a full disk, never with errors of jobs
+  onError: (error: unknown) => void; // receives errors of the worker, such as a full disk, never errors of jobs
 };
 
 export type Worker = {
@@ -88,7 +88,7 @@ export function createWorker(options: WorkerOptions): Worker {
   };
 }
 
-/** Calls `round` whenever there may be work. After an error, the loop logs the error, pauses and goes on. */
+/** Calls `round`, which claims and runs jobs, whenever jobs may be due. After an error, logs the error and pauses. */
 function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions, idle: IdleWait, round: () => void) {
   let running: Promise<void> | undefined;
   let stopping = false;
@@ -97,7 +97,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     let [lastVersion, othersWroteAt] = [undefined as unknown, 0];
     for (let troubles = 0; !stopping; ) {
       try {
-        const version = db.pragma('data_version'); // the version is read before `round`, so that no write is missed
+        const version = db.pragma('data_version'); // the loop reads the version first, to notice writes during `round`
         const lookedAt = clock();
         const began = performance.now();
         if (version !== lastVersion) [lastVersion, othersWroteAt] = [version, began];
@@ -126,7 +126,7 @@ function createLoop({ db, queue, handlers, clock, log, onError }: WorkerOptions,
     await nextTurn();
   }
 
-  /** Only `stop` cuts the pause short: jobs that end meanwhile are settled in the next round. */
+  /** Waits `milliseconds`, even if jobs end meanwhile, or until the worker stops. */
   async function pause(milliseconds: number): Promise<void> {
     const until = performance.now() + milliseconds;
     for (let left = milliseconds; !stopping && left > 0; left = until - performance.now()) await idle.wait(left);

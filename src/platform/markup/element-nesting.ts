@@ -11,11 +11,11 @@ const FOUND_BEHIND_DROPPED = new Set<ElementKind>(['block', 'heading', 'item', '
 
 /**
  * Closes open elements that cannot contain an element of this kind, as browsers do at its start tag. Returns false for
- * a part of a table outside a table.
+ * a part of a table, such as <td>, that is not within a <table>.
  */
 export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: string): boolean {
   if (kind === 'table-part' || kind === 'column') return makeRoomInTable(draft, output);
-  // The paragraph is closed first, because a dropped element in the paragraph ends the search for an open list item.
+  // An open <p> is closed first, because a removed element in the <p> would hide an open <li> from `closeNearest`.
   if (kind === 'block' || kind === 'heading' || kind === 'item' || kind === 'rule') closeParagraph(draft);
   if (kind === 'item') closeNearest(draft, (candidate) => isSameItem(candidate, output));
   if (kind === 'heading' || kind === 'ruby-text') closeNearest(draft, (candidate) => candidate.kind === kind);
@@ -26,7 +26,7 @@ export function makeRoomFor(draft: MarkupDraft, kind: ElementKind, output: strin
 /** Puts a row and a cell around content that stands directly in a table. */
 export function enterCell(draft: MarkupDraft): void {
   if (isSilent(draft)) return;
-  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost element that counts for nesting
+  const parent = draft.stack.findLast(({ output }) => output !== ''); // the innermost element that has output
   if (!TABLE_CONTEXT.has(parent?.output ?? '')) return;
   makeRoomInTable(draft, 'td');
   openImplied(draft, 'td');
@@ -81,7 +81,7 @@ function stopsEndTag({ output }: OpenElement, name: string, kind: ElementKind): 
   return END_TAG_BOUNDARIES.has(output) || (kind === 'item' && LISTS.has(output));
 }
 
-/** The index of the innermost open element written as `output` that a start tag may close, or -1. */
+/** The index of the innermost open HTML element named `output`, or -1 if a boundary such as <table> is nearer. */
 function findInScope(draft: MarkupDraft, output: string, boundaries: ReadonlySet<string>): number {
   const index = draft.stack.findLastIndex((one) => one.output === output || boundaries.has(one.output));
   return draft.stack[index]?.output === output ? index : -1;

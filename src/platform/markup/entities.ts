@@ -57,7 +57,7 @@ function readNamedReferences(list: string): Map<string, string> {
 }
 
 function decode(text: string, inAttribute: boolean): string {
-  if (!text.includes('&')) return text; // without `&`, `replace` would still take as long as the whole tokenizer
+  if (!text.includes('&')) return text; // `replace` is slow even without character references
   return text.replace(REFERENCE, (written: string, hex: string | undefined, decimal: string | undefined,
     name: string, semicolon: string, at: number) => {
     if (hex !== undefined) return characterFor(parseInt(hex, 16));
@@ -67,9 +67,7 @@ function decode(text: string, inAttribute: boolean): string {
   });
 }
 
-/**
- * Decodes the longest reference at the start of `name` that needs no semicolon. `next`: the character after `written`.
- */
+/** Decodes the longest character reference at the start of `name` that needs no semicolon, such as `amp`. */
 function decodeLegacy(name: string, written: string, inAttribute: boolean, next: string): string {
   for (let length = Math.min(name.length, LONGEST_LEGACY_NAME); length > 1; length -= 1) {
     const value = LEGACY.has(name.slice(0, length)) ? NAMED.get(name.slice(0, length)) : undefined;

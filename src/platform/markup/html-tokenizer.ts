@@ -5,7 +5,7 @@ import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 /** A tag's attributes: lower-case names, decoded values; the first of equal names wins. */
 export type Attributes = ReadonlyMap<string, string>;
 
-/** Receives tags with lower-case names, and decoded text. The tokenizer skips comments, doctypes and raw text. */
+/** Callbacks for tags, with lower-case names, and for decoded text. The tokenizer skips comments and raw text. */
 export type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;

@@ -4,7 +4,7 @@ import { charged } from '../turns.ts';
 /** Resumable work on a text; `read` handles about `characters` characters and returns whether text is left. */
 export type Reading<Result> = { read(characters: number): boolean; end(): Result };
 
-/** Characters of markup per step; a step takes about 5 ms with the slowest markup. */
+/** Characters of HTML or XML that are parsed at a time, which takes 5 ms for the slowest markup. */
 export const STEP = 20_000;
 
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
@@ -19,7 +19,7 @@ export async function inSteps<Result>(reading: Reading<Result>): Promise<Result>
   const [read, end] = [charged(reading.read), charged(reading.end)];
   let isLong = false;
   for (; read(STEP); isLong = true) await setImmediate();
-  if (isLong) await setImmediate(); // `end` goes through the whole text once more
+  if (isLong) await setImmediate();
   const result = end();
   if (isLong) await setImmediate();
   return result;

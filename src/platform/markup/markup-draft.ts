@@ -1,8 +1,7 @@
 import { escapeHtml } from './entities.ts';
 import { fileNameOr, type ImageCandidate, imageLink, LINKED_IMAGE, mediaLink } from './remote-media.ts';
 
-// Links lengthen the output, so this limit is far below the input limit. The output for a post of 400,000 quotation
-// marks is shorter than this limit.
+/** The most characters of a sanitised post. A post of 400,000 quotation marks, with all escaped, is shorter. */
 const MAX_OUTPUT_LENGTH = 2_500_000;
 
 const INLINE = new Set(['inline', 'ruby-text']);
@@ -32,13 +31,13 @@ export type OpenElement = {
   files: FileLink[];
   /** The image candidates from a picture's source elements. */
   candidates: ImageCandidate[];
-  /** The file that the link at the end of a video or sound leads to. */
+  /** The file of a <video> or <audio> element: in place of the element, the sanitised post links to the file. */
   source: FileLink | undefined;
-  /** The sizes of the output before the element was opened. */
+  /** How long the sanitised post was before the element was opened. */
   before: Pick<MarkupDraft, 'length' | 'content'> & { chunks: number };
 };
 
-/** The output so far and its open elements. */
+/** A post's sanitised markup so far, and its open elements. */
 export type MarkupDraft = {
   baseUrl: string;
   chunks: string[];
@@ -133,7 +132,7 @@ function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   return true;
 }
 
-/** Writes a link that leads to a file. Inside an anchor, keeps the link for the anchor's end: anchors do not nest. */
+/** Writes a link to a picture, video or other file; within an <a> element, writes the link after the </a>. */
 export function writeFile(draft: MarkupDraft, file: FileLink): void {
   if (isSilent(draft)) return;
   if (draft.anchor !== undefined) {
@@ -161,7 +160,7 @@ export function writeSeparator(draft: MarkupDraft, markup: string): void {
   if (!isSilent(draft) && fits(draft, markup)) write(draft, markup);
 }
 
-/** Whether markup fits into the output. After markup that does not fit, only end tags are written. */
+/** Whether the sanitised post may grow by `markup`. After the first refusal of markup, only end tags follow. */
 function fits(draft: MarkupDraft, markup: string): boolean {
   if (draft.length + markup.length > MAX_OUTPUT_LENGTH) draft.isFull = true;
   return !draft.isFull;

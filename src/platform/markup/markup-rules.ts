@@ -47,7 +47,7 @@ export const SCOPE_BOUNDARIES = new Set([
 /** Boundary elements of end tags: an ordinary end tag inside a boundary element closes no element outside. */
 export const END_TAG_BOUNDARIES = new Set(['table', 'td', 'th', 'caption', 'object', 'applet', 'template']);
 
-/** The parents of a part of a table, nearest first, and the element to write around the part without any parent. */
+/** For each part of an HTML table, its possible parents, nearest first, and the parent to add if all are missing. */
 export const TABLE_PARENTS: Record<string, { parents: string[]; implied: string | undefined }> = {
   td: { parents: ['tr'], implied: 'tr' },
   th: { parents: ['tr'], implied: 'tr' },

@@ -189,7 +189,7 @@ export function showImages(sanitized: string, imageOf: (url: string) => ShownIma
   });
 }
 
-/** Attributes that reserve space for an image: its size, or a class for a box in which any size fits. */
+/** Attributes that reserve space for an image of a known size; other images take their space when they load. */
 function boxOf(size: { width: number; height: number } | null): string {
-  return size === null ? ' class="unsized"' : ` width="${size.width}" height="${size.height}"`;
+  return size === null ? '' : ` width="${size.width}" height="${size.height}"`;
 }

@@ -110,17 +110,14 @@ function startElement(draft: MarkupDraft, { name, rule, attributes }: StartTag):
   open(draft, element(name, rule.output, rule.kind, `<${rule.output}${allowed}>`));
 }
 
-/**
- * Whether an element may be nested deeper. Parts of tables are not limited, because they cannot nest without a table;
- * nor are links, which cannot nest in links.
- */
+/** Whether an element may be nested deeper. Rows and cells always may, because the depth of tables is limited. */
 function hasRoom(draft: MarkupDraft, kind: ElementKind): boolean {
   if (kind === 'table-part') return true;
   return draft.stack.length < (draft.droppedFrom === -1 ? MAX_DEPTH : MAX_DROPPED_DEPTH);
 }
 
 function startHidden(draft: MarkupDraft, name: string, rule: ElementRule | undefined): void {
-  if (VOID_ELEMENTS.has(name)) return; // a void element has no content to hide
+  if (VOID_ELEMENTS.has(name)) return;
   const hidden = element(name, rule?.output ?? name, rule?.kind ?? 'dropped', '');
   if (makeRoomFor(draft, rule?.kind ?? 'dropped', hidden.output)) openDropped(draft, hidden);
 }
@@ -139,6 +136,7 @@ function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
   const address = attributes.get('href')?.trim();
   const href = address === undefined || isSilent(draft) ? undefined : safeLink(address, draft.baseUrl);
   if (href !== undefined) makeRoomFor(draft, 'anchor', 'a');
+  // A link always has room, because links do not nest in links.
   if (href === undefined || draft.anchor !== undefined) {
     if (hasRoom(draft, 'anchor')) open(draft, element(name, '', 'anchor', ''));
     return;
@@ -207,7 +205,7 @@ function addSource(draft: MarkupDraft, { attributes }: StartTag): void {
   else offerSource(draft, parent, attributes);
 }
 
-/** Gives a film or sound without an address the address of an element inside. */
+/** Gives a <video> or <audio> without `src` the `src` of an element within, such as <source>. */
 function offerSource(draft: MarkupDraft, parent: OpenElement | undefined, attributes: Attributes): void {
   if (parent?.kind !== 'media' || parent.source !== undefined || draft.stack.length - 1 !== draft.droppedFrom) return;
   parent.source = remoteFile(draft, attributes.get('src'), attributes);

@@ -14,7 +14,7 @@ type XmlHandler = {
   text(start: number, end: number): void;
   /** The range of a CDATA section's content between `<![CDATA[` and `]]>`. */
   cdata(start: number, end: number): void;
-  /** Called after a comment, processing instruction or document type, which the scan skips. */
+  /** Called when the tokenizer has skipped a comment, a processing instruction or a document type. */
   skipped(): void;
 };
 
@@ -45,7 +45,7 @@ const GREATER = 0x3e;
 /** The beginning of a tag, comment, declaration or instruction; any other `<` is text. */
 const MARKUP = /<[A-Za-z_:/!?\x80-\uffff]/g;
 const NAME = /[^\0-\x20>/<]*/y;
-/** An attribute: a name, and a value in quotes or up to white space. The name or the closing quote may be missing. */
+/** An XML attribute: a name, and a value in quotes or up to white space; allows a missing name or closing quote. */
 const ATTRIBUTE =
   /([^\0-\x20=/"']+|(?==))(?:[\0-\x20]*=[\0-\x20]*(?:"([^"]*)"|'([^']*)'|["']?([^\0-\x20]*)))?/g;
 /** Matches brackets in a document type with an internal subset, and skips values, comments and instructions. */
@@ -53,8 +53,8 @@ const SUBSET = /"[^"]*"?|'[^']*'?|<!--[^]*?(?:-->|$)|<\?[^]*?(?:\?>|$)|[[\]>]/g;
 
 /**
  * Scans XML as found in the wild and accepts malformed XML: broken markup is text, tags need not match, and documents
- * may be cut off. Document types are skipped, so no entity is ever declared or fetched. The time is linear in the
- * length of the document. Throws XmlLimitError. Returns the index of the next `<`.
+ * may be cut off. Document types are skipped, so no entity is ever declared or fetched. Scanning takes time
+ * proportional to the document's length. Throws XmlLimitError. Returns the index of the next `<`.
  */
 export function scanXml(source: string, handler: XmlHandler, from = 0, to = source.length): number {
   refuseInTransaction('reading XML');
@@ -108,7 +108,7 @@ function readMarkup(source: string, open: number, tag: XmlStartTag, handler: Xml
 function readStartTag(source: string, open: number, tag: XmlStartTag, handler: XmlHandler): number {
   const nameEnd = endOfName(source, open + 1);
   const close = source.charCodeAt(nameEnd) === GREATER ? nameEnd : endOfTag(source, nameEnd);
-  if (close === source.length) return close; // the document ends inside the tag
+  if (close === source.length) return close;
   tag.selfClosing = source.charCodeAt(close - 1) === SLASH && close > nameEnd;
   tag.name = source.slice(open + 1, nameEnd);
   tag.start = open;

@@ -64,9 +64,7 @@ function toReading(rows: readonly CountRow[]): CountsReading {
 
 type BufferedCounters = { add(metric: string, label: string): void; flush(): void };
 
-/**
- * Counts frequent events in memory. Call `flush` before reading the counters. A crash loses unflushed counts.
- */
+/** Counts requests and other frequent events in memory; `flush` adds the counts to the table `counts`. */
 export function createBufferedCounters(counts: Counters): BufferedCounters {
   const pending = new Map<string, { metric: string; label: string; by: number }>();
 

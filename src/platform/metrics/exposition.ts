@@ -158,7 +158,7 @@ function specificityOf({ type, version }: Range, offered: Offer): number {
 
 /** A metric with one series for each combination of label values, all known in advance. */
 type Known<Reading> = Named & {
-  /** Every value that each label can have. */
+  /** All values of each label of the metric. */
   labels?: Readonly<Record<string, readonly string[]>>;
   /** Returns undefined if the value is unknown: the series is then left out instead of showing a wrong value. */
   value(reading: Reading, ...labelValues: string[]): number | undefined;
@@ -195,7 +195,7 @@ function familyOf<Reading>(metric: Metric<Reading>, reading: Reading): Family[] 
   return samples.length > 0 ? [{ ...named, samples } as Family] : [];
 }
 
-/** for example {a: [1, 2], b: [3]} becomes {a: 1, b: 3} and {a: 2, b: 3} */
+/** Combines label values: {a: [1, 2], b: [3]} becomes {a: 1, b: 3} and {a: 2, b: 3}. */
 function combinations(labels: Readonly<Record<string, readonly string[]>>): Labels[] {
   return Object.entries(labels).reduce<Labels[]>((all, [name, values]) =>
     all.flatMap((known) => values.map((value) => ({ ...known, [name]: value }))), [{}]);

@@ -20,14 +20,14 @@ export function parseIpAddress(text: string): IpAddress | undefined {
 
 /**
  * Parses comma-separated CIDRs; a bare address is a block of one address. Empty text gives an empty list.
- * Throws an Error that names the first wrong entry and its fault.
+ * Throws an Error that names the first malformed CIDR and its fault.
  */
 export function parseCidrs(text: string): Cidr[] {
   if (text.trim() === '') return [];
   return text.split(',').map((entry) => parseCidr(entry.trim()));
 }
 
-/** Whether one of the blocks holds the address. Returns false for text that is not an address. */
+/** Whether an IP address lies in one of the CIDR blocks. Returns false for text that is not an IP address. */
 export function cidrContains(cidrs: readonly Cidr[], address: string): boolean {
   const parsed = parseIpAddress(address);
   return parsed !== undefined && holds(cidrs, parsed);

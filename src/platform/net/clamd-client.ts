@@ -8,14 +8,14 @@ type ClamdVerdict = { clean: true } | { clean: false; signature: string };
 /** Tells the operator why clamd gave no verdict. */
 export class ClamdError extends Error {}
 
-/** `idleMs`: limit for connecting and for each write. `answerMs`: limit from the last byte to the verdict. */
+/** `idleMs`: limit for connecting and for each write. `answerMs`: limit from a file's last byte to clamd's answer. */
 export type ClamdOptions = { address: ClamdAddress; maxBytes: number; idleMs?: number; answerMs?: number };
 
 /** `scan` and `ping` reject with ClamdError if clamd gives no clear answer, or with the signal's AbortError. */
 export type ClamdClient = {
   /**
    * Streams the bytes to clamd with back-pressure. Rejects a file of more than `maxBytes`, because clamd calls a file
-   * above its MaxFileSize clean without scanning it. Rethrows an error of `bytes`.
+   * above its MaxFileSize clean without scanning it. Also rejects if reading the file's `bytes` fails.
    */
   scan(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ClamdVerdict>;
   /** Resolves if clamd answers. */
@@ -120,7 +120,7 @@ async function converse(address: ClamdAddress, idleMs: number, signal: AbortSign
   return { send, answer: (limitMs) => within(limitMs, 'gave no verdict', answered), close: () => socket.destroy() };
 }
 
-/** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes before the NUL. */
+/** Reads clamd's answer up to its final NUL. Rejects if the connection fails or closes before clamd's final NUL. */
 function readAnswer(socket: Socket): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';

@@ -229,7 +229,7 @@ export function responseTo(
   request: ClientRequest, failure: (cause?: NodeJS.ErrnoException) => Error,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.on('error', (cause: NodeJS.ErrnoException) => reject(failure(cause))); // the listener stays for late errors
+  request.on('error', (cause: NodeJS.ErrnoException) => reject(failure(cause)));
   request.once('close', () => reject(failure()));
   request.once('response', (response) => {
     // If a body has no Content-Length, Node would take a reset or an abort for the end of the body.

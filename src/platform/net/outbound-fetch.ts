@@ -13,7 +13,7 @@ export { OutboundError };
  * (validators belong to the final response). `authorization` is sent only to the origin of `url`. `maxBytes` limits the
  * body both as received and unpacked. `refuse` may return the reason why a URL must not be fetched. `refuse` is called
  * before the DNS lookup (without addresses) and after the lookup, also for redirects. `totalMs` can only shorten the
- * default limit; waiting for the turn of a large body does not count.
+ * default time limit of the fetch, which leaves out the wait until other large responses have been received.
  */
 type OutboundRequest = {
   url: string;
@@ -28,8 +28,8 @@ type OutboundRequest = {
 };
 
 /**
- * The final response after all redirects; `url` is its address. The body is unpacked, and empty unless the status is
- * 2xx. `movedPermanentlyTo` is set if every redirect was a 301 or 308.
+ * The final response after all redirects; `url` is its address. The response body is decompressed, and empty unless
+ * the status is 2xx. `movedPermanentlyTo` is set if every redirect was a 301 or 308.
  */
 export type OutboundResponse = {
   status: number;

@@ -9,7 +9,10 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const NOW = Date.UTC(2026, 10, 21, 22, 2);
-const FORM = { density: 'compact', textSize: 'larger', timeZone: 'Asia/Tokyo', marksOpened: '1' };
+const FORM = {
+  density: 'compact', textSize: 'larger', theme: 'dark', typeface: 'sans', measure: 'wide', sourcesBy: 'unread',
+  timeZone: 'Asia/Tokyo', marksOpened: '1', marksScrolled: '1',
+};
 
 const inUtc: Times = { now: NOW, zone: 'UTC' };
 
@@ -20,22 +23,23 @@ function told(times: Times, at: number, form?: 'ago' | 'row' | 'exact'): string 
 
 test('density, size of text, keys and time zone are chosen once, and are so on every page of that person alone', async (t) => {
   const { ada, bob } = await hubWith(t, ['ada', 'bob']);
-  assert.match((await bob.page('/settings')).text, /<html lang="en" data-density="comfortable" data-text="normal">/);
+  assert.match((await bob.page('/settings')).text, /<html lang="en" data-density="comfortable" data-text="normal" data-theme="system" data-typeface="serif"\s+data-measure="normal">/);
   assert.match((await bob.page('/settings')).text, /<body data-keys="on" data-zone="unknown">/);
 
   const saved = await bob.form('/settings/preferences', FORM);
 
   assert.deepEqual([saved.status, saved.headers.get('location')], [303, '/settings?said=preferences-saved']);
   const page = (await bob.page('/settings')).text;
-  assert.match(page, /<html lang="en" data-density="compact" data-text="larger">/);
-  assert.match(page, /<body data-keys="off" >/);
+  assert.match(page, /<html lang="en" data-density="compact" data-text="larger" data-theme="dark" data-typeface="sans"\s+data-measure="wide">/);
+  assert.match(page, /<meta name="color-scheme" content="dark">\s+<meta name="theme-color"\s+content="#15171b">/);
+  assert.match(page, /<body data-keys="off" data-scroll="on" >/);
   assert.match(page, /<option selected value="Asia\/Tokyo">Tokyo<\/option>/);
   assert.match(page, /title="15 January 2030 at 21:00 GMT\+9"/);
   assert.match((await ada.page('/settings')).text, /data-density="comfortable"/);
   const own = JSON.parse((await bob.get('/api/account/export')).text) as { preferences: object };
   assert.deepEqual(own.preferences, {
-    timeZone: 'Asia/Tokyo', density: 'compact', textSize: 'larger', keys: false, marksOpened: true,
-    nextSteps: false,
+    timeZone: 'Asia/Tokyo', density: 'compact', textSize: 'larger', theme: 'dark', typeface: 'sans', measure: 'wide',
+    sourcesBy: 'unread', keys: false, marksOpened: true, marksScrolled: true, nextSteps: false,
   });
 });
 
@@ -95,7 +99,7 @@ test('times are told as long ago, by the calendar of the person\'s zone, with th
   assert.equal(told(inUtc, NOW, 'exact'), '21 November 2026 at 22:02');
   assert.equal(told(stockholm, NOW - 22.5 * HOUR, 'ago'), '22 h ago', 'it is the same day there still');
   assert.match(showTime(stockholm, NOW).markup,
-    /^<time datetime="2026-11-21T22:02:00\.000Z" title="21 November 2026 at 23:02 CET">just now<\/time>$/);
+    /^<time datetime="2026-11-21T22:02:00\.000Z" title="21 November 2026 at 23:02 CET" dir="ltr">just now<\/time>$/);
   assert.equal(told({ now: NOW, zone: 'Not/There' }, NOW - HOUR), '1 h ago', 'a zone that is gone is no error');
 });
 

@@ -61,7 +61,7 @@ test('a hub without destinations has none in health and on the page, and 0 in me
   assert.deepEqual(tiles.get('Copies elsewhere'), { level: 'off', state: 'not set up', more: '' });
 });
 
-test('a copy disk that was never attached shows in health, in metrics and on the page, beside a verified backup and a good remote', async (t) => {
+test('a copy disk that was never attached shows in health, in metrics and on the overview, beside a verified backup and a good remote', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada'], BOTH);
   const name = await night(hub);
   await unsent(hub, 'dir', name, UNPLUGGED);

@@ -188,3 +188,30 @@ test('notifications that lead to a source go with it, however many there are, an
   assert.equal(countRows(hub, 'notifications'), 2);
   assert.equal(countRows(hub, 'sources'), 1, 'only the other one');
 });
+
+test('a member sees a source by a name of its own on every page, nobody else sees the name, and an empty field ends it', async (t) => {
+  const { ada, bob } = await hubWith(t, ['ada', 'bob']);
+  const sourceId = await addNotes(ada, 'Shared title');
+  const postId = await addPost(ada, sourceId, 'A post');
+  await follow(bob, sourceId);
+  const settings = `/sources/${sourceId}/settings`;
+  const textOf = async (client: Client, path: string): Promise<string> =>
+    (await client.page(path)).text.replace(/<link [^>]*>/g, ''); // feeds that the source page names for other readers
+  await bob.form(`/sources/${sourceId}/follow`, { title: 'Bob’s name' });
+  assert.match((await bob.page(settings)).text, /name="title" value="Bob’s name"[^>]*placeholder="Shared title"/);
+
+  const pages = ['/', `/posts/${postId}`, `/sources/${sourceId}`, '/history'];
+  for (const path of pages) {
+    const text = await textOf(bob, path);
+    assert.match(text, /Bob’s name/, path);
+    assert.doesNotMatch(text, /Shared title/, path);
+    assert.doesNotMatch(await textOf(ada, path), /Bob’s name/, path);
+  }
+  const api = (await bob.get(`/api/posts/${postId}`)).json<{ source: { title: string } }>();
+  assert.equal(api.source.title, 'Bob’s name');
+
+  await bob.form(`/sources/${sourceId}/follow`, { title: ' ' });
+  assert.match(await textOf(bob, '/'), /Shared title/);
+  const long = await bob.form(`/sources/${sourceId}/follow`, { title: 'x'.repeat(201) });
+  assert.deepEqual([long.status, /aria-invalid/.test(long.text)], [422, true]);
+});

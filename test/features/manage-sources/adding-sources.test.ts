@@ -24,7 +24,8 @@ test('what is at an address is shown before anything is saved: title, newest pos
 
   const page = await ada.page('/sources/add');
   assert.equal(page.status, 200);
-  assert.doesNotMatch(page.text, /name="visibility"[^>]*checked/, 'nobody publishes without having chosen to');
+  assert.deepEqual(page.text.match(/value="\w+" required\s+checked/g)?.map((chosen) => /\w+/.exec(chosen.slice(7))?.[0]),
+    ['private', 'private', 'private'], 'nobody publishes without having chosen to');
   const looked = await ada.form('/sources/add', { url: `${origin.url}/blog`, visibility: 'private', folder: 'Birds' });
   assert.equal(looked.status, 200);
   assert.match(looked.text, /Owls[^]*A new post[^]*yesterday[^]*An old post[^]*1 January 2029/);

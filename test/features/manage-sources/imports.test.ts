@@ -56,7 +56,7 @@ test('an import shows how far it is, and then what became of each line', async (
 
   const done = (await bob.page(page)).text;
   assert.doesNotMatch(done, /http-equiv="refresh"|<progress/);
-  assert.match(done, /2 added, 1 followed \(already on this hub\), 1 already in your list, 1 not added\./);
+  assert.match(done, /2 added, 1 followed \(already on this hub\), 1 already in your list, 1 not added\. 1 added feed cannot be fetched/);
   assert.match(done, /Good[^]*\/good[^]*>Added<[^]*open[^]*Followed: this hub already had the feed/i);
   assert.match(done, /in A \/ B[^]*cannot be fetched: [^<]* answered 404[^]*Already in your list/);
   assert.match(done, /javascript:alert[^]*Not added: the address is not an http or https address/);

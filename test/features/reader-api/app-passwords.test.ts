@@ -15,7 +15,7 @@ test('an app password made in the settings signs an app in, under every spelling
   assert.equal(made.headers.get('cache-control'), 'no-store');
   assert.doesNotMatch((await ada.page('/settings/apps')).text, new RegExp(password));
 
-  for (const base of ['', '/', '/api/greader.php', '/api/greader.php/', '/api//greader.php//']) {
+  for (const base of ['', '/', '/api/greader.php', '/api/greader.php/', '/api//greader.php//', '/api/greader.php/api/greader.php']) {
     const { status, text } = await hub.anybody.form(`${base}/accounts/ClientLogin`, signIn('ADA', password));
     assert.equal(status, 200, base);
     assert.equal(text, `SID=${password}\nLSID=null\nAuth=${password}\n`);
@@ -23,6 +23,7 @@ test('an app password made in the settings signs an app in, under every spelling
     assert.equal(answer.json()['userName'], 'ada', base);
   }
   assert.equal((await hub.anybody.get(`/api/greader.phpreader/api/0/user-info`, appWith(hub, password).headers)).status, 200);
+  assert.equal((await hub.anybody.get(INFO, { authorization: `GoogleLogin  auth=${password}` })).status, 200);
   for (const base of ['/api/greader.php', '/api/greader.php/']) assert.equal((await hub.anybody.get(base)).text, 'OK');
   assert.match((await hub.anybody.page('/')).text, /<html/);
 });
@@ -124,10 +125,12 @@ test('a POST whose T is the app password is signed in without a header, and its 
 test('refusals are one line of plain text, never a page', async (t) => {
   const { hub } = await hubWith(t, ['ada']);
   const { headers } = appOf(hub, 'ada');
-  const answer = await hub.anybody.get('/api/greader.php/reader/api/0/nonsense', { ...headers, accept: 'text/html' });
-  assert.equal(answer.status, 404);
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
-  assert.match(answer.text, /^[^<\n]+\n$/);
+  for (const path of ['/api/greader.php/reader/api/0/nonsense', '/api/greader.php/nonsense', '/accounts/ClientLogin?Email=ada']) {
+    const answer = await hub.anybody.get(path, { ...headers, accept: 'text/html' });
+    assert.equal(answer.status, 404, path);
+    assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
+    assert.match(answer.text, /^[^<\n]+\n$/);
+  }
   for (const path of ['/reader/api/0/token', '//reader/nothing', '/accounts/ClientLogin']) {
     const { text } = await hub.anybody.send('PUT', path, { headers: { ...headers, accept: 'text/html' } });
     assert.doesNotMatch(text, /</, path);

@@ -49,6 +49,20 @@ test('marks and stars of an app are those of the pages, in both directions', asy
   assert.deepEqual(await itemIds(app, `s=${STATE}starred`), [b]);
 });
 
+test('a post that an app marks as read by itself joins the reading history; several at once do not', async (t) => {
+  const { ada, sourceId, app } = await hubWithApp(t);
+  const posts = [await addPost(ada, sourceId, 'A'), await addPost(ada, sourceId, 'B'), await addPost(ada, sourceId, 'C')];
+  const [a = 0] = posts;
+  const opened = async () => (await itemsAt<{ title: string }>(ada, '/api/history')).map(({ title }) => title);
+  await edit(app, posts, `r=${STATE}read`);
+  await edit(app, [a], `a=${STATE}read`);
+  await edit(app, posts, `a=${STATE}read`);
+  await edit(app, [a + 10], `a=${STATE}read`);
+  assert.deepEqual(await opened(), ['A']);
+  await edit(app, [a], `r=${STATE}read`);
+  assert.deepEqual(await opened(), []);
+});
+
 test('edits that mean nothing here are answered with OK and change nothing', async (t) => {
   const { ada, sourceId, app } = await hubWithApp(t);
   const post = await addPost(ada, sourceId);

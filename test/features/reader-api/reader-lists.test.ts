@@ -71,6 +71,8 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
     const answer = await app.get(`stream/items/ids?s=${stream}`);
     assert.deepEqual([answer.status, answer.text], [400, 'Unknown stream.\n'], stream);
   }
+  const many = await app.get(`stream/items/ids?s=${STATE}reading-list${'&xt=feed/1'.repeat(6)}`);
+  assert.deepEqual([many.status, many.text], [400, 'A request may have xt at most 5 times.\n']);
 
   const { id, updated, items } = (await app.get('stream/contents/user/-/label/Comics%2FDaily?n=5')).json<Items>();
   assert.deepEqual([id, updated], ['user/-/label/Comics/Daily', hub.now() / 1000]);

@@ -39,25 +39,30 @@ test('quickadd adds a feed, names a feed that is there already, and says what is
   }
 });
 
-test('an app subscribes by address or id, moves, renames its own source and unsubscribes', async (t) => {
+test('an app subscribes by address or id, moves, names for its account alone, and unsubscribes', async (t) => {
   const { ada, bob, app, url } = await hubWithFeed(t);
   const news = await addNotes(ada, 'News');
   const edit = async (body: string): Promise<number> => (await app.post('subscription/edit', body)).status;
   assert.equal(await edit(`ac=subscribe&s=feed/${url}&a=user/-/label/Birds & more&t=Other`.replace('& m', '%26 m')), 200);
   assert.equal(await edit(`ac=subscribe&s=feed/${news}&t=Mine`), 200);
-  assert.deepEqual(await followed(bob), ['Birds & more/Other', 'News'], 'only its owner renames a source');
+  assert.deepEqual(await followed(bob), ['Birds & more/Other', 'Mine']);
 
   assert.equal(await edit(`ac=edit&s=feed/${url}&t=Owls again`), 200);
   assert.equal(await edit(`ac=edit&s=feed/${news}&a=user/-/label/Comics/Daily`), 200);
-  assert.deepEqual(await followed(bob), ['Birds & more/Owls again', 'Comics/Daily/News']);
+  assert.deepEqual(await followed(bob), ['Birds & more/Owls again', 'Comics/Daily/Mine']);
   assert.equal(await edit(`ac=edit&s=feed/${news}&r=user/-/label/Comics/Daily`), 200);
-  assert.equal(await edit(`ac=edit&s=feed/${news}&t=Mine`), 403);
+  assert.equal(await edit(`ac=edit&s=feed/${news}&t=News`), 200);
   assert.deepEqual(await followed(bob), ['Birds & more/Owls again', 'News']);
+  await ada.patch(`/api/sources/${news}`, { title: 'World news' });
+  assert.deepEqual(await followed(bob), ['Birds & more/Owls again', 'World news'], 'a repeated title is no own name');
+  const shared = await itemsAt<{ title: string }>(ada, '/api/sources');
+  assert.deepEqual(shared.map(({ title }) => title).sort(), ['Owls', 'World news'], 'nobody else sees the names');
   assert.equal(await edit(`ac=unsubscribe&s=feed/${news}&s=feed/${url}`), 200);
   assert.equal(await edit(`ac=unsubscribe&s=feed/${news}`), 200, 'apps repeat what they do not know to be done');
   assert.deepEqual(await followed(bob), []);
   assert.equal((await itemsAt(ada, '/api/sources')).length, 2, 'the sources are still there');
-  for (const wrong of ['ac=edit&s=feed/999', 'ac=edit&s=nonsense', 'ac=dance', `ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`]) {
+  for (const wrong of ['ac=edit&s=feed/999', 'ac=edit&s=nonsense', 'ac=dance', `ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`,
+    `ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, `ac=unsubscribe${'&s=feed/1'.repeat(101)}`]) {
     assert.equal(await edit(wrong), 400, wrong);
   }
 });
@@ -80,7 +85,8 @@ test('an app imports and exports OPML, and needs its header for the import', asy
   assert.equal((await hub.anybody.send('POST', `${path}?T=${app.password}`, { body, headers })).status, 401);
   assert.equal((await hub.anybody.send('POST', path, { body, headers: { ...headers, ...app.headers } })).text, 'OK');
   assert.equal((await followed(bob)).length, 1);
-  assert.match((await app.get('subscription/export')).text, new RegExp(`xmlUrl="${url}"`));
+  await app.post('subscription/edit', `ac=edit&s=feed/${url}&t=My owls`);
+  assert.match((await app.get('subscription/export')).text, new RegExp(`title="My owls" xmlUrl="${url}"`));
   const wrong = await hub.anybody.send('POST', path, { body: 'no OPML', headers: { ...headers, ...app.headers } });
   assert.equal(wrong.status, 422);
   assert.match(wrong.text, /^[^<\n]+\n$/);

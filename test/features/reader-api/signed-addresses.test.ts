@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY } from '../../../src/platform/clock.ts';
-import { addNotes } from '../../support/accounts.ts';
-import { attachOne, hubWithOwnPosts } from '../../support/own-posts.ts';
+import { addFeed, addNotes } from '../../support/accounts.ts';
+import { serving } from '../../support/feeds.ts';
+import { startHub } from '../../support/hub.ts';
+import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
+import { attachOne, getFile, hubWithOwnPosts } from '../../support/own-posts.ts';
 import { appOf, itemId, type ReaderApp } from '../../support/reader-app.ts';
 import { png } from '../../support/sample-files.ts';
 
@@ -60,4 +63,37 @@ test('a signed address ends with the app password, with unfollowing a private so
   const id = /apps\/(\d+)\/end/.exec((await ada.page('/settings/apps')).text)?.[1];
   await ada.form(`/settings/apps/${id}/end`);
   assert.equal(await statusOf(first), 404, 'the app password has ended');
+});
+
+test('an image of a publisher reaches an app from the hub or not at all; audio stays at its publisher, as on pages', async (t) => {
+  const hub = await startHub(t);
+  const enclosures = ['a.jpg image/jpeg', 'b.svg image/svg+xml', 'c.mp3 audio/mpeg'].map((file) => file.split(' '))
+    .map(([name, type]) => `<media:content url="https://files.example/${name}" type="${type}"/>`).join('');
+  const site = await startOrigin(t, { '/feed': serving(() => `<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/">
+    <channel><title>Owls</title><item><guid>a</guid><title>A</title>${enclosures}</item></channel></rss>`) });
+  await addFeed(await hub.person('ada'), `${site.url}/feed`);
+  const { items } = (await appOf(hub, 'ada').get('stream/contents')).json<{ items: { enclosure: { href: string }[] }[] }>();
+  const hrefs = items[0]?.enclosure.map(({ href }) => href.replace(/\d+-[^/]+|(?<=app=).*/g, '…'));
+  assert.deepEqual(hrefs, [`${hub.config.baseUrl}/attachments/…/a.jpg?app=…`, 'https://files.example/c.mp3']);
+});
+
+test('an app gets the icon of a private source without a header, until the app password ends', async (t) => {
+  const hub = await startHub(t);
+  const icon = png({ width: 16, height: 16 });
+  const routes: Record<string, OriginHandler> = { '/favicon.ico': reply(200, { 'content-type': 'image/png' }, icon) };
+  const site = await startOrigin(t, routes);
+  routes['/feed'] = serving(() => `<rss version="2.0"><channel><title>Owls</title><link>${site.url}/</link></channel></rss>`);
+  const ada = await hub.person('ada');
+  await addFeed(ada, `${site.url}/feed`, { visibility: 'private' });
+  await hub.findIcons();
+  const { subscriptions } = (await appOf(hub, 'ada').get('subscription/list')).json<{ subscriptions: { iconUrl: string }[] }>();
+  const { pathname, search } = new URL(subscriptions[0]?.iconUrl ?? '');
+
+  const answer = await hub.anybody.get(pathname + search);
+  assert.deepEqual([answer.status, answer.headers.get('cross-origin-resource-policy')], [200, 'cross-origin']);
+  assert.deepEqual((await getFile(hub, pathname + search)).body, icon);
+  assert.equal((await hub.anybody.get(pathname)).status, 404, 'without a signature');
+  const id = /apps\/(\d+)\/end/.exec((await ada.page('/settings/apps')).text)?.[1];
+  await ada.form(`/settings/apps/${id}/end`);
+  assert.equal((await hub.anybody.get(pathname + search)).status, 404, 'the app password has ended');
 });

@@ -13,7 +13,8 @@ import { standardEvent } from '../../support/signed-events.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { eventBody, openWithWebhook, sendEvent } from '../../support/webhooks.ts';
 
-const KILLS = 50;
+/** WEBHOOK_KILLS=50 is how many it was tried with. */
+const KILLS = Number(process.env['WEBHOOK_KILLS'] ?? 15);
 const SENDERS = 12;
 
 function startWeb(t: TestContext, dataDir: string): HubProcess {
@@ -63,7 +64,7 @@ function startSender(web: () => HubProcess, secret: string, name: string) {
   };
 }
 
-test('fifty kills of web under a stream of events lose no acknowledged event and double no event', async (t) => {
+test('kills of web under a stream of events lose no acknowledged event and double no event', async (t) => {
   const dataDir = temporaryDataDir(t);
   const secret = createSecret();
   const db = openWithWebhook(dataDir, secret);

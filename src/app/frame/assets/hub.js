@@ -15,6 +15,7 @@ const send = (address, fields) =>
 const STATE = 'button.seen, button.star';
 const postOf = (button) => Number(/posts\/(\d+)/.exec(button.formAction)[1]);
 const isOn = (button) => button.ariaPressed === 'true';
+const byHand = new Set(); // buttons that the member has pressed
 
 /** Shows a button as pressed or not. */
 function paint(button, on) {
@@ -31,6 +32,7 @@ async function toggle(button) {
   const wasOn = isOn(button);
   const sent = send(button.formAction, { [button.name]: button.value });
   paint(button, !wasOn);
+  byHand.add(button);
   if ((await sent).ok) {
     clearTimeout(refreshing);
     refreshing = setTimeout(refresh, 300);
@@ -81,13 +83,32 @@ addEventListener('pageshow', ({ persisted }) => {
   if (!persisted) focusLast();
 });
 
-/** A post page stores its post's id, and the list then focuses that post. */
+/** A post page stores its post's id, and the list then focuses that post. The key j stores 0 for the first post. */
 function focusLast() {
   const [here, last] = [$('button.seen'), sessionStorage.post];
   delete sessionStorage.post;
   if (here && !here.closest('.row')) sessionStorage.post = postOf(here);
-  else focusRow($(`#post-${last}`));
+  else focusRow(last === '0' ? $('.row') : $(`#post-${last}`));
 }
+
+// Marks posts as read that were scrolled past, a second after the scrolling, if the member has chosen so.
+
+let marking;
+
+async function markPassed() {
+  const passed = $$('button.seen').filter((button) =>
+    !isOn(button) && !byHand.has(button) && button.closest('.row')?.getBoundingClientRect().bottom < 0);
+  if (!passed.length) return;
+  const { ok } = await send('/reading/mark-read', { posts: passed.map(postOf).join(' ') });
+  if (!ok) return;
+  for (const button of passed) paint(button, true);
+  refresh();
+}
+
+if ($('[data-scroll=on] #list')) addEventListener('scroll', () => {
+  clearTimeout(marking);
+  marking = setTimeout(markPassed, 1000);
+}, { passive: true });
 
 // Asks for "12 new posts" while the page is visible, less often while no posts arrive.
 
@@ -119,6 +140,19 @@ document.addEventListener('visibilitychange', () => {
 });
 waitForFresh();
 
+// Keeps the folders of the sidebar open or closed as the member left them, and shows the current list.
+
+const closed = new Set(JSON.parse(localStorage.closed ?? '[]'));
+for (const folder of $$('.rail details')) {
+  const name = $('.name', folder).textContent;
+  folder.open = !closed.has(name);
+  folder.addEventListener('toggle', () => {
+    closed[folder.open ? 'delete' : 'add'](name);
+    localStorage.closed = JSON.stringify([...closed]);
+  });
+}
+$('.rail [aria-current]')?.scrollIntoView({ block: 'nearest' });
+
 // Keyboard shortcuts.
 
 const rows = () => $$('.row');
@@ -130,12 +164,25 @@ function focusRow(row) {
   row.scrollIntoView({ block: 'nearest' });
 }
 
-/** Focuses a list's next row, or first visible row; on a post page opens the next post. */
+/** Focuses a list's next row, or first visible row; after the last row, and on a post page, opens the next page. */
 function step(by) {
   const all = rows();
-  if (!all.length) return follow(`a[rel=${by > 0 ? 'next' : 'prev'}]`);
   const at = all.indexOf(current());
+  if (!all.length || by > 0 && at === all.length - 1) return turnPage(by);
   focusRow(at < 0 ? all.find((row) => row.getBoundingClientRect().top >= 0) : all[at + by]);
+}
+
+/** Opens the next page of a list, or the next or previous post. */
+function turnPage(by) {
+  if (rows().length) sessionStorage.post = 0;
+  follow(`a[rel=${by > 0 ? 'next' : 'prev'}]`);
+}
+
+/** Opens the next or previous folder or source of the sidebar that has unread posts. */
+function stepSource(by) {
+  const all = $$('.rail .item[href]:is([href^="/sources/"], [href^="/folders/"])');
+  const [at, isWanted] = [all.findIndex((item) => item.ariaCurrent), (item) => $('.count:not([hidden])', item)];
+  (by > 0 ? all.slice(at + 1) : all.slice(0, Math.max(at, 0)).reverse()).find(isWanted)?.click();
 }
 
 function press(kind) {
@@ -145,7 +192,10 @@ function press(kind) {
 
 function openOriginal() {
   const link = $('[data-original]', current() ?? document);
-  if (link) open(link.href, '_blank', 'noopener');
+  if (!link) return;
+  open(link.href, '_blank', 'noopener');
+  const seen = current() && $('button.seen', current());
+  if (seen && !isOn(seen)) seen.click();
 }
 
 function askToMarkRead() {
@@ -175,7 +225,8 @@ function nextAtEnd(event) {
 }
 
 const KEYS = {
-  j: () => step(1), k: () => step(-1), n: () => step(1), p: () => step(-1), o: () => follow('.row:focus-within h3 a'),
+  j: () => step(1), k: () => step(-1), n: () => step(1), p: () => step(-1), l: () => turnPage(1),
+  J: () => stepSource(1), K: () => stepSource(-1), o: () => follow('.row:focus-within h3 a'),
   v: openOriginal, m: () => press('seen'), s: () => press('star'), f: () => press('star'), A: askToMarkRead,
   '/': () => $('input[name=q]')?.focus(), '?': () => $('#help')?.showModal(),
 };

@@ -1,0 +1,94 @@
+// Protects what a member chooses for reading: colours, typeface and length of lines, marks by scrolling, and the keys.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { addNotes, addPost, sendJson } from '../support/accounts.ts';
+import { openBrowser } from '../support/browser.ts';
+import { hubWith } from '../support/hub.ts';
+import { path } from '../support/page-visits.ts';
+import { hubWithFeed, image } from '../support/remote-files.ts';
+import { png } from '../support/sample-files.ts';
+import { requireTool } from '../support/tools.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/** A member with three sources in a folder: one has 40 unread posts, one none, and one a single unread post. */
+async function openReading(t: TestContext, chosen: Record<string, string>) {
+  const { hub, ada, bob } = await hubWith(t, ['ada', 'bob']);
+  const ids = [];
+  for (const [title, count] of [['A', 40], ['B', 0], ['C', 1]] as const) {
+    const id = await addNotes(ada, title);
+    await sendJson(bob, 'PUT', `/api/sources/${id}/follow`, {});
+    for (let n = 0; n < count; n++) await addPost(ada, id, `${title}${n}`, 'Words of a post. '.repeat(100));
+    ids.push(id);
+  }
+  await bob.form('/settings/preferences', { timeZone: 'UTC', keys: '1', ...chosen });
+  const browser = await openBrowser(t);
+  await browser.setWindowSize(1280, 700);
+  await browser.become(hub.address, bob.cookies);
+  return { hub, bob, ids, browser, go: (to: string): Promise<void> => browser.goto(hub.address + to) };
+}
+
+test('a member reads in the chosen colours, typeface and length of lines, whatever the system asks for', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { browser, go } = await openReading(t, { theme: 'dark', typeface: 'sans', measure: 'narrow' });
+  await browser.setColorScheme('light');
+  await go('/posts/1');
+  const look = () => browser.run<{ paper: string; face: string; width: number }>(`
+    const [paper, prose] = ['html', '.prose'].map((one) => document.querySelector(one));
+    return { paper: getComputedStyle(paper).backgroundColor, face: getComputedStyle(prose).fontFamily, width: prose.clientWidth };`);
+  const { paper, face, width } = await look();
+  assert.equal(paper, 'rgb(21, 23, 27)');
+  assert.match(face, /system-ui|sans-serif/);
+  assert.doesNotMatch(face, /Palatino|Georgia/);
+  assert.equal(width, 29 * 16);
+});
+
+test('scrolling marks the posts as read that it has passed, and no post without scrolling or after a mark by hand', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { bob, browser, go } = await openReading(t, { marksScrolled: '1' });
+  const unread = async () => (await bob.get('/api/reading')).json<{ unread: number }>().unread;
+  await go('/');
+  await browser.click('.row:nth-of-type(1) button.seen');
+  await waitUntil('the first post is read', async () => await unread() === 40);
+  await browser.click('.row:nth-of-type(1) button.seen');
+  await waitUntil('the first post is unread again', async () => await unread() === 41);
+  const passed = await browser.run<number>(`scrollTo(0, 600);
+    return [...document.querySelectorAll('.row')].filter((row) => row.getBoundingClientRect().bottom < 0).length`);
+  assert.ok(passed > 3, `${passed} rows were passed`);
+  await waitUntil('the passed posts are read', async () => await unread() === 41 - (passed - 1));
+});
+
+test('keys lead to the next page of a list and to the next source with unread posts, past the end of either', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { ids: [a, , c], browser, go } = await openReading(t, {});
+  const arrive = (at: RegExp): Promise<void> => waitUntil(String(at), async () =>
+    at.test(await path(browser)) && browser.run<boolean>('return document.readyState === "complete"'));
+  await go(`/sources/${a}?show=unread`);
+  await browser.run(`[...document.querySelectorAll('.row h3 a')].at(-1).focus()`);
+  await browser.type(':focus', 'j');
+  await arrive(/cursor=/);
+  assert.equal(await browser.run(`return document.activeElement.closest('.row') === document.querySelector('.row')`), true);
+  await browser.type('body', 'J');
+  await arrive(new RegExp(`/sources/${c}$`));
+  await browser.type('body', 'K');
+  await arrive(new RegExp(`/sources/${a}$`));
+  await browser.type('body', 'l');
+  await arrive(/cursor=/);
+});
+
+test('a tall picture whose size nobody states is readable at the first opening, and moves nothing at the second', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada, posts: [post] } = await hubWithFeed(t, { '/tall.png': image(png({ width: 700, height: 2400 })) },
+    (url) => [{ guid: 'a', content: `<p><img src="${url}/tall.png" alt="A long strip"></p><p>After it</p>` }]);
+  const browser = await openBrowser(t);
+  await browser.become(hub.address, ada.cookies);
+  await browser.setPageWidth(390);
+  const shown = () => browser.run<{ width: number; height: number } | null>(`
+    const image = document.querySelector('.prose img'); image.loading = 'eager';
+    return image.complete && image.naturalWidth ? { width: image.clientWidth, height: image.clientHeight } : null;`);
+  await browser.goto(`${hub.address}/posts/${post?.id}`);
+  await waitUntil('the picture is there', async () => await shown() !== null);
+  const first = await shown();
+  assert.ok((first?.width ?? 0) > 340 && (first?.height ?? 0) > 1_100, JSON.stringify(first));
+  await browser.goto(`${hub.address}/posts/${post?.id}`);
+  assert.equal(await browser.run(`return document.querySelector('.prose img').getAttribute('height')`), '2400');
+});
