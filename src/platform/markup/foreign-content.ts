@@ -20,7 +20,6 @@ const ENDING_TAGS = new Set([
   ...BLOCKS, ...('b big body br code em embed head i img meta nobr ruby s small span strong strike sub sup tt u var')
     .split(' '),
 ]);
-const FONT_ATTRIBUTES = ['color', 'face', 'size'];
 const SVG_POINTS = new Set(['foreignobject', 'desc', 'title']);
 const HTML_ENCODING = /^(?:text\/html|application\/xhtml\+xml)$/i;
 
@@ -105,7 +104,7 @@ function readsAsHtml({ name, namespace, isPoint }: OpenElement, started: string)
 }
 
 function isEndingTag(name: string, attributes: Attributes): boolean {
-  return ENDING_TAGS.has(name) || (name === 'font' && FONT_ATTRIBUTES.some((one) => attributes.has(one)));
+  return ENDING_TAGS.has(name) || (name === 'font' && ['color', 'face', 'size'].some((one) => attributes.has(one)));
 }
 
 function isPoint(name: string, namespace: Namespace, attributes: Attributes): boolean {

@@ -14,15 +14,8 @@ export type Formula = {
   alternative: string;
 };
 
-/** A formula that is being read, element by element. */
-export type FormulaDraft = {
-  open: (name: string, isMath: boolean, attributes: Attributes) => void;
-  close: () => void;
-  text: (text: string) => void;
-  /** Says that the formula is incomplete or too deep: its markup is not used. */
-  spoil: () => void;
-  end: () => Formula;
-};
+/** A formula that is being read, element by element; a spoilt formula is incomplete, so its markup is not used. */
+export type FormulaDraft = ReturnType<typeof createFormula>;
 
 type OpenElement = { name: string; endTag: string; children: number; isSilent: boolean };
 
@@ -55,7 +48,7 @@ const SPACED_OPERATOR = /^(?!\|)\p{Sm}$/u;
 const INVISIBLE_OPERATORS = /[\u2061-\u2064]/g;
 
 /** Begins to read a formula. `math` is the first element to open; a hidden formula has no words. */
-export function createFormula(attributes: Attributes): FormulaDraft {
+export function createFormula(attributes: Attributes) {
   const [markup, words]: [string[], string[]] = [[], []];
   const stack: OpenElement[] = [];
   const alttext = singleLine(attributes.get('alttext') ?? '');

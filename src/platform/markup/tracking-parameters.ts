@@ -26,9 +26,8 @@ export function removeTracking(url: URL): void {
 
 /** Removes the parameters of the second list from a link, and `ref` if `ref` names the host of the linking page. */
 export function removeMoreTracking(url: URL, pageUrl: string): void {
-  const host = withoutWww(URL.parse(pageUrl)?.hostname ?? '');
   keepParameters(url, (name, value) => !MORE_NAMES.has(name.toLowerCase())
-    && !(name.toLowerCase() === 'ref' && host !== '' && withoutWww(value.toLowerCase()) === host));
+    && !(name.toLowerCase() === 'ref' && withoutWww(value) === withoutWww(URL.parse(pageUrl)?.hostname ?? '/')));
 }
 
 function keepParameters(url: URL, isKept: (name: string, value: string) => boolean): void {
@@ -41,5 +40,5 @@ function keepParameters(url: URL, isKept: (name: string, value: string) => boole
 }
 
 function withoutWww(host: string): string {
-  return host.replace(/^www\./, '');
+  return host.toLowerCase().replace(/^www\./, '');
 }
