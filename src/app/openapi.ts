@@ -80,7 +80,7 @@ function securitySchemes(secure: boolean) {
   const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description });
   return {
     session: { type: 'apiKey', in: 'cookie', name: cookieName(SESSION_COOKIE, secure) },
-    token: { type: 'http', scheme: 'bearer', description: 'An API token (hub_…) of this scope or a wider scope' },
+    token: { type: 'http', scheme: 'bearer', description: 'An API token (hub_…) whose scope allows the operation' },
     metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN' },
     signature: header('webhook-signature', 'Standard Webhooks 1.0; sent with webhook-id and webhook-timestamp'),
     githubSignature: header('X-Hub-Signature-256', 'A GitHub signature; sent with X-GitHub-Delivery'),

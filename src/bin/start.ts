@@ -30,7 +30,7 @@ process.exit(problem === null ? 0 : 1);
  */
 async function beginAnew(): Promise<never> {
   if (!process.execve) throw new Error(`Node cannot replace a process on ${process.platform}`);
-  // The shell ignores SIGUSR2: another restore may send this signal to the hub before start.ts runs again.
+  // The waiting shell ignores SIGUSR2, which another restore may send before start.ts runs again.
   const script = `trap '' USR2; root=$1 && . scripts/find-node.sh && shift && exec "$node" "$@"`;
   const again = ['src/bin/start.ts', AGAIN, ...args.filter((arg) => arg !== AGAIN)];
   return process.execve('/bin/sh', ['sh', '-c', script, 'sh', PROJECT_ROOT, ...again]);

@@ -23,7 +23,7 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'alerts', usage: 'alerts test | alerts list [--state STATE] [--json]',
-    summary: 'Send a test alert and print the result and the format, or list the newest alerts ' +
+    summary: 'Send a test alert and print whether it arrived, or list the newest alerts ' +
       '(--state failed|pending|delivered).',
     load: async () => (await import('./administer.ts')).alertsCommand,
   },
@@ -126,7 +126,7 @@ export const COMMANDS: ListedCommand[] = [
   },
   {
     name: 'status', usage: 'status [--json]',
-    summary: 'Print what the overview shows: the verdict, then each finding. Exit status 1: the hub needs attention.',
+    summary: 'Print whether the hub is well, then each check of the overview. Exit status 1: the hub needs attention.',
     load: async () => (await import('./status.ts')).statusCommand,
   },
   {

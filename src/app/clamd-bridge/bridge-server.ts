@@ -47,7 +47,7 @@ export function createBridgeServer({ clamd, maxBytes, log }: BridgeOptions): Ser
     if (error instanceof HttpError) return error;
     if (error instanceof ClamdError) return new HttpError(503, error.message);
     log.error('unexpected error', errorFields(error));
-    return new HttpError(500, 'Internal error in the bridge.');
+    return new HttpError(500, 'Internal error in the bridge to clamd.');
   }
 
   async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {

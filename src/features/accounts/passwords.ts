@@ -61,7 +61,7 @@ type Attempt = {
   address: string;
   /** The session in which the viewer confirms the password, if the viewer is signed in. */
   sessionId?: number;
-  /** The new password, which replaces the old password if the given password is right. */
+  /** The new password, which is stored if `password` is the current password. */
   newPassword?: string | undefined;
 };
 

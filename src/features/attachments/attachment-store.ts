@@ -64,8 +64,8 @@ export const uploads = store(({ db, clock }) => {
 
   return {
     /**
-     * Adds the row of an uploaded file, or notes that an attachment names the known file again. A scan result is stored
-     * only if the row's scan is 'unscanned'.
+     * Adds the row of an uploaded file; if the hub already has the same file, notes that one more attachment uses the
+     * file. A scan result is stored only if the row's scan is 'unscanned'.
      */
     put: (file: NewUpload): void => void sql.put.run({ ...file, now: clock() }),
     /** The bytes of the account's uploaded files, which count towards the account's file quota. */

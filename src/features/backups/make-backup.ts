@@ -152,7 +152,7 @@ async function makePartial(options: BackupOptions, making: Making): Promise<Veri
   return verification;
 }
 
-/** Stores the uploads and writes SHA256SUMS. */
+/** Copies the uploaded files into the backup and writes the backup's SHA256SUMS. */
 async function describe(options: BackupOptions, { partial, createdAt, store }: Making): Promise<void> {
   const { signal, version } = options;
   const snapshot = await readSnapshot(join(partial, DATABASE));

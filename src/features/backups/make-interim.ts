@@ -11,7 +11,7 @@ import { placeUploads } from './upload-folder.ts';
 /** The hub keeps this many interim backups. */
 export const INTERIM_KEPT = 24;
 
-/** No interim backup is made for this long after a nightly backup: less than an hour, their smallest interval. */
+/** Time after a nightly backup without interim backups; shorter than an hour, their smallest interval. */
 const NIGHT_COUNTS = 50 * MINUTE;
 
 /**

@@ -65,7 +65,7 @@ export const LIMITS = {
     413, 'The hub cuts off a request body of more than 256 pieces if its pieces have less than 32 bytes on average.',
   ],
   'answers': [
-    503, 'At most 96 MiB of unread replies of all clients; at most 100 waiting requests of a client with 8 MiB unread.',
+    503, 'At most 96 MiB of replies that clients have not read; a client with 8 MiB may have 100 waiting requests.',
   ],
   'bodies': [
     503, 'At most 48 MiB of request bodies in memory; 16 MiB of one account or address, 32 MiB of an IPv6 /48 network.',

@@ -48,7 +48,7 @@ export type SettingsSource = {
   projectRoot: string;
   /** Reads a file as UTF-8; with 'latin1', each byte of the file becomes one character. */
   readFile: (path: string, encoding?: 'latin1') => string;
-  nameOf?: (path: string) => string; // the name by which Node's permission model granted a path
+  nameOf?: (path: string) => string; // the spelling of a path to which Node's permission model gives access
 };
 
 /**

@@ -78,7 +78,7 @@ export function visibilityChoice(chosen = 'private', what: 'feed' | 'own', probl
         value === 'private' && faulty(problem, 'visibility')}><span>${name}</span> <small>${hint}</small></label>`;
   return html`
   <fieldset><legend>Who can read the posts</legend>
-    ${choice('private', 'Only you', 'Nobody else sees the posts on this hub.')}
+    ${choice('private', 'Only you', 'No other member or visitor of this hub sees the posts.')}
     ${choice('public', 'Everyone', what === 'own' ? 'The posts are on the hub’s public page, in feeds and in search.'
       : 'The hub publishes the posts again, under its own address.')}
     ${faultOf(problem, 'visibility')}

@@ -122,7 +122,7 @@ export function changeOwner(
   });
 }
 
-/** Notifies the previous owner, the sender and the new owner of a transfer, without naming them to each other. */
+/** Notifies the old owner, the new owner and, if somebody else, whoever transferred the source; names nobody. */
 function notifyTransferred(hub: Hub, source: Source, newOwnerId: number, senderId: number): void {
   const { id, title, kind, ownerId } = source;
   const advice = kind === 'webhook' ? '. Create a new secret: the previous owner knows the current secret' : '';

@@ -97,7 +97,7 @@ export const offers = store(({ db, clock }) => {
     end: (id: number): void => void end.run(clock(), id),
     remove: (id: number): void => void remove.run(id),
     expired: (limit: number): Offer[] => selectExpired.all(clock(), limit),
-    /** Removes up to `limit` ended offers after ENDED_OFFERS_KEPT; returns the number of removed offers. */
+    /** Removes up to `limit` offers that ended longer than ENDED_OFFERS_KEPT ago; returns how many were removed. */
     forgetEnded: (limit: number): number => removeEnded.run(clock() - ENDED_OFFERS_KEPT, limit).changes,
     bringBackTimes: createTimeRepair(db, clock, TIMES),
   };

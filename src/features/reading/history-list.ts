@@ -57,7 +57,7 @@ ${next && html`<p class="more"><a class="button" rel="next" href="/history?curso
 ${items.length > 0 && html`
 <form method="post" action="/history/clear" class="actions">
   <button class="secondary">Clear history</button>
-  <span class="hint">Removed posts stay marked as read.</span>
+  <span class="hint">A post that is removed from the history stays marked as read.</span>
 </form>`}`;
   return { title: 'Reading history', bar, main, section: 'history' };
 }

@@ -42,7 +42,7 @@ function sum(counted: { unread: number }[]): number {
 
 const counted = new WeakMap<Viewer, ReadingCounts>();
 
-/** Returns the result of `readingCounts`, computed once per page: each request has its own `viewer` object. */
+/** The unread and starred counts of the viewer's sources, counted once for each request. */
 export function countsForPage(hub: Hub, viewer: Viewer): ReadingCounts {
   const counts = counted.get(viewer) ?? readingCounts(hub, viewer);
   counted.set(viewer, counts);

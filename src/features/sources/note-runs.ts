@@ -8,7 +8,7 @@ const NOTE_MAX = 300;
 
 const NOTHING = { times: 1, failed: 0, added: 0, changed: 0, tookMs: null, bytes: null, event: null, note: null };
 
-/** A source's synchronisations or events that are not stored yet: the day's totals, and the last runs one by one. */
+/** Results of a source's synchronisations or webhook events that are not stored yet: daily sums, and the newest. */
 export type Noted = Omit<RunDay, 'day'> & { last: SourceRun[] };
 
 export function nothingNoted(): Noted {

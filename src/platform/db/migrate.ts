@@ -11,7 +11,8 @@ const MIGRATION_BUSY_TIMEOUT_MS = 10 * 60_000; // another process's migration ma
 
 /**
  * Applies the pending migrations, each in one transaction with its `schema_migrations` row. Returns the applied
- * migrations. Throws SchemaError if the migration history does not fit or a pending migration is unsafe.
+ * migrations. Throws SchemaError if the database has applied other migrations than the hub knows, or if a pending
+ * migration may lose data.
  */
 export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsafe = false): Migration[] {
   const before = db.pragma('busy_timeout');
@@ -30,7 +31,7 @@ export function migrate(db: Db, migrations: Migration[], clock: Clock, allowUnsa
   }
 }
 
-/** The migrations that are not applied yet. Throws SchemaError if the migration history does not fit. */
+/** The migrations that are not applied yet. Throws SchemaError if the database has applied other migrations. */
 export function pendingMigrations(db: Db, migrations: Migration[]): Migration[] {
   const applied = history(db);
   for (const row of applied) assertKnown(row, migrations[row.version - 1], migrations.length);

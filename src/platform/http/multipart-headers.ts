@@ -90,7 +90,7 @@ function readDisposition(header: string | undefined): { name: string; filename: 
   }
   const { parameters } = disposition;
   const name = parameters.get('name');
-  if (name === undefined) throw new HttpError(400, 'A part has no name.');
+  if (name === undefined) throw new HttpError(400, 'A part of the form has no name.');
   if (parameters.keys().some((key) => key.startsWith('filename*') && key !== 'filename*')) {
     throw new HttpError(400, 'The name of a file is split into pieces (RFC 2231), which form data may not have.');
   }

@@ -15,7 +15,7 @@ export type JobColumns = {
 /** Every fourth claim takes a doubtful job first, so that doubtful jobs never starve. */
 const DOUBTFUL_EVERY = 4;
 
-/** Doubtful jobs take at most this share of a kind's concurrency: hosts that hang leave room for quick jobs. */
+/** Jobs whose host has lately hung may be at most this share of the running jobs of a kind, so that others run too. */
 const DOUBTFUL_SHARE = 3 / 4;
 
 type OwnedColumns = JobColumns & { owner: number };
