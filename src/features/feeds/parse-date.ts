@@ -1,4 +1,4 @@
-import { HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../platform/clock.ts';
 
 type TimeOfDay = { sinceMidnight: number; zone: string; rest: string };
 type YearMonthDay = { year: number; month: number; day: number };
@@ -99,17 +99,13 @@ function fromIso(text: string): number | null {
   const time = readTime(rest);
   const sinceMidnight = time?.sinceMidnight ?? 0;
   if (ordinal !== null) {
-    const day = ordinalDay(Number(year), Number(second));
-    return day === null ? null : instant(day, sinceMidnight, time?.zone ?? '');
+    const days = Number(second) - 1;
+    const isInYear = new Date(Date.UTC(Number(year), 0, days + 1)).getUTCFullYear() === Number(year);
+    const newYear = { year: Number(year), month: 0, day: 1 };
+    return isInYear ? instant(newYear, days * DAY + sinceMidnight, time?.zone ?? '') : null;
   }
   const date = { year: Number(year), month: Number(second ?? 1) - 1, day: Number(third ?? 1) };
   return instant(date, sinceMidnight, time?.zone ?? '');
-}
-
-/** Converts an ordinal date, such as day 335 of a year, to month and day; null if the year has no such day. */
-function ordinalDay(year: number, ordinal: number): YearMonthDay | null {
-  const date = new Date(Date.UTC(year, 0, ordinal));
-  return date.getUTCFullYear() !== year ? null : { year, month: date.getUTCMonth(), day: date.getUTCDate() };
 }
 
 /** Parses a date in words, such as "3 May 2024, 10:00 GMT": takes out time and zone, then finds day, month and year. */

@@ -56,8 +56,8 @@ export const feedPosts = store(({ db, clock }) => {
         // Earlier versions stored addresses with some of the tracking parameters.
         for (const one of new Set([url, givenUrl])) {
           const like = { url: one, title, publishedAt };
-          if (rename.run({ guid, sourceId, ...like }).changes > 0) break;
-          if (renameTombstone.run(guid, sourceId, likenessOf(like)).changes > 0) break;
+          const { changes } = rename.run({ guid, sourceId, ...like });
+          if (changes > 0 || renameTombstone.run(guid, sourceId, likenessOf(like)).changes > 0) break;
         }
       }
     },

@@ -13,13 +13,11 @@ type OpenElement = { name: string; namespace: Namespace; isPoint: boolean };
 const MAX_FOREIGN_DEPTH = 200;
 
 /** Start tags of blocks, which also end a formula that its author left open in a token such as `mi`. */
-const BLOCKS = ('blockquote center dd div dl dt h1 h2 h3 h4 h5 h6 hr li listing menu ol p pre table ul').split(' ');
-const ENDING_BLOCKS = new Set(BLOCKS);
+const ENDING_BLOCKS = new Set(
+  'blockquote center dd div dl dt h1 h2 h3 h4 h5 h6 hr li listing menu ol p pre table ul'.split(' '));
 /** Start tags at which browsers leave svg and math (HTML Standard, 13.2.6.5). */
-const ENDING_TAGS = new Set([
-  ...BLOCKS, ...('b big body br code em embed head i img meta nobr ruby s small span strong strike sub sup tt u var')
-    .split(' '),
-]);
+const ENDING_TAGS = new Set([...ENDING_BLOCKS,
+  ...'b big body br code em embed head i img meta nobr ruby s small span strong strike sub sup tt u var'.split(' ')]);
 const SVG_POINTS = new Set(['foreignobject', 'desc', 'title']);
 const HTML_ENCODING = /^(?:text\/html|application\/xhtml\+xml)$/i;
 
@@ -52,7 +50,8 @@ export function withoutForeignContent(reader: HtmlReader): TokenReader & { end: 
     if (index !== -1) return closeTo(index);
     if (name === 'p' || name === 'br') leaveForeign();
     const isOpen = (outside.get(name) ?? 0) > 0;
-    if (isOpen && stack.every(letsEndTagsThrough)) leave();
+    // As in browsers, HTML inside svg keeps the end tag of an element outside from ending svg.
+    if (isOpen && !stack.some((one) => one.namespace === 'html' || (one.namespace === 'svg' && one.isPoint))) leave();
     if (stack.length > 0) return;
     if (isOpen) outside.set(name, (outside.get(name) ?? 0) - 1);
     reader.endTag(name);
@@ -117,9 +116,4 @@ function isPoint(name: string, namespace: Namespace, attributes: Attributes): bo
 function isInToken(stack: OpenElement[]): boolean {
   const inner = stack.findLast(({ namespace }) => namespace !== 'html');
   return inner?.namespace === 'math' && MATH_TOKENS.has(inner.name);
-}
-
-/** Whether the end tag of an element outside may end svg or math from within this element. */
-function letsEndTagsThrough({ namespace, isPoint }: OpenElement): boolean {
-  return namespace === 'math' || (namespace === 'svg' && !isPoint);
 }

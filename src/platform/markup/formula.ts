@@ -60,8 +60,7 @@ export function createFormula(attributes: Attributes) {
     if (parent) parent.children += 1;
     const isSilent = parent?.isSilent === true || isLeftOut(name, isMath, given)
       || (parent?.name === 'semantics' && parent.children > 1);
-    const isNested = name === 'math' && parent !== undefined;
-    const output = isMath && !isNested ? MATH_ELEMENTS.get(name) : undefined;
+    const output = isMath && (name !== 'math' || parent === undefined) ? MATH_ELEMENTS.get(name) : undefined;
     const isWritten = output !== undefined && !isSilent;
     if (!isWritten && !isSilent && name !== 'semantics') isSound = false;
     if (isWritten) markup.push(`<${output}${attributesOf(given)}>`);

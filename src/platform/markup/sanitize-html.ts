@@ -20,7 +20,7 @@ const MAX_INPUT_LENGTH = 4_000_000;
 const MAX_DEPTH = 90;
 const MAX_DROPPED_DEPTH = 200;
 
-/** Classes of KaTeX's HTML and of Wikipedia's images, which repeat the MathML before them. */
+/** Classes of KaTeX's HTML and of Wikipedia's images, which repeat the MathML directly before them. */
 const FORMULA_COPY = /(?:^|\s)(?:katex-html|mwe-math-fallback-image-(?:inline|display))(?:\s|$)/;
 const EMOJI_CLASS = /(?:^|\s)(?:emoji|wp-smiley)(?:\s|$)/;
 const MAX_EMOJI_LENGTH = 20;
@@ -69,7 +69,8 @@ export function sanitizingHtml(html: string, base: { baseUrl: string }): Reading
 function readStartTag(draft: MarkupDraft, name: string, attributes: Attributes): void {
   if (draft.isFull) return;
   const rule = ELEMENT_RULES.get(name);
-  if (attributes.has('hidden') || isFormulaCopy(draft, attributes)) startHidden(draft, name, rule);
+  const isCopy = draft.formulaAt === draft.content && FORMULA_COPY.test(attributes.get('class') ?? '');
+  if (attributes.has('hidden') || isCopy) startHidden(draft, name, rule);
   else if (rule !== undefined) START_HANDLERS[rule.kind](draft, { name, rule, attributes });
 }
 
@@ -95,11 +96,6 @@ function addFormula(draft: MarkupDraft, { markup, depth, alternative }: Formula)
   enterCell(draft);
   writeVisible(draft, markup);
   draft.formulaAt = draft.content;
-}
-
-/** Whether an element directly behind a formula shows the same formula again, for browsers without MathML. */
-function isFormulaCopy(draft: MarkupDraft, attributes: Attributes): boolean {
-  return draft.formulaAt === draft.content && FORMULA_COPY.test(attributes.get('class') ?? '');
 }
 
 function startElement(draft: MarkupDraft, { name, rule, attributes }: StartTag): void {

@@ -26,16 +26,13 @@ export function removeTracking(url: URL): void {
 
 /** Removes the parameters of the second list from a link, and `ref` if `ref` names the host of the linking page. */
 export function removeMoreTracking(url: URL, pageUrl: string): void {
-  keepParameters(url, (name, value) => !MORE_NAMES.has(name.toLowerCase())
+  keepParameters(url, (name, value = '') => !MORE_NAMES.has(name.toLowerCase())
     && !(name.toLowerCase() === 'ref' && withoutWww(value) === withoutWww(URL.parse(pageUrl)?.hostname ?? '/')));
 }
 
-function keepParameters(url: URL, isKept: (name: string, value: string) => boolean): void {
+function keepParameters(url: URL, isKept: (name: string, value?: string) => boolean): void {
   const parameters = url.search.slice(1).split('&');
-  const kept = parameters.filter((parameter) => {
-    const [name = '', value = ''] = parameter.split('=', 2);
-    return isKept(name, value);
-  });
+  const kept = parameters.filter((parameter) => isKept(...parameter.split('=', 2) as [name: string, value?: string]));
   if (kept.length < parameters.length) url.search = kept.join('&');
 }
 
