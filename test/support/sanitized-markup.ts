@@ -59,6 +59,15 @@ const ATTRIBUTES: Record<string, Record<string, RegExp>> = {
   code: { class: /^language-[\w+#.-]+$/ },
 };
 
+const MATH_LENGTH = /^(?:0|\d?(?:\.\d{1,5})?(?:em|ex)|0p[xt])$/;
+const FLAG = /^(?:true|false)$/;
+const ON_MATH: Record<string, RegExp> = {
+  display: /^(?:block|inline)$/, displaystyle: FLAG, scriptlevel: /^[+-]?[0-3]$/, mathvariant: /^normal$/,
+  form: /^(?:prefix|infix|postfix)$/, stretchy: FLAG, symmetric: FLAG, fence: FLAG, separator: FLAG, largeop: FLAG,
+  movablelimits: FLAG, accent: FLAG, accentunder: FLAG, lspace: MATH_LENGTH, rspace: MATH_LENGTH, width: MATH_LENGTH,
+  linethickness: MATH_LENGTH, columnspan: WEB_SPAN, rowspan: WEB_SPAN,
+};
+
 const VOID = new Set(['br', 'hr', 'col']);
 
 /** Every element that may be in sanitised markup. */
@@ -68,9 +77,18 @@ export const ALLOWED_ELEMENTS = new Set([
   'summary sup table tbody td tfoot th thead time tr u ul var',
 ].flatMap((line) => line.split(' ')));
 
+/** The elements of a formula that hold text. */
+const MATH_TOKENS = new Set(['mi', 'mo', 'mn', 'ms', 'mtext']);
+/** Every element that may be in a formula, and nowhere else. */
+export const MATH_ELEMENTS = new Set([
+  ...MATH_TOKENS,
+  ...'math mrow mspace mfrac msqrt mroot mstyle merror mpadded mphantom msub msup msubsup munder mover'.split(' '),
+  ...'munderover mmultiscripts mprescripts mtable mtr mtd'.split(' '),
+]);
+
 /** What is wrong with an attribute of sanitised markup, or undefined. */
 export function attributeFault(element: string, name: string, value: string): string | undefined {
-  const allowed = ATTRIBUTES[element]?.[name] ?? EVERYWHERE[name];
+  const allowed = MATH_ELEMENTS.has(element) ? ON_MATH[name] : ATTRIBUTES[element]?.[name] ?? EVERYWHERE[name];
   if (allowed === undefined) return `<${element}> has the attribute ${name}`;
   return allowed.test(value) ? undefined : `<${element}> has ${name}=${JSON.stringify(value)}`;
 }
@@ -90,7 +108,8 @@ export function assertSanitised(markup: string, context: string): void {
     const at = TOKEN.lastIndex;
     const token = TOKEN.exec(markup);
     assert.ok(token, `${context}\nunreadable at ${at}: ${markup.slice(at, at + 80)}`);
-    const [, start, attributes = '', end] = token;
+    const [found, start, attributes = '', end] = token;
+    if (start === undefined && end === undefined) assertTextPlace(found, open.at(-1) ?? '', context);
     if (start !== undefined) readStart(start, attributes, open, `${context}\nin ${markup.slice(0, 2_000)}`);
     if (end !== undefined) assert.equal(end, open.pop(),
       `${context}\nunbalanced at ${at} of ${markup.slice(0, 2_000)}`);
@@ -98,8 +117,17 @@ export function assertSanitised(markup: string, context: string): void {
   assert.deepEqual(open, [], `${context}\nleft open`);
 }
 
+/** Text is no child of an element of a formula, except of its tokens. */
+function assertTextPlace(text: string, parent: string, context: string): void {
+  assert.ok(!MATH_ELEMENTS.has(parent) || MATH_TOKENS.has(parent), `${context}\ntext in <${parent}>: ${text}`);
+}
+
 function readStart(name: string, attributes: string, open: string[], context: string): void {
-  assert.ok(ALLOWED_ELEMENTS.has(name), `${context}\n<${name}> is not allowed`);
+  const parent = open.at(-1) ?? '';
+  const isInFormula = MATH_ELEMENTS.has(parent);
+  assert.ok((isInFormula ? MATH_ELEMENTS : ALLOWED_ELEMENTS).has(name) || (name === 'math' && !isInFormula),
+    `${context}\n<${name}> is not allowed in <${parent}>`);
+  assert.ok(!MATH_TOKENS.has(parent) && !(isInFormula && name === 'math'), `${context}\n<${name}> in <${parent}>`);
   assert.ok(name !== 'a' || !open.includes('a'), `${context}\nan anchor in an anchor`);
   const names = readAttributes(name, attributes, context);
   if (name === 'a') assert.ok(names.includes('href') && names.includes('rel') && names.includes('referrerpolicy'),

@@ -90,12 +90,12 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   });
 }
 
-/** The media type of Media RSS content that declares none: by file extension, else from `medium="image"`. */
+/** The media type of a picture of Media RSS that declares no type: by file extension, else `image/*`. */
 function pictureType(file: XmlElement, url: string): string | null {
-  const medium = attributeOf(file, 'medium')?.toLowerCase() || 'image';
-  if (file.name !== 'media:content' || medium !== 'image') return null;
+  const medium = file.name === 'media:thumbnail' ? 'image' : attributeOf(file, 'medium')?.toLowerCase() || null;
+  if (!file.name.startsWith('media:') || file.name === 'media:peerlink' || (medium ?? 'image') !== 'image') return null;
   const extension = /\.([a-z]{3,4})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
-  return PICTURES.get(extension) ?? (attributeOf(file, 'medium') ? 'image/*' : null);
+  return PICTURES.get(extension) ?? (medium === null ? null : 'image/*');
 }
 
 /** Adds the file that an Atom `<link rel="enclosure">` names. */

@@ -54,12 +54,13 @@ function deletedEntry(element: XmlElement): DeletedPost[] {
 function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
   const base = baseInside(entry, feed.base);
   const outside = outsideContent(entry, base.url);
-  const url = linkOf(entry, base.url) ?? outside?.url ?? null;
+  const guid = firstLine(entry, IDS);
+  const url = linkOf(entry, base.url) ?? outside?.url ?? webUrlOf(guid);
   const content = contentOf(entry, base);
   const updatedAt = firstDate(entry, UPDATED);
   const source = childOf(entry, 'source');
   return {
-    guid: firstLine(entry, IDS),
+    guid,
     title: atomTitle(childOf(entry, 'title')) || titleText(firstLine(entry, ['media:title', 'dc:title']) ?? ''),
     url,
     author: authorsOf(entry) ?? (source === undefined ? null : authorsOf(source)) ?? feed.author,
@@ -77,6 +78,11 @@ function readEntry(entry: XmlElement, feed: FeedContext): UnidentifiedItem {
 /** The link of an Atom entry: the original link that FeedBurner keeps, else the alternate link. */
 function linkOf(entry: XmlElement, base: string): string | null {
   return absoluteUrl(firstLine(entry, ['feedburner:origlink']), base) ?? alternateLink(entry, base);
+}
+
+/** The id of an entry as a link, if the id is a web address: some feeds give their entries no other address. */
+function webUrlOf(guid: string | null): string | null {
+  return guid !== null && /^https?:/i.test(guid) ? absoluteUrl(guid, guid) : null;
 }
 
 /** The alternate link that leads to a web page, else the first alternate link. */

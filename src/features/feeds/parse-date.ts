@@ -100,8 +100,9 @@ function fromIso(text: string): number | null {
   const sinceMidnight = time?.sinceMidnight ?? 0;
   if (ordinal !== null) {
     const days = Number(second) - 1;
+    const isInYear = new Date(Date.UTC(Number(year), 0, days + 1)).getUTCFullYear() === Number(year);
     const newYear = { year: Number(year), month: 0, day: 1 };
-    return days > 365 ? null : instant(newYear, days * DAY + sinceMidnight, time?.zone ?? '');
+    return isInYear ? instant(newYear, days * DAY + sinceMidnight, time?.zone ?? '') : null;
   }
   const date = { year: Number(year), month: Number(second ?? 1) - 1, day: Number(third ?? 1) };
   return instant(date, sinceMidnight, time?.zone ?? '');
@@ -183,8 +184,10 @@ function fullYear(digits: string): number {
 
 function instant(date: YearMonthDay, sinceMidnight: number, zone: string): number | null {
   const { year, month, day } = date;
-  if (year < EARLIEST_YEAR || month < 0 || month > 11 || day < 1 || day > 31) return null;
-  const asUtc = Date.UTC(Math.min(year, 10_000), month, day) + sinceMidnight;
+  if (year < EARLIEST_YEAR || month < 0 || month > 11) return null;
+  const midnight = Date.UTC(Math.min(year, 10_000), month, day);
+  if (new Date(midnight).getUTCDate() !== day) return null; // such as 30 February, which Date.UTC makes 1 March
+  const asUtc = midnight + sinceMidnight;
   return Math.min(asUtc - (zoneMinutes(zone.trim(), asUtc) ?? 0) * MINUTE, LATEST);
 }
 

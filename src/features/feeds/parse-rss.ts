@@ -9,6 +9,7 @@ import {
 } from './feed-values.ts';
 
 const IDS = ['guid', 'atom:id', 'id', 'dc:identifier'];
+type ChannelContext = { base: LinkBase; author: string | null; language: string | null };
 type RssContent = { html: string; summary: string | null; base: LinkBase };
 
 const TITLES = ['title', 'media:title', 'dc:title', 'itunes:title'];
@@ -17,7 +18,7 @@ const PUBLISHED = ['pubdate', 'dcterms:issued', 'dc:date', 'dcterms:created', 'a
 const LANGUAGES = ['language', 'dc:language'];
 const UPDATED = ['dcterms:modified', 'atom:updated', 'updated', 'lastbuilddate'];
 /** Elements that contain the full text of an RSS item, the best element first. */
-const FULL_CONTENT = ['content:encoded', 'body', 'atom:content', 'content', 'encoded'];
+const FULL_CONTENT = ['content:encoded', 'body', 'atom:content', 'content', 'encoded', 'fullitem'];
 const SHORT_CONTENT = [
   'description', 'atom:summary', 'summary', 'dc:description', 'googleplay:description', 'media:description',
 ];
@@ -30,6 +31,7 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
   const siteUrl = linkOf(channel, base.url);
   const language = languageInside(channel, LANGUAGES, languageInside(root, [], null));
   const itemBase = base.given || siteUrl === null ? base : { url: siteUrl, given: false };
+  const context = { base: itemBase, author: channelAuthorOf(channel), language };
   const all = (channel === root ? [root] : [channel, root]).flatMap((parent) => childrenOf(parent, 'item'));
   const items = newestItems(all, (item) => firstDate(item, [...PUBLISHED, ...UPDATED], 1));
   const description = textOfFirst(channel, DESCRIPTIONS);
@@ -39,7 +41,7 @@ export function parseRss(root: XmlElement, feedUrl: string): ParsedFeed {
     siteUrl,
     iconUrl: iconOf(channel, root, base.url),
     ttl: publishedInterval(channel),
-    items: identifyItems(items.map((item) => readItem(item, itemBase, language))),
+    items: identifyItems(items.map((item) => readItem(item, context))),
     deleted: [],
     cut: truncationOf(root, all, IDS),
   };
@@ -52,8 +54,8 @@ function iconOf(channel: XmlElement, root: XmlElement, base: string): string | n
   return absoluteUrl(named, base);
 }
 
-function readItem(item: XmlElement, outerBase: LinkBase, language: string | null): UnidentifiedItem {
-  const base = baseInside(item, outerBase);
+function readItem(item: XmlElement, channel: ChannelContext): UnidentifiedItem {
+  const base = baseInside(item, channel.base);
   const guid = childOf(item, 'guid');
   const id = lineOf(guid) ?? (attributeOf(item, 'rdf:about') || firstLine(item, IDS.slice(1)));
   const url = linkOf(item, base.url) ?? permalinkOf(guid);
@@ -63,8 +65,8 @@ function readItem(item: XmlElement, outerBase: LinkBase, language: string | null
     guid: id,
     title: firstTitle(item),
     url,
-    author: authorOf(item),
-    language: languageInside(item, LANGUAGES, language),
+    author: authorOf(item) ?? channel.author,
+    language: languageInside(item, LANGUAGES, channel.language),
     contentHtml: content.html,
     baseUrl: content.base.given ? content.base.url : url ?? base.url,
     summary: content.summary,
@@ -107,13 +109,26 @@ function firstTitle(parent: XmlElement): string {
   return title === null ? '' : titleText(title);
 }
 
-function authorOf(item: XmlElement): string | null {
-  const creators = personNames(childrenOf(item, 'dc:creator').map(textOf));
+function authorOf(parent: XmlElement): string | null {
+  const creators = personNames(childrenOf(parent, 'dc:creator').map(textOf));
   if (creators !== null) return creators;
-  const atomAuthor = childOf(item, 'atom:author');
-  const name = firstLine(item, ['author', 'dc:author', 'itunes:author', 'googleplay:author'])
-    ?? (atomAuthor === undefined ? null : firstLine(atomAuthor, ['atom:name', 'name']));
+  const name = firstLine(parent, ['author', 'dc:author', 'itunes:author', 'googleplay:author'])
+    ?? lineInside(parent, 'atom:author', ['atom:name', 'name', 'atom:email', 'email']);
   return name === null ? null : personNames([name]);
+}
+
+/** The author of a channel, who is the author of items without an author: its author, owner or editor. */
+function channelAuthorOf(channel: XmlElement): string | null {
+  const author = authorOf(channel);
+  if (author !== null) return author;
+  const owner = lineInside(channel, 'itunes:owner', ['itunes:name', 'itunes:email']);
+  return personNames([owner ?? firstLine(channel, ['managingeditor']) ?? '']);
+}
+
+/** The first line of text among the grandchildren `names` in the child element `holder`; null without any text. */
+function lineInside(parent: XmlElement, holder: string, names: readonly string[]): string | null {
+  const element = childOf(parent, holder);
+  return element === undefined ? null : firstLine(element, names);
 }
 
 function contentOf(item: XmlElement, base: LinkBase): RssContent {

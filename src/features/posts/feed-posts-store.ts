@@ -49,12 +49,16 @@ export const feedPosts = store(({ db, clock }) => {
       const all = items.map(({ prepared }) => prepared);
       const guids = JSON.stringify(all.map(({ guid }) => guid));
       if (all.length === 0 || selectKnown.get(sourceId, guids, sourceId, guids)?.known === 1) return;
-      for (const [likeness, alike] of Map.groupBy(all, likenessOf)) {
+      for (const alike of Map.groupBy(all, likenessOf).values()) {
         const [post, another] = alike;
         if (!post?.url || !post.title || post.publishedAt === null || another) continue;
-        const { guid, url, title, publishedAt } = post;
-        const { changes } = rename.run({ guid, url, title, publishedAt, sourceId });
-        if (changes === 0) renameTombstone.run(guid, sourceId, likeness);
+        const { guid, url, givenUrl, title, publishedAt } = post;
+        // Earlier versions stored addresses with some of the tracking parameters.
+        for (const one of new Set([url, givenUrl])) {
+          const like = { url: one, title, publishedAt };
+          const { changes } = rename.run({ guid, sourceId, ...like });
+          if (changes > 0 || renameTombstone.run(guid, sourceId, likenessOf(like)).changes > 0) break;
+        }
       }
     },
 

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { createSlots } from '../../platform/limit-concurrency.ts';
 import { inSteps, STEP, type Reading } from '../../platform/markup/in-steps.ts';
 import { readingText } from '../../platform/markup/plain-text.ts';
+import { safeLink } from '../../platform/markup/safe-url.ts';
 import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { imageAddresses, withoutImages } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
@@ -139,16 +140,18 @@ function putPosts(hub: Hub, sourceId: number, kind: string, items: PreparedPosts
 export async function preparePost(post: IncomingPost, contentHash: string): Promise<PreparedPost> {
   const { contentHtml } = post;
   const content = await inSteps(readingText(contentHtml));
-  const summary = post.summary ? post.summary.slice(0, MAX.content)
-    : withoutImages(contentHtml.slice(0, MAX.summarized));
+  const imageless = withoutImages(contentHtml);
+  const summary = post.summary ? post.summary.slice(0, MAX.content) : imageless.slice(0, MAX.summarized);
   const author = post.author && excerpt(post.author, MAX.author);
+  const givenUrl = post.url !== null && post.url.length <= MAX.url ? post.url : null;
   const title = excerpt(post.title, MAX.title) || excerpt(content, FIRST_WORDS);
   return {
     ...post,
     title,
-    url: post.url !== null && post.url.length <= MAX.url ? post.url : null,
+    url: givenUrl === null ? null : safeLink(givenUrl, givenUrl) ?? null,
+    givenUrl,
     author,
-    summary: excerpt(await inSteps(readingText(summary)) || content, MAX.summary),
+    summary: excerpt(await inSteps(readingText(summary)) || await inSteps(readingText(imageless)), MAX.summary),
     searchTitle: searchTerms(title),
     searchText: await inSteps(readingTermsOf(content, author)),
     contentHash,

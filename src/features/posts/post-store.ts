@@ -35,6 +35,8 @@ export type SearchTerms = { searchTitle: string; searchText: string };
 /** A post ready to be stored: sanitised, with its searchable text. */
 export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & SearchTerms & {
   summary: string;
+  /** The address as the publisher gives it; `url` is this address without tracking parameters. */
+  givenUrl: string | null;
   contentHash: string;
   attachments: RemoteFile[];
 };
@@ -85,7 +87,7 @@ export type PostQuery = {
   limit: number;
 };
 
-type UpsertRow = Omit<PreparedPost, 'baseUrl' | keyof SearchTerms | 'attachments'> & {
+type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number;
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;

@@ -124,8 +124,10 @@ const ALIKE = 50;
 function deckOf({ title, summary, contentHtml }: WholePost): string | false {
   const bare = (text: string): string => text.replace(/[\s…]+/g, '');
   const said = bare(summary).slice(0, ALIKE);
-  const beginning = bare(plainText(withoutImages(contentHtml.slice(0, BEGINNING))));
-  return title !== '' && said !== '' && !beginning.includes(said) && !bare(title).startsWith(said) && summary;
+  const beginning = contentHtml.slice(0, BEGINNING);
+  // Summaries that earlier versions stored may be the label of an image.
+  const isSaid = [beginning, withoutImages(beginning)].some((markup) => bare(plainText(markup)).includes(said));
+  return title !== '' && said !== '' && !isSaid && !bare(title).startsWith(said) && summary;
 }
 
 /** Approximate number of text characters in markup; a character reference such as `&amp;` counts as five characters. */

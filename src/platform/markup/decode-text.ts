@@ -42,7 +42,7 @@ function decode(bytes: Buffer, contentType: string | null): string {
   const wideDeclared = declared.find((encoding) => /^utf-(?:16|32)/.test(encoding));
   if (wideDeclared !== undefined && bytes.includes(0)) return decodeAs(bytes, wideDeclared);
   if (isUtf8(bytes)) return withoutMark(bytes.toString('utf8'));
-  return decodeDamaged(bytes, declared.find((encoding) => !/^utf-(?:16|32)/.test(encoding)) ?? null);
+  return decodeDamaged(bytes, declared.filter((encoding) => !/^utf-(?:16|32)/.test(encoding)));
 }
 
 /** Detects UTF-16, UTF-32, and UTF-8 with a byte order mark, by the first four bytes (XML 1.0 appendix F). */
@@ -83,11 +83,16 @@ function knownEncoding(label: string | undefined): string | null {
   }
 }
 
-/** Decodes text that is not valid UTF-8: as declared, or as damaged UTF-8 or windows-1252, whichever is likelier. */
-function decodeDamaged(bytes: Buffer, declared: string | null): string {
-  if (declared !== null && declared !== 'utf-8') return decodeAs(bytes, declared);
-  const text = decodeAs(bytes, 'utf-8');
-  return isMostlyUtf8(text) ? text : decodeAs(bytes, 'windows-1252');
+/**
+ * Decodes text that is not valid UTF-8, in the first declared encoding that fits, else in windows-1252. UTF-8, declared
+ * or assumed, fits a text in which most characters above 127 are valid.
+ */
+function decodeDamaged(bytes: Buffer, declared: string[]): string {
+  for (const encoding of declared.length === 0 ? ['utf-8'] : declared) {
+    const text = decodeAs(bytes, encoding);
+    if (encoding !== 'utf-8' || isMostlyUtf8(text)) return text;
+  }
+  return decodeAs(bytes, 'windows-1252');
 }
 
 /** Whether more characters above 127 were decoded than replaced. */

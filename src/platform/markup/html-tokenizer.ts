@@ -6,12 +6,12 @@ import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 export type Attributes = ReadonlyMap<string, string>;
 
 /** Callbacks for tags, with lower-case names, and for decoded text. The tokenizer skips comments and raw text. */
-type TokenReader = {
+export type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
   /** A long text arrives in several calls of `text`. */
   text: (text: string) => void;
-  /** Whether the tokenizer is inside svg or math, where CDATA exists and raw-text elements do not. */
+  /** Whether the innermost open element belongs to svg or math, where CDATA exists and raw-text elements do not. */
   inForeignContent: () => boolean;
 };
 
@@ -23,9 +23,6 @@ const MAX_ATTRIBUTES = 100;
 export const VOID_ELEMENTS = new Set(
   'area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr'.split(' '),
 );
-
-/** Elements inside which CDATA exists and raw-text elements do not. */
-export const FOREIGN_ELEMENTS = new Set(['svg', 'math']);
 
 /** Elements whose content is characters up to their end tag; `plaintext` never ends. */
 const RAW_TEXT_ENDS = new Map(

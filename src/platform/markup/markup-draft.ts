@@ -1,5 +1,5 @@
 import { escapeHtml } from './entities.ts';
-import { fileNameOr, type ImageCandidate, imageLink, mediaLink } from './remote-media.ts';
+import { fileNameOr, type ImageCandidate, imageLink, LINKED_IMAGE, mediaLink } from './remote-media.ts';
 
 /** The most characters of a sanitised post. A post of 400,000 quotation marks, with all escaped, is shorter. */
 const MAX_OUTPUT_LENGTH = 2_500_000;
@@ -8,7 +8,9 @@ const INLINE = new Set(['inline', 'ruby-text']);
 const BLOCK = new Set(['block', 'heading']);
 
 /** A link to a file that the page does not load. The link's label is empty if the author gave no label. */
-export type FileLink = { url: URL; label: string; isImage: boolean; size?: string | undefined };
+export type FileLink = {
+  url: URL; label: string; isImage: boolean; size?: string | undefined; title?: string | undefined;
+};
 
 /** An element that has begun and not ended. */
 export type OpenElement = {
@@ -42,6 +44,8 @@ export type MarkupDraft = {
   length: number;
   /** The number of visible items written: texts, rules, links to files. */
   content: number;
+  /** The value of `content` directly behind the last formula, or -1. */
+  formulaAt: number;
   isFull: boolean;
   stack: OpenElement[];
   /** The index of the outermost dropped element, or -1. */
@@ -52,7 +56,7 @@ export type MarkupDraft = {
 /** An empty draft. */
 export function createDraft(baseUrl: string): MarkupDraft {
   return {
-    baseUrl, chunks: [], length: 0, content: 0, isFull: false,
+    baseUrl, chunks: [], length: 0, content: 0, formulaAt: -1, isFull: false,
     stack: [], droppedFrom: -1, anchor: undefined,
   };
 }
@@ -122,7 +126,7 @@ function writeFallbackText(draft: MarkupDraft, anchor: OpenElement): boolean {
   const [image] = anchor.files;
   const text = escapeHtml(anchor.fallbackText && (image?.label || anchor.fallbackText));
   if (text === '' || !fits(draft, text)) return false;
-  if (image?.isImage) image.label = 'Image';
+  if (image?.isImage) image.label = LINKED_IMAGE;
   draft.content += 1;
   write(draft, `${text}</a>`);
   return true;
@@ -139,8 +143,8 @@ export function writeFile(draft: MarkupDraft, file: FileLink): void {
   writeVisible(draft, separator + linkTo(file));
 }
 
-function linkTo({ url, label, isImage, size }: FileLink): string {
-  if (isImage) return imageLink(url, label || fileNameOr('Image', url), size);
+function linkTo({ url, label, isImage, ...about }: FileLink): string {
+  if (isImage) return imageLink(url, label || fileNameOr('Image', url), about);
   return mediaLink(url, label || fileNameOr(url.host, url));
 }
 

@@ -27,7 +27,7 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
   ...same('source', 'source'),
   ...same('frame', 'iframe embed'),
   ...same('media', 'audio video object'),
-  ...same('dropped', 'svg math template select applet button canvas datalist dialog'),
+  ...same('dropped', 'template select applet button canvas datalist dialog'),
   ...renamed('inline', { strike: 's', tt: 'code', acronym: 'abbr' }),
   ...renamed('block', { dir: 'ul', menu: 'ul', listing: 'pre' }),
   ...['section', 'article', 'aside', 'header', 'footer', 'main', 'nav', 'center', 'fieldset', 'hgroup', 'search']
@@ -41,7 +41,7 @@ export const ELEMENT_RULES = new Map<string, ElementRule>([
  * element closes no element outside.
  */
 export const SCOPE_BOUNDARIES = new Set([
-  'table td th caption svg math template select object applet button canvas datalist dialog audio video',
+  'table td th caption template select object applet button canvas datalist dialog audio video',
 ].flatMap((line) => line.split(' ')));
 
 /** Boundary elements of end tags: an ordinary end tag inside a boundary element closes no element outside. */
@@ -77,7 +77,8 @@ type AttributeRule = (value: string, baseUrl: string) => string | undefined;
 /** Prefix of the ids in a post, so that no id in a post equals an id of the page. */
 export const ID_PREFIX = 'in-post-';
 
-const MAX_TITLE_LENGTH = 1_000;
+/** Maximum characters of a `title` attribute. */
+export const MAX_TITLE_LENGTH = 1_000;
 const MAX_SPAN = 100;
 
 const address: AttributeRule = (value, baseUrl) => safeLink(value, baseUrl);

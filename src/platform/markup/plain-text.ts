@@ -1,4 +1,5 @@
-import { FOREIGN_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
+import { withoutForeignContent } from './foreign-content.ts';
+import { tokenizingHtml } from './html-tokenizer.ts';
 import { atOnce, type Reading } from './in-steps.ts';
 import { withoutControls } from './tidy-text.ts';
 
@@ -11,7 +12,7 @@ const LINE_ELEMENTS = new Set([
 const CELLS = new Set(['td', 'th']);
 
 const INVISIBLE_ELEMENTS = new Set(
-  ['svg', 'math', 'template', 'select', 'object', 'applet', 'canvas', 'audio', 'video', 'datalist'],
+  ['template', 'select', 'object', 'applet', 'canvas', 'audio', 'video', 'datalist'],
 );
 
 /** The visible text of HTML, sanitised or not: one line per block, single spaces, trimmed. */
@@ -23,7 +24,7 @@ export function plainText(html: string): string {
 export function readingText(html: string): Reading<string> {
   const pieces: string[] = [];
   let hidden: { name: string; depth: number } | undefined;
-  const read = tokenizingHtml(html.toWellFormed(), {
+  const reader = withoutForeignContent({
     startTag(name, _attributes, selfClosing) {
       if (hidden !== undefined) hidden.depth += name === hidden.name && !selfClosing ? 1 : 0;
       else if (INVISIBLE_ELEMENTS.has(name) && !selfClosing) hidden = { name, depth: 1 };
@@ -36,9 +37,15 @@ export function readingText(html: string): Reading<string> {
     text(text) {
       if (hidden === undefined) pieces.push(text.replace(/[\t\n\f\r]/g, ' '));
     },
-    inForeignContent: () => hidden !== undefined && FOREIGN_ELEMENTS.has(hidden.name),
+    formula({ markup, words, alternative }) {
+      if (hidden === undefined) pieces.push(markup === undefined ? alternative : words);
+    },
   });
-  return { read, end: () => collapse(withoutControls(pieces.join(''))) };
+  const end = (): string => {
+    reader.end();
+    return collapse(withoutControls(pieces.join('')));
+  };
+  return { read: tokenizingHtml(html.toWellFormed(), reader), end };
 }
 
 /** The separator where an element begins or ends: a line break, a space, or nothing. */

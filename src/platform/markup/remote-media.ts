@@ -1,7 +1,7 @@
 import { excerpt, singleLine } from './tidy-text.ts';
 import { decodeAttributeEntities, escapeHtml } from './entities.ts';
 import type { Attributes } from './html-tokenizer.ts';
-import { attribute } from './markup-rules.ts';
+import { attribute, MAX_TITLE_LENGTH } from './markup-rules.ts';
 import { webUrl } from './safe-url.ts';
 
 /** A file that an image element offers. `size`: width in pixels, or density (1, 2, 3); the largest size is best. */
@@ -35,9 +35,15 @@ const TRACKER_ADDRESSES = [
 
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|$)|display\s*:\s*none)/i;
 
-/** The links that sanitizeHtml writes in place of images: web address, stated size, escaped label. */
-const IMAGE_LINK =
-  /<a href="(https?:[^"<>]*)" class="remote-image"(?: data-size="(\d{1,4})x(\d{1,4})")?[^<>]*>([^<>"]*)<\/a>/g;
+/** The links that sanitizeHtml writes in place of images: web address, stated size, escaped title and label. */
+const IMAGE_LINK = new RegExp('<a href="(https?:[^"<>]*)" class="remote-image"'
+  + '(?: data-size="(\\d{1,4})x(\\d{1,4})")?(?: title="([^"<>]*)")?[^<>]*>([^<>"]*)</a>', 'g');
+
+/** The label of an image whose own label has become the text of the link around the image. */
+export const LINKED_IMAGE = 'Linked image';
+/** A link whose text is the label of the image behind the link. */
+const LABELLED_LINK = new RegExp('<a href="[^"<>]*"[^<>]*>[^<>]*</a>'
+  + `(?= <a href="[^"<>]*" class="remote-image"[^<>]*>${LINKED_IMAGE}</a>)`, 'g');
 
 /** The most digits of a stated width or height in pixels; more digits are a mistake. */
 const MAX_DIGITS = 4;
@@ -108,10 +114,19 @@ export function statedSize(attributes: Attributes): string | undefined {
   return sides.every((side) => side !== undefined && side.length <= MAX_DIGITS) ? sides.join('x') : undefined;
 }
 
+/** What an image's author says in its `title`; empty if the title only repeats the label or the file's name. */
+export function imageTitle(attributes: Attributes, label: string, url: URL): string {
+  const title = excerpt(singleLine(attributes.get('title') ?? ''), MAX_TITLE_LENGTH);
+  const bare = (text: string): string => text.toLowerCase().replace(/[\s_-]+/g, '');
+  return title === label || bare(decodePath(url.pathname)).includes(bare(title)) ? '' : title;
+}
+
 /** A link to an image, in place of an image that browsers would load. */
-export function imageLink(url: URL, label: string, size: string | undefined): string {
-  const stated = size === undefined ? '' : attribute('data-size', size);
-  return `<a${attribute('href', url.href)} class="remote-image"${stated}${LINK_TAIL}>${escapeHtml(label)}</a>`;
+export function imageLink(
+  url: URL, label: string, { size, title }: { size?: string | undefined; title?: string | undefined },
+): string {
+  const about = (size ? attribute('data-size', size) : '') + (title ? attribute('title', title) : '');
+  return `<a${attribute('href', url.href)} class="remote-image"${about}${LINK_TAIL}>${escapeHtml(label)}</a>`;
 }
 
 /** A link to an embedded film, sound or page. */
@@ -151,22 +166,26 @@ export function imageAddresses(sanitized: string): string[] {
   return [...new Set(Array.from(sanitized.matchAll(IMAGE_LINK), ([, href = '']) => decodeAttributeEntities(href)))];
 }
 
-/** Sanitised markup without its image links. */
+/** Sanitised markup without its image links, and without links that have only the label of an image as their text. */
 export function withoutImages(sanitized: string): string {
-  return sanitized.replace(IMAGE_LINK, '');
+  return sanitized.replace(LABELLED_LINK, '').replace(IMAGE_LINK, '');
 }
 
-/** The address of an image, and its size in pixels; if the size is null, the stated size is used. */
+/** An image's address, and for a page its size in pixels; if the size is null, the page uses the stated size. */
 type ShownImage = { address: string; size?: { width: number; height: number } | null | undefined };
 
 /** Replaces image links in sanitised markup by images, if `imageOf` knows their address. Other links stay. */
 export function showImages(sanitized: string, imageOf: (url: string) => ShownImage | undefined): string {
-  return sanitized.replace(IMAGE_LINK, (link: string, href: string, width = '', height = '', label = '') => {
+  return sanitized.replace(IMAGE_LINK, (link: string, href: string, ...parts: (string | undefined)[]) => {
+    const [width, height, title, label = ''] = parts;
     const image = imageOf(decodeAttributeEntities(href));
     if (!image) return link;
-    const stated = width === '' ? null : { width: Number(width), height: Number(height) };
-    const box = image.size === undefined ? '' : boxOf(image.size ?? stated);
-    return `<img src="${escapeHtml(image.address)}" alt="${label}"${box} loading="lazy">`;
+    const stated = width === undefined ? null : { width: Number(width), height: Number(height) };
+    const isOnPage = image.size !== undefined;
+    const about = (title ? ` title="${title}"` : '') + (isOnPage ? boxOf(image.size ?? stated) : '');
+    const shown = `<img src="${escapeHtml(image.address)}" alt="${label}"${about} loading="lazy">`;
+    // The style sheet shows this text on touch screens, which have no tooltips; screen readers read the title.
+    return title && isOnPage ? `${shown}<span class="picture-title" aria-hidden="true">${title}</span>` : shown;
   });
 }
 

@@ -1,20 +1,18 @@
+import { removeMoreTracking, removeTracking } from './tracking-parameters.ts';
+
 const MAX_URL_LENGTH = 4_096;
 
 const WEB_SCHEMES = new Set(['http:', 'https:']);
 const PRINTABLE_ADDRESS = /^(?:mailto|tel):[!-~]+$/;
 
-const TRACKING_PREFIX = /^(?:utm|pk|mtm|matomo|piwik|hsa|vero|oly)_/i;
-const TRACKING_NAMES = new Set([
-  'fbclid', 'gclid', 'gclsrc', 'dclid', 'gbraid', 'wbraid', 'msclkid', 'yclid', 'ymclid', 'twclid', 'ttclid',
-  'igshid', 'igsh', 'li_fat_id', 'epik', 'srsltid', 'mc_cid', 'mc_eid', '_hsenc', '_hsmi', '__hstc', '__hssc',
-  '__hsfp', 'hsctatracking', 'mkt_tok', '_openstat', 'wickedid', 'rb_clickid', 's_kwcid', 'ef_id', 'ml_subscriber',
-  'ml_subscriber_hash', '_ga', '_gl', '_branch_match_id', 'at_medium', 'at_campaign', 'xtor',
-]);
-
-/** A link that a reader may follow: absolute http, https, mailto or tel; undefined for any other link. */
+/**
+ * A link that a reader may follow: absolute http, https, mailto or tel; undefined for any other link. A link without
+ * tracking parameters; `baseUrl` is the address of the page that has the link.
+ */
 export function safeLink(address: string, baseUrl: string): string | undefined {
-  const web = webAddress(address, baseUrl);
-  if (web !== undefined) return web;
+  const web = webUrl(address, baseUrl);
+  if (web !== undefined && web.search !== '') removeMoreTracking(web, baseUrl);
+  if (web !== undefined) return web.href;
   const href = parseUrl(address, baseUrl)?.href ?? '';
   return PRINTABLE_ADDRESS.test(href) ? href : undefined;
 }
@@ -42,16 +40,4 @@ function parseUrl(address: string, baseUrl: string): URL | undefined {
   if (address.length > MAX_URL_LENGTH) return undefined;
   const url = URL.parse(address, baseUrl) ?? URL.parse(address);
   return url !== null && url.href.length <= MAX_URL_LENGTH ? url : undefined;
-}
-
-function removeTracking(url: URL): void {
-  const parameters = url.search.slice(1).split('&');
-  const kept = parameters.filter((parameter) => !isTracking(parameter));
-  if (kept.length < parameters.length) url.search = kept.join('&');
-}
-
-/** Whether a parameter (`name` or `name=value`) only tracks where the reader came from. */
-function isTracking(parameter: string): boolean {
-  const name = parameter.split('=', 1)[0] ?? '';
-  return TRACKING_PREFIX.test(name) || TRACKING_NAMES.has(name.toLowerCase());
 }

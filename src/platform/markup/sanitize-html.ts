@@ -2,11 +2,13 @@ import { allowedAttributes, attribute, ELEMENT_RULES, type ElementKind, type Ele
 import { withoutControls } from './tidy-text.ts';
 import { closeNamed, closeTo, enterCell, makeRoomFor } from './element-nesting.ts';
 import { escapeHtml } from './entities.ts';
-import { FOREIGN_ELEMENTS, VOID_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
+import { withoutForeignContent } from './foreign-content.ts';
+import type { Formula } from './formula.ts';
+import { VOID_ELEMENTS, tokenizingHtml } from './html-tokenizer.ts';
 import type { Reading } from './in-steps.ts';
 import { createDraft, element, isSilent, open, writeFile, writeSeparator, writeVisible } from './markup-draft.ts';
 import {
-  framePage, givenLabel, imageCandidates, isTracker, largestImage, LINK_TAIL, statedSize,
+  framePage, givenLabel, imageCandidates, imageTitle, isTracker, largestImage, LINK_TAIL, statedSize,
 } from './remote-media.ts';
 import { safeLink, webUrl } from './safe-url.ts';
 import type { Attributes } from './html-tokenizer.ts';
@@ -18,6 +20,8 @@ const MAX_INPUT_LENGTH = 4_000_000;
 const MAX_DEPTH = 90;
 const MAX_DROPPED_DEPTH = 200;
 
+/** Classes of KaTeX's HTML and of Wikipedia's images, which repeat the MathML directly before them. */
+const FORMULA_COPY = /(?:^|\s)(?:katex-html|mwe-math-fallback-image-(?:inline|display))(?:\s|$)/;
 const EMOJI_CLASS = /(?:^|\s)(?:emoji|wp-smiley)(?:\s|$)/;
 const MAX_EMOJI_LENGTH = 20;
 
@@ -48,23 +52,25 @@ const START_HANDLERS: Record<ElementKind, (draft: MarkupDraft, tag: StartTag) =>
  */
 export function sanitizingHtml(html: string, base: { baseUrl: string }): Reading<string> {
   const draft = createDraft(base.baseUrl);
-  const read = tokenizingHtml(html.slice(0, MAX_INPUT_LENGTH).toWellFormed(), {
-    startTag: (name, attributes, selfClosing) => readStartTag(draft, name, attributes, selfClosing),
+  const reader = withoutForeignContent({
+    startTag: (name, attributes) => readStartTag(draft, name, attributes),
     endTag: (name) => readEndTag(draft, name),
     text: (text) => readText(draft, text),
-    inForeignContent: () => FOREIGN_ELEMENTS.has(draft.stack[draft.droppedFrom]?.name ?? ''),
+    formula: (formula) => addFormula(draft, formula),
   });
   const end = (): string => {
+    reader.end();
     closeTo(draft, 0);
     return draft.chunks.join('');
   };
-  return { read, end };
+  return { read: tokenizingHtml(html.slice(0, MAX_INPUT_LENGTH).toWellFormed(), reader), end };
 }
 
-function readStartTag(draft: MarkupDraft, name: string, attributes: Attributes, selfClosing: boolean): void {
-  if (draft.isFull || (selfClosing && FOREIGN_ELEMENTS.has(name))) return;
+function readStartTag(draft: MarkupDraft, name: string, attributes: Attributes): void {
+  if (draft.isFull) return;
   const rule = ELEMENT_RULES.get(name);
-  if (attributes.has('hidden')) startHidden(draft, name, rule);
+  const isCopy = draft.formulaAt === draft.content && FORMULA_COPY.test(attributes.get('class') ?? '');
+  if (attributes.has('hidden') || isCopy) startHidden(draft, name, rule);
   else if (rule !== undefined) START_HANDLERS[rule.kind](draft, { name, rule, attributes });
 }
 
@@ -81,6 +87,15 @@ function readText(draft: MarkupDraft, text: string): void {
   if (!/[^\t\n ]/.test(visible)) return writeSeparator(draft, visible);
   enterCell(draft);
   writeVisible(draft, escapeHtml(visible));
+}
+
+/** Writes a formula; a formula with unknown or too deep markup becomes text. */
+function addFormula(draft: MarkupDraft, { markup, depth, alternative }: Formula): void {
+  if (isSilent(draft)) return;
+  if (markup === undefined || draft.stack.length + depth > MAX_DEPTH) return readText(draft, alternative);
+  enterCell(draft);
+  writeVisible(draft, markup);
+  draft.formulaAt = draft.content;
 }
 
 function startElement(draft: MarkupDraft, { name, rule, attributes }: StartTag): void {
@@ -114,11 +129,14 @@ function openDropped(draft: MarkupDraft, dropped: OpenElement): void {
 }
 
 function startAnchor(draft: MarkupDraft, { name, attributes }: StartTag): void {
-  if (!hasRoom(draft, 'anchor')) return;
   const address = attributes.get('href')?.trim();
   const href = address === undefined || isSilent(draft) ? undefined : safeLink(address, draft.baseUrl);
   if (href !== undefined) makeRoomFor(draft, 'anchor', 'a');
-  if (href === undefined || draft.anchor !== undefined) return open(draft, element(name, '', 'anchor', ''));
+  // A link always has room, because links do not nest in links.
+  if (href === undefined || draft.anchor !== undefined) {
+    if (hasRoom(draft, 'anchor')) open(draft, element(name, '', 'anchor', ''));
+    return;
+  }
   const allowed = allowedAttributes('a', attributes, draft.baseUrl);
   const anchor = element(name, 'a', 'anchor', `<a${attribute('href', href)}${allowed}${LINK_TAIL}>`);
   // A link without text to a place on the same page is the mark beside a heading.
@@ -160,7 +178,8 @@ function addImage(draft: MarkupDraft, { attributes }: StartTag): void {
   const label = givenLabel(attributes.get('alt'));
   if (isEmoji(attributes, label)) return readText(draft, label);
   if (url === undefined || isTracker(attributes, url)) return;
-  addFile(draft, { url, label, isImage: true, size: statedSize(attributes) });
+  const title = imageTitle(attributes, label, url);
+  addFile(draft, { url, label, isImage: true, size: statedSize(attributes), title });
 }
 
 function isEmoji(attributes: Attributes, label: string): boolean {

@@ -19,7 +19,9 @@ const numbered = (sanitized: string) => {
   });
 };
 
-const IMAGE = /<img src="\/attachments\/\d+\/i\.png" alt="(?:[^"<>&']|&(?:amp|lt|gt|quot|#39);)*" loading="lazy">/g;
+const VALUE = '(?:[^"<>&\']|&(?:amp|lt|gt|quot|#39);)*';
+const IMAGE = new RegExp(
+  `<img src="/attachments/\\d+/i\\.png" alt="${VALUE}"(?: title="${VALUE}")? loading="lazy">`, 'g');
 
 /** Fails unless it is sanitised markup but for images that are loaded from the hub. */
 function assertOnlyImagesMore(markup: string, context: string): number {
@@ -35,6 +37,22 @@ test('an image in a post becomes one that is loaded from the hub, with its words
   assert.deepEqual(imageAddresses(sanitized), ['https://blog.test/owl.png']);
   assert.equal(showImages(sanitized, () => ({ address: '/attachments/1/owl.png' })),
     '<p>Before <img src="/attachments/1/owl.png" alt="An owl" loading="lazy"> after</p>');
+});
+
+test('the title of an image stays, on a page also as text for touch screens, unless it says nothing new', () => {
+  const joke = '<img src="/owl.png" alt="An owl" title=" Owls &amp;\n &quot;hats&quot; " width=9 height=8>';
+  const shown = (markup: string, size?: null): string => showImages(sanitize(markup), () => ({ address: '/a', size }));
+
+  assert.equal(shown(joke), '<img src="/a" alt="An owl" title="Owls &amp; &quot;hats&quot;" loading="lazy">');
+  assert.equal(shown(joke, null),
+    '<img src="/a" alt="An owl" title="Owls &amp; &quot;hats&quot;" width="9" height="8" loading="lazy">'
+    + '<span class="picture-title" aria-hidden="true">Owls &amp; &quot;hats&quot;</span>');
+  for (const title of ['An owl', 'owl', 'OWL.png', ' ']) {
+    assert.doesNotMatch(shown(`<img src="/o/owl.png" alt="An owl" title="${title}">`, null), /title/, title);
+  }
+  const sanitized = sanitize(joke);
+  assert.equal(sanitize(sanitized), sanitized);
+  assert.equal(shown(`<img src="/owl.png" title="${'x '.repeat(900)}">`).match(/title="([^"]*)"/)?.[1]?.length, 1_000);
 });
 
 test('the same image twice is one address; images that the hub does not know stay links', () => {
@@ -157,7 +175,7 @@ test('a long post is read in one go, however hostile it is', () => {
   }
 });
 
-test('a summary has the words of a post, not those of its images, unless there are no others', async () => {
+test('a summary has the words of a post, and never those of its images', async () => {
   const owl = '<img src="/owl.png" alt="An owl in flight">';
   const summaryOf = async (contentHtml: string): Promise<string | null> => {
     const post: IncomingPost = {
@@ -168,5 +186,6 @@ test('a summary has the words of a post, not those of its images, unless there a
   };
 
   assert.equal(await summaryOf(`<p>At dusk.</p><p>${owl}</p><p>Then night fell.</p>`), 'At dusk.\nThen night fell.');
-  assert.equal(await summaryOf(`<p>${owl}</p>`), 'An owl in flight');
+  assert.equal(await summaryOf(`<p>${owl}</p>`), '');
+  assert.equal(await summaryOf(`${owl.repeat(400)}<p>At dusk.</p>`), 'At dusk.', 'far behind many images');
 });

@@ -107,3 +107,12 @@ test('the names of Dublin Core are read in Atom as in RSS', () => {
   const read = entry('<id>1</id><dc:author>Ann</dc:author><dc:description>1 &lt; 2</dc:description>');
   assert.deepEqual([read.author, read.contentHtml], ['Ann', '1 &lt; 2']);
 });
+
+test('an id that is a web address is the link of an entry without another address', () => {
+  assert.equal(entry('<id>https://x.example/1</id>').url, 'https://x.example/1');
+  assert.equal(entry('<id>https://x.example/1</id><link href="/2"/>').url, 'https://example.org/2');
+  assert.equal(entry('<id>https://x.example/1</id><content type="text/html" src="/3"/>').url, 'https://example.org/3');
+  for (const id of ['urn:uuid:1', 'tag:x.example,2024:1', 'mailto:a@x.example', '1']) {
+    assert.equal(entry(`<id>${id}</id>`).url, null, id);
+  }
+});

@@ -137,6 +137,13 @@ test('what is no date is null', () => {
   ]) assert.equal(parseDate(text), null, text.slice(0, 60));
 });
 
+test('a day that its month does not have is no date', () => {
+  for (const text of [
+    'Fri, 30 Feb 2024 12:00:00 GMT', '2023-02-29', '2024-04-31T10:00:00Z', '20230229', '31.06.2023', '2023-366',
+  ]) assert.equal(parseDate(text), null, text);
+  check([['2024-02-29', '2024-02-29T00:00:00.000Z'], ['2000-02-29T23:00:00-02:00', '2000-03-01T01:00:00.000Z']]);
+});
+
 test('an impossible time of day does not lose the day', () => {
   check([['2003-12-31T25:99:00Z', '2003-12-31T00:00:00.000Z']]);
 });

@@ -46,6 +46,11 @@ test('content:encoded is the content and the description the summary', () => {
   assert.deepEqual([item.contentHtml, item.summary], ['<p>Long &amp; full</p>', 'Short']);
 });
 
+test('fullitem is content, as content:encoded is', () => {
+  const item = rssItem('<description>Short</description><fullitem>&lt;p&gt;Long&lt;/p&gt;</fullitem>');
+  assert.deepEqual([item.contentHtml, item.summary], ['<p>Long</p>', 'Short']);
+});
+
 test('content is found under any prefix bound to its namespace, and split CDATA is joined', () => {
   const item = rssItem(
     '<c:encoded><![CDATA[<p>a ]]]]><![CDATA[> b</p>]]></c:encoded><d:creator>Ann</d:creator>',
@@ -158,8 +163,8 @@ test('files are collected from all modules, once per address', () => {
   assert.deepEqual(item.attachments, [
     { url: 'https://site.example/a.mp3', mediaType: 'audio/mpeg', bytes: 99, title: 'A', durationSeconds: 3661 },
     { url: 'https://site.example/b.mp4', mediaType: 'video/mp4', bytes: null, title: null, durationSeconds: 61 },
-    { url: 'https://site.example/t.jpg', mediaType: null, bytes: null, title: null, durationSeconds: null },
-    { url: 'https://site.example/t2.jpg', mediaType: null, bytes: null, title: null, durationSeconds: null },
+    { url: 'https://site.example/t.jpg', mediaType: 'image/jpeg', bytes: null, title: null, durationSeconds: null },
+    { url: 'https://site.example/t2.jpg', mediaType: 'image/jpeg', bytes: null, title: null, durationSeconds: null },
     { url: 'https://site.example/c.pdf', mediaType: 'application/pdf', bytes: 7, title: 'C', durationSeconds: null },
   ]);
 });
@@ -177,6 +182,23 @@ test('the description and author of Dublin Core are read where there are no othe
   assert.deepEqual([item.contentHtml, item.author], ['<p>Text</p>', 'Ann']);
   assert.equal(rssItem('<guid>1</guid><dc:creator>Bo</dc:creator><dc:author>Ann</dc:author>').author, 'Bo');
   assert.equal(rss('<dc:description>About owls</dc:description>').description, 'About owls');
+});
+
+test('the author of a channel is the author of items without an author', () => {
+  const items = '<item><guid>1</guid></item><item><guid>2</guid><author>Bo</author></item>';
+  const authorsOf = (channel: string): (string | null)[] => rss(channel + items).items.map(({ author }) => author);
+  const owner = '<itunes:owner><itunes:email>a@pod.example</itunes:email><itunes:name>Ann</itunes:name></itunes:owner>';
+  for (const written of [
+    '<dc:creator>Ann</dc:creator>', '<itunes:author>Ann</itunes:author>', '<googleplay:author>Ann</googleplay:author>',
+    owner, '<managingEditor>ann@example.org (Ann)</managingEditor>',
+    '<atom:author><atom:name>Ann</atom:name></atom:author>',
+    `<managingEditor>ed@example.org</managingEditor>${owner}`,
+  ]) assert.deepEqual(authorsOf(written), ['Ann', 'Bo'], written);
+  const nameless = '<itunes:owner><itunes:email>a@pod.example</itunes:email></itunes:owner>';
+  assert.deepEqual(authorsOf(nameless), ['a@pod.example', 'Bo']);
+  assert.deepEqual(authorsOf('<webMaster>host@example.org</webMaster>'), [null, 'Bo'], 'the webmaster writes no posts');
+  const mailed = rssItem('<guid>1</guid><atom:author><atom:email>ann@example.org</atom:email></atom:author>');
+  assert.equal(mailed.author, 'ann@example.org');
 });
 
 test('an address that stands beside a name is not published', () => {
@@ -198,4 +220,5 @@ test('media without a type are pictures when they say so or are called like one'
   assert.equal(typeOf('url="/a.webp" type="image/avif"'), 'image/avif');
   assert.equal(typeOf('url="/a.png" medium="video"'), null);
   assert.equal(typeOf('url="/a.mp4"'), null);
+  assert.equal(rssItem('<media:thumbnail url="/t"/>').attachments[0]?.mediaType, 'image/*');
 });

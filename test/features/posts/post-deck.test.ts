@@ -36,6 +36,24 @@ test('a post says below its title what its publisher says of it, where the text 
   }
 });
 
+test('the label of an image is no summary, in lists and below the title', async (t) => {
+  const { ada } = await hubWith(t, ['ada']);
+  const image = '<img src="https://x.test/b.png" alt="A man stands on a hill">';
+  const items = [
+    { guid: 'comic', content: image, summary: '' }, { guid: 'linked', content: `<a href="/b">${image}</a>`, summary: '' },
+    { guid: 'text', content: `<a href="/b">${image}</a> Up we went.`, summary: 'Up we went.' },
+    { guid: 'link', content: `<a href="/b">Seals ${image}</a>`, summary: 'Seals' },
+  ];
+  const origin = await startOrigin(t, { '/feed': serving(() => rss('Owls', items)) });
+  await addFeed(ada, `${origin.url}/feed`, { visibility: 'public' });
+  const posts = await itemsAt<{ id: number; url: string; summary: string }>(ada, '/api/posts');
+  for (const { guid, summary } of items) {
+    const post = posts.find(({ url }) => url.endsWith(`/${guid}`));
+    assert.equal(post?.summary, summary, guid);
+    assert.doesNotMatch((await ada.page(`/posts/${post.id}`)).text, /class="deck"/, guid);
+  }
+});
+
 test('the first words by which a post without a title is called stand on its page and in lists once', async (t) => {
   const hub = await startHub(t);
   const text = `We walked along the harbour until it was dark, and saw three seals on the pier, who looked at us for long.`;

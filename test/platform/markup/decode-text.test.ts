@@ -132,6 +132,14 @@ test('windows-1252 that claims to be UTF-8 is read as windows-1252', () => {
   assert.ok(decodeText(bytes, 'text/xml; charset=utf-8').endsWith('It’s'));
 });
 
+test('bytes that are not the UTF-8 of the HTTP header are read as the XML declaration says', () => {
+  const head = '<?xml version="1.0" encoding="windows-1251"?>';
+  const russian = Buffer.concat([Buffer.from(head), Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2])]);
+  assert.ok(decodeText(russian, 'text/xml; charset=utf-8').endsWith('Привет'));
+  const damaged = Buffer.concat([Buffer.from(`${head}Привет `), Buffer.from([0xff])]);
+  assert.ok(decodeText(damaged, 'text/xml; charset=utf-8').endsWith('Привет \ufffd'));
+});
+
 test('bad and cut UTF-16 and UTF-32 never throw', () => {
   const cutUtf32 = Buffer.concat([utf32('\ufeff<a>', true), Buffer.from([0xff, 0xff, 0xff, 0xff, 0x41])]);
   assert.equal(decodeText(cutUtf32, null), '<a>\ufffd\ufffd');

@@ -21,6 +21,23 @@ test('the text is what a reader sees, on the lines where it is seen', () => {
   for (const [html, expected] of cases) assert.equal(plainText(html), expected, html);
 });
 
+test('the words of formulas are text, and text behind an unclosed picture or formula stays', () => {
+  const math = (inner: string): string => `<math>${inner}</math>`;
+  const square = '<mrow><mi>E</mi><mo>=</mo><mi>m</mi><mo>\u2062</mo><msup><mi>c</mi><mn>2</mn></msup></mrow>';
+  const cases: [html: string, expected: string][] = [
+    [`Energy is ${math(square)}, as is known`, 'Energy is E = mc2, as is known'],
+    [math(`<semantics>${square}<annotation>E=mc^2</annotation></semantics>`), 'E = mc2'],
+    [math('<mfrac><mi>a</mi><mi>b</mi></mfrac><mo>|</mo>'), 'a/b|'],
+    [math('<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr></mtable>'), '1 2'],
+    ['<math alttext="x^2"><maction><mi>y</mi></maction></math>', 'x^2'],
+    ['a<svg><title>gone</title><path><p>b', 'a\nb'],
+    ['<div>a<svg><g></div>b', 'a\nb'],
+    ['a<math><mi>x<p>b', 'ax\nb'],
+    ['a<math><mi>x', 'ax'],
+  ];
+  for (const [html, expected] of cases) assert.equal(plainText(html), expected, html);
+});
+
 test('an excerpt ends after a word and is never longer than asked', () => {
   const text = 'The quick brown fox, jumping over the lazy dog';
 

@@ -6,21 +6,25 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { openBrowser } from '../../support/browser.ts';
 import { hostileCases } from '../../support/hostile-markup.ts';
-import { randomMarkup } from '../../support/random-markup.ts';
-import { ALLOWED_ELEMENTS, assertSanitised, attributeFault, sanitizeHtml } from '../../support/sanitized-markup.ts';
+import { randomFormula, randomMarkup } from '../../support/random-markup.ts';
+import {
+  ALLOWED_ELEMENTS, assertSanitised, attributeFault, MATH_ELEMENTS, sanitizeHtml,
+} from '../../support/sanitized-markup.ts';
 import { requireTool } from '../../support/tools.ts';
 
 const BASE = { baseUrl: 'https://blog.example/posts/1' };
 const HTML_NAMESPACE = 'http://www.w3.org/1999/xhtml';
+const MATH_NAMESPACE = 'http://www.w3.org/1998/Math/MathML';
 
-/** One element as the browser built it: namespace, name, attributes. */
-type Built = [namespace: string, name: string, attributes: [name: string, value: string][]];
+/** One element as the browser built it: namespace, name, attributes, namespace of the parent. */
+type Built = [namespace: string, name: string, attributes: [name: string, value: string][], parent: string];
 type Reading = { elements: Built[]; serialised: string };
 
 /** Reads every text with DOMParser and as the content of an element in the page, and lists what came of it. */
 const READ_MARKUP = `
   const list = (root) => Array.from(root.querySelectorAll('*'), (element) => [element.namespaceURI, element.localName,
-    Array.from(element.attributes, (attribute) => [attribute.name, attribute.value])]);
+    Array.from(element.attributes, (attribute) => [attribute.name, attribute.value]),
+    element.parentNode.namespaceURI]);
   const holder = document.querySelector('main');
   return Array.from(arguments[0]).map((markup) => {
     const parsed = new DOMParser().parseFromString('<body>' + markup, 'text/html').body;
@@ -49,9 +53,11 @@ async function startPage(t: TestContext): Promise<{ url: string; asked: string[]
 }
 
 function assertAllowed(reading: Reading, context: string): void {
-  for (const [namespace, name, attributes] of reading.elements) {
-    assert.equal(namespace, HTML_NAMESPACE, context);
-    assert.ok(ALLOWED_ELEMENTS.has(name), `${context}\nthe browser made <${name}>`);
+  for (const [namespace, name, attributes, parent] of reading.elements) {
+    const isMath = namespace === MATH_NAMESPACE;
+    assert.ok(isMath || namespace === HTML_NAMESPACE, `${context}\n<${name}> is in ${namespace}`);
+    assert.equal(parent, isMath && name !== 'math' ? MATH_NAMESPACE : HTML_NAMESPACE, `${context}\n<${name}> moved`);
+    assert.ok((isMath ? MATH_ELEMENTS : ALLOWED_ELEMENTS).has(name), `${context}\nthe browser made <${name}>`);
     for (const [attribute, value] of attributes) {
       assert.equal(attributeFault(name, attribute, value), undefined, context);
     }
@@ -64,7 +70,8 @@ test('a browser finds only allowed elements in sanitised markup, and no part of 
   const browser = await openBrowser(t);
   await browser.goto(page.url);
   const random = Array.from({ length: 1_500 }, (_, index) => randomMarkup(10_000 + index));
-  const sources = [...hostileCases().map(({ markup }) => markup), ...random];
+  const formulas = Array.from({ length: 1_500 }, (_, index) => randomFormula(10_000 + index));
+  const sources = [...hostileCases().map(({ markup }) => markup), ...random, ...formulas];
   // Relative addresses would be asked for at our own server, where they are seen.
   const results = sources.map((markup) => sanitizeHtml(markup, { baseUrl: page.url }));
 
@@ -84,7 +91,10 @@ test('what a browser makes of sanitised markup is safe to sanitise and to show a
   const page = await startPage(t);
   const browser = await openBrowser(t);
   await browser.goto(page.url);
-  const results = hostileCases().map(({ markup }) => sanitizeHtml(markup, BASE));
+  const formulas = Array.from({ length: 500 }, (_, index) => randomFormula(20_000 + index));
+  const sources = [...hostileCases().map(({ markup }) => markup), ...formulas];
+  const results = sources.map((markup) => sanitizeHtml(markup, BASE));
+  assert.ok(results.filter((markup) => markup.includes('<math')).length > 100);
   const first = (await browser.run<Reading[][]>(READ_MARKUP, results)).flat();
   const again = first.map(({ serialised }) => sanitizeHtml(serialised, BASE));
 
@@ -100,7 +110,10 @@ test('the same markup unsanitised does run, load and make other elements: the br
   const page = await startPage(t);
   const browser = await openBrowser(t);
   await browser.goto(page.url);
-  const unsafe = ['<img src=x onerror=ran=1>', '<svg><style></svg>', '<p id=x>y</p>'];
+  const unsafe = [
+    '<img src=x onerror=ran=1>', '<svg><style></svg>', '<p id=x>y</p>', '<math><mi><b>x</b></mi></math>',
+    '<math><mglyph></math>',
+  ];
 
   const readings = await browser.run<Reading[][]>(READ_MARKUP, unsafe);
   await browser.run(`

@@ -34,7 +34,8 @@ test('elements that go on are not repeated over and over', () => {
 const HEAVY = [
   '<', '<a ', '<div>', '<b>', '&', '&#1', '&notit;', '<a href="', "<a x='", '<!--', '<!-', '<?', '</', '</b>',
   '<p><b>', '<b><i></b>', '<table>', '<table><td>',
-  '<svg>', '<svg><![CDATA[', '<script><!--<script>', '<style></styl', '<title>', '<a href=/x>',
+  '<svg>', '<svg><![CDATA[', '<svg></b>', '<b><svg><g></b>', '<math><mi>', '<math><mi>x</mi></math>', '<math><mi></p>',
+  '<math><semantics>', '<math alttext=x><mrow>', '<script><!--<script>', '<style></styl', '<title>', '<a href=/x>',
   '<a href=x><p><div>', '<li>', '<dl><dt>',
   '<picture><source srcset="a 1w">', '<picture><source srcset="a 1w"><img>', '<img srcset=",,,a,,,b 2x">',
   '<img src=x alt=y>', '<p hidden>',

@@ -26,6 +26,16 @@ test('links are absolute, of four schemes, without credentials and tracking, and
   ]);
 });
 
+test('links lose the parameters of more trackers, and a ref that names the site of the post', () => {
+  assertCases([
+    ['<a href="/x?fb_ref=1&a=2&YSCLID=3&guccounter=1">y</a>', link('https://blog.example/x?a=2', 'y')],
+    ['<a href="https://x.example/?ref=blog.example">y</a>', link('https://x.example/', 'y')],
+    ['<a href="https://x.example/?ref=www.Blog.example#z">y</a>', link('https://x.example/#z', 'y')],
+    ['<a href="https://x.example/?ref=main&q=utm_source">y</a>', link('https://x.example/?ref=main&amp;q=utm_source', 'y')],
+    ['<a href="/foo.jpg?crop/1420x708/format/webp">y</a>', link('https://blog.example/foo.jpg?crop/1420x708/format/webp', 'y')],
+  ]);
+});
+
 test('without a usable base, relative links lose their address and absolute ones keep it', () => {
   const result = sanitizeHtml('<a href="/x">a</a><a href="https://x.example/">b</a>', { baseUrl: '' });
 
@@ -66,7 +76,7 @@ test('an image becomes a link to its largest file', () => {
 
 test('an image in a link follows that link, and lends it its words where it has none', () => {
   const cat = image('https://blog.example/cat.jpg', 'cat.jpg');
-  const again = image('https://blog.example/cat.jpg', 'Image');
+  const again = image('https://blog.example/cat.jpg', 'Linked image');
   assertCases([
     ['<a href="/x">text <img src="/cat.jpg" alt=cat></a>',
       `${link('https://blog.example/x', 'text ')} ${image('https://blog.example/cat.jpg', 'cat')}`],

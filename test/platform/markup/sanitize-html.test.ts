@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hostileCases } from '../../support/hostile-markup.ts';
-import { randomMarkup } from '../../support/random-markup.ts';
+import { randomFormula, randomMarkup } from '../../support/random-markup.ts';
 import { assertCases, assertSanitised, clean, link, TAIL } from '../../support/sanitized-markup.ts';
 
 
@@ -36,6 +36,18 @@ test('any markup at all comes out balanced, allowed and unchanged by a second re
   }
 });
 
+test('formulas of any kind come out as formulas or as text, and unchanged by a second reading', () => {
+  let kept = 0;
+  for (let seed = 1; seed <= 1_500; seed += 1) {
+    const markup = randomFormula(seed);
+    const result = clean(markup);
+    assertSanitised(result, `seed ${seed}: ${markup}`);
+    assert.equal(clean(result), result, `seed ${seed}: ${markup}`);
+    kept += Number(result.includes('<math'));
+  }
+  assert.ok(kept > 250, `${kept} formulas`);
+});
+
 test('the reader that judges the output refuses what must not be in it', () => {
   const unsafe = [
     '<script></script>', '<p onclick="x">y</p>', '<p>', '</p>', '<b><i></b></i>', '<a href="javascript:x">y</a>',
@@ -43,7 +55,9 @@ test('the reader that judges the output refuses what must not be in it', () => {
     '<a href="https://x.example/">y</a>', '<!-- x -->',
     '<p id="x">y</p>', '<svg></svg>',
     "<p lang='en'>x</p>", '<td colspan="0">x</td>', '"', '<img src="https://x.example/">',
-    '<code class="x">y</code>',
+    '<code class="x">y</code>', '<math>x</math>', '<math><mrow>x</mrow></math>', '<math><mi><b>x</b></mi></math>',
+    '<math><mrow><p>x</p></mrow></math>', '<mi>x</mi>', '<math href="https://x.example/"></math>',
+    '<math><annotation></annotation></math>', '<math><math></math></math>',
     link('https://x.example/', link('https://y.example/', 'z')), `${'<b>'.repeat(100)}${'</b>'.repeat(100)}`,
   ];
   for (const markup of unsafe) assert.throws(() => assertSanitised(markup, 'unsafe'), assert.AssertionError, markup);
@@ -115,8 +129,8 @@ test('what has no content left vanishes, and a block leaves the line it made', (
 });
 
 test('the content of raw text, of foreign elements and of everything hidden is gone', () => {
-  const dropped = ['script', 'style', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript', 'textarea', 'title', 'svg',
-    'math', 'template', 'select', 'object', 'applet', 'button', 'canvas', 'datalist', 'dialog', 'audio', 'video'];
+  const dropped = ['script', 'style', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript', 'textarea', 'title',
+    'template', 'select', 'object', 'applet', 'button', 'canvas', 'datalist', 'dialog', 'audio', 'video'];
   for (const name of dropped) assert.equal(clean(`a<${name}>gone<b>gone</b></${name}>b`), 'ab', name);
   assertCases([
     ['a<div hidden>gone<div>gone</div>gone</div>b', 'ab'],
@@ -132,5 +146,69 @@ test('the content of raw text, of foreign elements and of everything hidden is g
     ['<svg><style/><title/><![CDATA[</svg>gone]]></svg>b', 'b'],
     ['<div><svg><path></div>b', '\nb'],
     ['<svg/>a<math/>b', 'ab'],
+    ['a<svg><text>gone</text><g>gone</g></svg>b<math hidden><mi>gone</mi></math>', 'ab'],
+    ['<svg><foreignObject><p>gone<div>gone</div></p></foreignObject><desc><b>gone</b></desc>gone</svg>b', 'b'],
+    ['<div><svg><title>gone</div><style>gone</style></title>gone</svg>b</div>', '<div>b</div>'],
+  ]);
+});
+
+test('svg and math without their end tags end where a browser ends them', () => {
+  assertCases([
+    ['a<svg><path><p>One<p>Two', 'a<p>One</p><p>Two</p>'],
+    ['<p>a<svg><g><text>gone</p>b<p>c', '<p>a</p>b<p>c</p>'],
+    ['<div>a<svg><g><path></div>b', '<div>a</div>b'],
+    ['<b>a<svg><g></b>c', '<b>a</b>c'],
+    ['<ul><li>a<svg><li>b</ul>', '<ul><li>a</li><li>b</li></ul>'],
+    ['a<svg><style>gone</style><br>b', 'a<br>b'],
+    ['a<svg></br>b', 'a<br>b'],
+    ['a<svg><font>gone</font><font color=red>b', 'ab'],
+    ['a<svg><tspan>gone</i>gone</x-y></svg>b', 'ab'],
+    ['<div>a<svg><foreignObject><i>gone</div>gone</i></foreignObject><path></div>b', '<div>a</div>b'],
+    ['a<math><mrow><mi>x</mi><p>b', 'ax<p>b</p>'],
+    ['a<math><mtext>x<p>b', 'ax<p>b</p>'],
+    ['<div>a<math alttext="x+1"><mi>x</div>b', '<div>ax+1</div>b'],
+    ['a<math><mi>x', 'ax'],
+  ]);
+});
+
+test('formulas keep their presentation and lose everything else', () => {
+  const square = '<msup><mi>c</mi><mn>2</mn></msup>';
+  assertCases([
+    [`<math display=block class=x id=y><mi mathvariant=NORMAL>E</mi><mo stretchy=false>=</mo>${square}</math>`,
+      `<math display="block"><mi mathvariant="normal">E</mi><mo stretchy="false">=</mo>${square}</math>`],
+    [`<math><semantics><mrow>${square}</mrow><annotation encoding="application/x-tex">c^2</annotation>
+      <annotation-xml encoding="text/html"><p>gone</p></annotation-xml></semantics></math>`,
+    `<math><mrow>${square}</mrow></math>`],
+    ['<math> <mtable><mtr> <mtd><mi href=/x xlink:href=/y onclick=z>a</mi></mtd></mtr></mtable> </math>',
+      '<math><mtable><mtr><mtd><mi>a</mi></mtd></mtr></mtable></math>'],
+    ['<math><mi>a</mi><mspace width="0.5em"/><mspace width="50em"/><mo>&lt;</mo><none/></math>',
+      '<math><mi>a</mi><mspace width="0.5em"></mspace><mspace></mspace><mo>&lt;</mo><mrow></mrow></math>'],
+    ['<p>a<math><mi>x</math>b', '<p>a<math><mi>x</mi></math>b</p>'],
+    ['<table><math><mi>x</mi></math></table>', '<table><tr><td><math><mi>x</mi></math></td></tr></table>'],
+    ['<a href="/x"><math><mi>x</mi></math></a>', link('https://blog.example/x', '<math><mi>x</mi></math>')],
+    ['a<math><mrow></mrow></math>b', 'ab'],
+    ['<template><math><mi>x</mi></math></template>', ''],
+  ]);
+});
+
+test('a formula with anything that is not allowed becomes its alttext, else its words', () => {
+  assertCases([
+    ['<math alttext="a &lt; b"><maction><mi>a</mi></maction></math>', 'a &lt; b'],
+    ['<math><maction><mi>a</mi><mo>=</mo><mi>b</mi></maction></math>', 'a = b'],
+    ['<math><mi>a<mglyph src=/x></mi></math>', 'a'],
+    ['<math><mtext>a<b>b</b><svg><text>gone</text></svg><select>gone</select></mtext></math>', 'ab'],
+    ['<math>a<mi>b</mi></math>', 'ab'],
+    ['<math><mrow><math><mi>a</mi></math></mrow></math>', 'a'],
+    [`<math>${'<mrow>'.repeat(100)}<mi>a</mi>${'</mrow>'.repeat(100)}</math>`, 'a'],
+    [`<math>${'<mrow>'.repeat(300)}<mi>a</mi>${'</mrow>'.repeat(300)}</math>b`, 'ab'],
+  ]);
+});
+
+test('a copy of a formula for browsers without MathML goes, but never the only one', () => {
+  const math = '<math><mi>x</mi></math>';
+  assertCases([
+    [`<span class="katex-mathml">${math}</span><span class="katex-html"><i>x</i></span>y`, `${math}y`],
+    [`<span>${math}</span><img class="mwe-math-fallback-image-inline" src=/x.svg alt=x>y`, `${math}y`],
+    [`${math}y<span class="katex-html">x</span>`, `${math}yx`],
   ]);
 });

@@ -1,0 +1,114 @@
+import { escapeHtml } from './entities.ts';
+import type { Attributes } from './html-tokenizer.ts';
+import { ELEMENT_RULES } from './markup-rules.ts';
+import { singleLine, withoutControls } from './tidy-text.ts';
+
+/** A formula of a text: `markup` is safe MathML, or undefined if the formula contains anything that is not allowed. */
+export type Formula = {
+  markup: string | undefined;
+  /** The number of nested elements in the markup. */
+  depth: number;
+  /** The visible characters of the formula on one line, such as `E = mc2`. */
+  words: string;
+  /** The text that replaces the markup: the author's `alttext`, else the words. */
+  alternative: string;
+};
+
+/** A formula that is being read, element by element; a spoilt formula is incomplete, so its markup is not used. */
+export type FormulaDraft = ReturnType<typeof createFormula>;
+
+type OpenElement = { name: string; endTag: string; children: number; isSilent: boolean };
+
+/** The only MathML elements that contain text. In a browser, these elements may contain HTML elements too. */
+export const MATH_TOKENS = new Set(['mi', 'mo', 'mn', 'ms', 'mtext']);
+
+/** The allowed elements of a formula, with their names in the output; `none` is an older name of an empty `mrow`. */
+const MATH_ELEMENTS = new Map([...MATH_TOKENS, ...[
+  'math mrow mspace mfrac msqrt mroot mstyle merror mpadded mphantom msub msup msubsup munder mover munderover',
+  'mmultiscripts mprescripts mtable mtr mtd',
+].flatMap((line) => line.split(' '))].map((name) => [name, name])).set('none', 'mrow');
+
+/** Other notations of a formula, which `semantics` contains behind its first child. */
+const ANNOTATIONS = new Set(['annotation', 'annotation-xml']);
+
+const FLAG = /^(?:true|false)$/;
+/** Short lengths only, so that no formula leaves its place on the page. */
+const LENGTH = /^\d?(?:\.\d{1,5})?(?<=\d)(?:em|ex)$|^0(?:px|pt)?$/;
+const SPAN = /^[1-9]\d?$/;
+const MATH_ATTRIBUTES: Record<string, RegExp> = {
+  display: /^(?:block|inline)$/, displaystyle: FLAG, scriptlevel: /^[+-]?[0-3]$/, mathvariant: /^normal$/,
+  form: /^(?:prefix|infix|postfix)$/, stretchy: FLAG, symmetric: FLAG, fence: FLAG, separator: FLAG, largeop: FLAG,
+  movablelimits: FLAG, accent: FLAG, accentunder: FLAG, lspace: LENGTH, rspace: LENGTH, width: LENGTH,
+  linethickness: LENGTH, columnspan: SPAN, rowspan: SPAN,
+};
+
+/** Operators such as `=` and `+`, which get spaces around them in the words of a formula. */
+const SPACED_OPERATOR = /^(?!\|)\p{Sm}$/u;
+/** Invisible characters between the factors or arguments of a formula. */
+const INVISIBLE_OPERATORS = /[\u2061-\u2064]/g;
+
+/** Begins to read a formula. `math` is the first element to open; a hidden formula has no words. */
+export function createFormula(attributes: Attributes) {
+  const [markup, words]: [string[], string[]] = [[], []];
+  const stack: OpenElement[] = [];
+  const alttext = singleLine(attributes.get('alttext') ?? '');
+  const isHidden = attributes.has('hidden');
+  let [isSound, depth] = [true, 0];
+
+  function open(name: string, isMath: boolean, given: Attributes): void {
+    const parent = stack.at(-1);
+    if (parent) parent.children += 1;
+    const isSilent = parent?.isSilent === true || isLeftOut(name, isMath, given)
+      || (parent?.name === 'semantics' && parent.children > 1);
+    const output = isMath && (name !== 'math' || parent === undefined) ? MATH_ELEMENTS.get(name) : undefined;
+    const isWritten = output !== undefined && !isSilent;
+    if (!isWritten && !isSilent && name !== 'semantics') isSound = false;
+    if (isWritten) markup.push(`<${output}${attributesOf(given)}>`);
+    stack.push({ name, endTag: isWritten ? `</${output}>` : '', children: 0, isSilent });
+    depth = Math.max(depth, stack.length);
+  }
+
+  function close(): void {
+    const closed = stack.pop();
+    if (closed === undefined || closed.isSilent) return;
+    markup.push(closed.endTag);
+    const parent = stack.at(-1);
+    if (parent?.name === 'mfrac' && parent.children === 1) words.push('/');
+    if (closed.name === 'mtd' || closed.name === 'mtr') words.push(' ');
+  }
+
+  function text(raw: string): void {
+    const parent = stack.at(-1);
+    const isBlank = !/[^\t\n\f\r ]/.test(raw);
+    const isToken = parent !== undefined && MATH_TOKENS.has(parent.name);
+    if (parent?.isSilent === true || (isBlank && !isToken)) return;
+    if (!isToken) isSound = false;
+    const clean = withoutControls(raw);
+    markup.push(escapeHtml(clean));
+    words.push(parent?.name === 'mo' && SPACED_OPERATOR.test(clean.trim()) ? ` ${clean} ` : clean);
+  }
+
+  function end(): Formula {
+    const line = isHidden ? '' : singleLine(words.join('').replace(INVISIBLE_OPERATORS, ''));
+    const isShown = isSound && line !== '';
+    return {
+      markup: isShown ? markup.join('') : undefined, depth, words: line, alternative: isHidden ? '' : alttext || line,
+    };
+  }
+
+  return { open, close, text, spoil: () => void (isSound = false), end };
+}
+
+/** Whether an element's content is no part of the formula's words: other notations, and HTML that is not shown. */
+function isLeftOut(name: string, isMath: boolean, attributes: Attributes): boolean {
+  if (isMath) return ANNOTATIONS.has(name);
+  const kind = ELEMENT_RULES.get(name)?.kind;
+  return kind === 'dropped' || kind === 'media' || name === 'svg' || attributes.has('hidden');
+}
+
+function attributesOf(given: Attributes): string {
+  return Object.entries(MATH_ATTRIBUTES).map(([name, allowed]) => {
+    const value = given.get(name)?.trim().toLowerCase() ?? '';
+    return value !== '' && allowed.test(value) ? ` ${name}="${value}"` : '';
+  }).join('');
+}

@@ -1,0 +1,40 @@
+// Protects what readers see of formulas and of the titles of pictures, in a real browser.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addFeed, itemsAt } from '../../support/accounts.ts';
+import { openBrowser } from '../../support/browser.ts';
+import { rss, serving } from '../../support/feeds.ts';
+import { hubWith } from '../../support/hub.ts';
+import { startOrigin } from '../../support/origin.ts';
+import { requireTool } from '../../support/tools.ts';
+
+const POWERS = Array.from({ length: 40 }, (_, n) => `<msup><mi>x</mi><mn>${n}</mn></msup><mo>+</mo>`).join('');
+const SQUARE = '<math><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></math>';
+const content = (origin: string): string => `<p id="short">Energy is ${SQUARE}, as is known.</p>
+  <p>Long: <math>${POWERS}<mi>y</mi></math></p><math display="block">${POWERS}<mi>y</mi></math>
+  <p><img src="${origin}/a.png" alt="An owl" title="Owls wear no hats" width="30" height="20"></p>`;
+
+test('a browser lays out formulas, long formulas scroll by themselves, and touch screens show titles', async (t) => {
+  if (!requireTool(t, 'chromedriver')) return;
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const origin = await startOrigin(t, {
+    '/feed': serving(() => rss('Owls', [{ guid: '1', content: content(origin.url) }])),
+  });
+  await addFeed(ada, `${origin.url}/feed`, { visibility: 'public' });
+  const [post] = await itemsAt<{ id: number }>(ada, '/api/posts');
+  const browser = await openBrowser(t);
+  await browser.setPageWidth(375);
+  await browser.goto(`${hub.address}/posts/${post?.id}`);
+
+  const [raised, base] = await browser.run<[number, number]>(`return ['mn', 'mi:last-of-type'].map((name) =>
+    document.querySelector('.prose ' + name).getBoundingClientRect().top);`);
+  assert.ok(raised < base, 'an exponent stands above the line');
+  assert.equal(await browser.run('return document.documentElement.scrollWidth'), 375);
+  const isTitleShown = `return getComputedStyle(document.querySelector('.picture-title')).display !== 'none';`;
+  assert.equal(await browser.run("return matchMedia('(hover: none)').matches"), true, 'headless');
+  assert.equal(await browser.run(isTitleShown), true);
+  await browser.run(`Array.from(document.styleSheets, ({ cssRules }) => Array.from(cssRules)).flat()
+    .filter(({ conditionText }) => conditionText === '(hover: none)')
+    .forEach(({ media }) => { media.mediaText = '(hover: hover)'; });`);
+  assert.equal(await browser.run(isTitleShown), false, 'with a mouse, the title is a tooltip');
+});
