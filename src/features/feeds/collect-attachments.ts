@@ -29,6 +29,12 @@ export function collectAttachments(item: XmlElement, base: string): IncomingFile
   return attachments;
 }
 
+/** The address of an item's `<itunes:image>`, for lists of posts; no file that pages list with the post. */
+export function pictureOf(item: XmlElement, base: string): string | null {
+  const image = childOf(item, 'itunes:image');
+  return image === undefined ? null : absoluteUrl(attributeOf(image, 'href') || lineOf(image), base);
+}
+
 /** Adds a file to an item that has room for files; for a known URL, fills in missing details of the file. */
 export function addAttachment(found: Map<string, IncomingFile>, file: IncomingFile): void {
   const known = found.get(file.url);

@@ -30,8 +30,8 @@ const MAX_REQUESTS = 8;
  */
 const PLANNED_AT_ONCE = 20;
 
-/** After one of these errors, the hub sends no more requests to the host while it looks for an icon. */
-const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
+/** After one of these errors, the hub sends no more requests to the host while it looks for an icon or for pictures. */
+export const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
 /**
  * Looks for the icon of a feed: an icon that the feed names, an icon to which the site's page or home page links, or

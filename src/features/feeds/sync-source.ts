@@ -22,6 +22,7 @@ import {
   FeedGoneError, fetchFeed, largeFeedTurns, NO_VALIDATORS, type FetchedFeed, type LargeFeedTurns,
 } from './fetch-feed.ts';
 import { authorizationFor } from './feed-passwords.ts';
+import { planPictures } from './fetch-pictures.ts';
 import { lastingItems } from './feed-values.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
 import { requireMayStore, stopAtQuota } from './stop-at-quota.ts';
@@ -109,6 +110,7 @@ async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
 ): Promise<(sourceId: number) => Partial<SourceRun>> {
   const { url, validators, askedFor, bytes } = fetched;
+  const since = hub.clock();
   const items = fetched.feed ? lastingItems(fetched.feed) : [];
   const prepared = await preparePosts(hub, source.sourceId, items);
   const isWhole = prepared.length === items.length;
@@ -125,6 +127,7 @@ async function prepareSync(
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
     if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
+    if (arrived.added > 0) planPictures(hub, { sourceId, since });
     const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, feed.deleted);
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) keepFacts(hub, sourceId, feed);
