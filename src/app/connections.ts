@@ -46,6 +46,13 @@ export const CONNECTIONS = {
     data: `up to eight GET requests with ${USER_AGENT}`, off: 'by deleting the source', unconfigured: 'never',
     files: ['features/feeds/fetch-icon.ts', 'platform/net/outbound-fetch.ts'],
   },
+  picture: {
+    programs: 'worker', trigger: 'a new post of a followed feed arrives',
+    to: 'the address of the picture that stands for the post', owner: "a publisher's",
+    data: `a GET request with ${USER_AGENT}, before anybody reads the post, and no data about readers`,
+    off: '`LIST_PICTURES=0` or `ATTACHMENT_CACHE_MAX_BYTES=0`', unconfigured: 'never',
+    files: ['features/feeds/fetch-pictures.ts', 'features/attachments/remote-cache.ts'],
+  },
   image: {
     programs: 'web', trigger: 'a reader opens a publisher’s image or document that the cache lacks',
     to: 'the address of the image or document in the post', owner: "a publisher's",

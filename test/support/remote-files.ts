@@ -12,14 +12,17 @@ import { pathOf, type ShownPost } from './own-posts.ts';
 /** What a publisher's server answers under each path. May be changed meanwhile. */
 type Publisher = Origin & { routes: Record<string, OriginHandler> };
 
-type Settings = { env?: Record<string, string>; limits?: Partial<OutboundOptions>; visibility?: string };
+export type Settings = { env?: Record<string, string>; limits?: Partial<OutboundOptions>; visibility?: string };
 
-/** A hub whose `ada` follows a feed of the publisher; `items` are made once its address is known. */
+/**
+ * A hub whose `ada` follows a feed of the publisher; `items` are made once its address is known. The worker fetches no
+ * pictures for lists unless `env` says so: most tests count what readers make the hub ask for.
+ */
 export async function hubWithFeed(
   t: TestContext, files: Record<string, OriginHandler>, items: (url: string) => Item[],
   { env = {}, limits = {}, visibility = 'public' }: Settings = {},
 ) {
-  const hub = await startHub(t, env, limits);
+  const hub = await startHub(t, { LIST_PICTURES: '0', ...env }, limits);
   const routes = { ...files };
   const origin = await startOrigin(t, routes);
   routes['/feed'] = serving(() => rss('Owls', items(origin.url)));

@@ -1,4 +1,4 @@
-import { hasPassed, HOUR } from '../../platform/clock.ts';
+import { DAY, hasPassed, HOUR } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db/open-database.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { counts, store } from '../hub/hub.ts';
@@ -15,8 +15,12 @@ const USED_RESOLUTION = HOUR;
 /** After a failed fetch of a remote file, the hub does not fetch this file again for this long. */
 export const FAILURE_KEPT = HOUR;
 
+/** The hub fetches a picture that was too large for lists of posts again after this time, or for a reader. */
+export const GIVEN_UP_KEPT = 7 * DAY;
+
 const TIMES: StoredTime[] = [
-  { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT },
+  { table: 'cached_files', column: 'failed_until', furthest: FAILURE_KEPT, where: 'error IS NOT NULL' },
+  { table: 'cached_files', column: 'failed_until', furthest: GIVEN_UP_KEPT, where: 'error IS NULL' },
   { table: 'cached_files', column: 'used_at', furthest: 0, where: 'failed_until IS NULL' },
 ];
 
@@ -36,6 +40,8 @@ export const cachedFiles = store((hub) => {
     list: (after: string, limit: number) => sql.list.all(after, limit),
     /** Why the last fetch of the file failed; undefined if the hub may fetch the file again. */
     failureOf: (urlHash: string): string | undefined => sql.failureOf.get(urlHash, clock())?.error,
+    /** Whether the hub has a copy of the file, could not fetch the file lately, or gave the file up as too large. */
+    isKnown: (urlHash: string): boolean => sql.known.get(urlHash, clock()) !== undefined,
     noteUse(file: CachedFile): void {
       if (hasPassed(file.usedAt, USED_RESOLUTION, clock())) sql.touch.run(clock(), file.urlHash);
     },
@@ -43,8 +49,8 @@ export const cachedFiles = store((hub) => {
       sql.remove.run(file.urlHash);
       sql.insert.run({ ...file, now: clock() });
     }),
-    /** Remembers until `until` (unix ms) that a fetch failed. */
-    fail: db.transaction('remember failed fetch', (urlHash: string, until: number, error: string): void => {
+    /** Remembers until `until` (unix ms) that a fetch failed. `error` null: readers can still open the file. */
+    fail: db.transaction('remember failed fetch', (urlHash: string, until: number, error: string | null): void => {
       sql.remove.run(urlHash);
       sql.insertFailure.run({ urlHash, now: clock(), until, error });
     }),
@@ -59,7 +65,7 @@ export const cachedFiles = store((hub) => {
   };
 });
 
-type FailedFetch = { urlHash: string; now: number; until: number; error: string };
+type FailedFetch = { urlHash: string; now: number; until: number; error: string | null };
 
 function prepareCachedFiles(db: Db) {
   return {
@@ -71,12 +77,14 @@ function prepareCachedFiles(db: Db) {
        WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until IS NULL AND width IS NOT NULL`),
     missing: db.prepare<[string, number], { urlHash: string }>('missing files', `
       SELECT url_hash AS urlHash FROM cached_files
-       WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until > ?`),
+       WHERE url_hash IN (SELECT value FROM json_each(?)) AND failed_until > ? AND error IS NOT NULL`),
     list: db.prepare<[string, number], Pick<CachedFile, 'urlHash' | 'bytes'>>('cached files', `
       SELECT url_hash AS urlHash, bytes FROM cached_files
        WHERE url_hash > ? AND failed_until IS NULL ORDER BY url_hash LIMIT ?`),
     failureOf: db.prepare<[string, number], { error: string }>('failed fetch',
-      'SELECT error FROM cached_files WHERE url_hash = ? AND failed_until > ?'),
+      'SELECT error FROM cached_files WHERE url_hash = ? AND failed_until > ? AND error IS NOT NULL'),
+    known: db.prepare<[string, number], object>('known file',
+      'SELECT 1 FROM cached_files WHERE url_hash = ? AND (failed_until IS NULL OR failed_until > ?)'),
     remove: db.prepare<[string]>('forget cached file', 'DELETE FROM cached_files WHERE url_hash = ?'),
     insert: db.prepare<[NewCachedFile & { now: number }]>('keep cached file', `
       INSERT INTO cached_files (url_hash, bytes, media_type, sha256, width, height, fetched_at, used_at)

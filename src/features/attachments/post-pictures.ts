@@ -7,7 +7,10 @@ import { cachedFiles } from './cached-file-store.ts';
 import type { ImageSize } from './recognise-images.ts';
 
 /** The maximum bytes of a picture that a list of posts shows, for readers with slow connections. */
-const THUMBNAIL_BYTES = 100 * 1024;
+export const THUMBNAIL_BYTES = 256 * 1024;
+
+/** The media type of a thumbnail that a feed declares without a type. Lists show this picture before other pictures. */
+export const THUMBNAIL_TYPE = 'image/*';
 
 /** The smallest side, in pixels, of a picture in a list: smaller pictures are mostly icons and buttons. */
 const THUMBNAIL_WIDTH = 96;
@@ -27,6 +30,18 @@ type KnownPicture = ImageSize & { attachment: Attachment; bytes: number };
 export function thumbnails(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
   return firstFitting(hub, posts, ({ bytes, width, height }) =>
     bytes <= THUMBNAIL_BYTES && width >= THUMBNAIL_WIDTH && height >= THUMBNAIL_HEIGHT);
+}
+
+/**
+ * The addresses of the publishers' pictures that stand for posts, by post id: a thumbnail that the feed declares, else
+ * the first image that the feed lists with the post, else the first image of the post's content.
+ */
+export function leadPictures(hub: LinkHub & StoreHub, posts: { id: number }[]): Map<number, string> {
+  const all = attachments(hub).firstOfPosts(posts.map(({ id }) => id))
+    .filter((attachment) => attachmentPath(hub, attachment) !== null).toReversed();
+  const thumbnails = all.filter(({ isInline, mediaType }) => isInline === 0 && mediaType === THUMBNAIL_TYPE);
+  return new Map([...all, ...thumbnails].flatMap(({ postId, remoteUrl }) =>
+    remoteUrl === null ? [] : [[postId, remoteUrl]]));
 }
 
 /** Markup of the pictures that are large enough to stand above a post, by post id. */

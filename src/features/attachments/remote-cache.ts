@@ -11,7 +11,7 @@ import { mayRecord, requireRoomForFile } from '../hub/disk-reserve.ts';
 import { bufferedCounts, metLimit, once, type Hub } from '../hub/hub.ts';
 import { requireNoTrial } from '../hub/trial.ts';
 import { RefusedFile } from './arriving-file.ts';
-import { cachedFiles, FAILURE_KEPT } from './cached-file-store.ts';
+import { cachedFiles, FAILURE_KEPT, GIVEN_UP_KEPT } from './cached-file-store.ts';
 import { recogniseContent, type RecognisedFile } from './recognise-file.ts';
 
 /** After a timeout, the hub fetches the file again sooner than after other failures (FAILURE_KEPT). */
@@ -39,6 +39,9 @@ const NO_COPY = 'The publisher’s file is not available: the hub’s disk is fu
 
 /** The hub's copy of a remote file. */
 type CachedContent = { path: string; bytes: number; mediaType: string; sha256: string };
+
+/** The limits of one fetch: bytes of the file, and milliseconds in total. */
+type FetchLimits = { maxBytes: number; totalMs: number; signal: AbortSignal };
 
 /** The source whose post names a remote file, and the owner of this source. */
 type Naming = { sourceId: number; ownerId: number };
@@ -74,6 +77,24 @@ export async function openRemoteFile(hub: Hub, url: string, naming: Naming): Pro
   } catch (error) {
     countRequest(hub, 'error');
     throw error;
+  }
+}
+
+/**
+ * Fetches a remote file of at most `maxBytes` into the cache before a reader asks for the file. Returns 'kept', or why
+ * the fetch failed: the reason of an OutboundError, or 'refused'.
+ */
+export async function fetchAhead(hub: Hub, url: string, limits: FetchLimits): Promise<string> {
+  const urlHash = hash('sha256', url);
+  try {
+    await fetchAndKeep(hub, urlHash, url, limits);
+    return 'kept';
+  } catch (error) {
+    limits.signal.throwIfAborted();
+    const reason = error instanceof OutboundError ? error.reason : 'refused';
+    if (reason === 'too-large') cachedFiles(hub).fail(urlHash, hub.clock() + GIVEN_UP_KEPT, null);
+    else if (!(error instanceof HttpError)) noteFailure(hub, urlHash, error); // HttpError: the disk has no room
+    return reason;
   }
 }
 
@@ -114,7 +135,7 @@ function fetchOnce(hub: Hub, urlHash: string, url: string, naming: Naming): Prom
   const ofHost = ofOwner.filter((one) => one.host === host);
   const isFull = underWay.size >= MAX_UNDER_WAY || ofOwner.length >= MAX_OF_OWNER || ofHost.length >= MAX_OF_HOST;
   if (isFull) return Promise.reject(tooMany(hub));
-  const fetching = inTurn(hub, host, naming, () => fetchAndKeep(hub, urlHash, url))
+  const fetching = inTurn(hub, host, naming, () => fetchForReader(hub, urlHash, url))
     .finally(() => underWay.delete(key));
   underWay.set(key, { ownerId, host, fetching });
   return fetching;
@@ -129,12 +150,17 @@ function inTurn(
     ofOwner(ownerId, FOREVER, () => ofHost(host, FOREVER, () => inSlot(work)))));
 }
 
-async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
+async function fetchForReader(hub: Hub, urlHash: string, url: string): Promise<CachedContent> {
   const kept = await findKept(hub, urlHash); // the fetch for another source may have stored the file meanwhile
-  if (kept) return kept;
+  return kept ?? await fetchAndKeep(hub, urlHash, url).catch((error: unknown) => {
+    throw unavailable(noteFailure(hub, urlHash, error));
+  });
+}
+
+async function fetchAndKeep(hub: Hub, urlHash: string, url: string, limits?: FetchLimits): Promise<CachedContent> {
   requireNoTrial(hub);
   requireRoomForFile(hub, 0, NO_COPY);
-  const found = await fetchContent(hub, url).catch((error: unknown) => remember(hub, urlHash, error));
+  const found = await fetchContent(hub, url, limits);
   const { body, mediaType, width = null, height = null } = found;
   const content = { bytes: body.length, mediaType, sha256: hash('sha256', body) };
   requireRoomForFile(hub, body.length, NO_COPY);
@@ -144,19 +170,22 @@ async function fetchAndKeep(hub: Hub, urlHash: string, url: string): Promise<Cac
   return { ...content, path: pathOf(hub, urlHash) };
 }
 
-async function fetchContent({ config, outbound }: Hub, url: string): Promise<RecognisedFile & { body: Buffer }> {
-  const maxBytes = Math.min(config.uploadMaxBytes, config.attachmentCacheMaxBytes);
+async function fetchContent(
+  { config, outbound }: Hub, url: string, limits?: FetchLimits,
+): Promise<RecognisedFile & { body: Buffer }> {
+  const maxBytes = Math.min(limits?.maxBytes ?? config.uploadMaxBytes, config.attachmentCacheMaxBytes);
   const headers = { accept: 'image/avif, image/webp, image/*, application/pdf' };
-  const { status, body } = await outbound({ url, maxBytes, headers });
+  const { status, body } = await outbound({ url, headers, ...limits, maxBytes });
   if (status !== 200) throw new OutboundError('bad-response', `the publisher’s server answered with status ${status}`);
   return { body, ...recogniseContent(body) };
 }
 
-function remember(hub: Hub, urlHash: string, error: unknown): never {
+/** Remembers a failed fetch, and returns the reason. Throws any other error. */
+function noteFailure(hub: Hub, urlHash: string, error: unknown): string {
   if (!(error instanceof OutboundError || error instanceof RefusedFile)) throw error;
   const isSlow = error instanceof OutboundError && SLOW_REASONS.has(error.reason);
   cachedFiles(hub).fail(urlHash, hub.clock() + (isSlow ? SLOWNESS_KEPT : FAILURE_KEPT), error.message);
-  throw unavailable(error.message);
+  return error.message;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { essenceOf } from '../../platform/http/headers.ts';
 import { attributeOf, childOf, type XmlElement } from '../../platform/markup/xml-tree.ts';
+import { THUMBNAIL_TYPE } from '../attachments/post-pictures.ts';
 import type { IncomingFile } from '../posts/post-store.ts';
 import { absoluteUrl, lineOf } from './feed-values.ts';
 
@@ -27,6 +28,12 @@ export function collectAttachments(item: XmlElement, base: string): IncomingFile
   const duration = childOf(item, 'itunes:duration');
   if (played !== undefined && duration !== undefined) played.durationSeconds ??= parseDuration(lineOf(duration));
   return attachments;
+}
+
+/** The address of an item's `<itunes:image>`, for lists of posts; no file that pages list with the post. */
+export function pictureOf(item: XmlElement, base: string): string | null {
+  const image = childOf(item, 'itunes:image');
+  return image === undefined ? null : absoluteUrl(attributeOf(image, 'href') || lineOf(image), base);
 }
 
 /** Adds a file to an item that has room for files; for a known URL, fills in missing details of the file. */
@@ -90,9 +97,10 @@ function addFile(file: XmlElement, original: string | null, base: string, found:
   });
 }
 
-/** The media type of a picture of Media RSS that declares no type: by file extension, else `image/*`. */
+/** The media type of a picture of Media RSS without a declared type: by file extension; `image/*` for a thumbnail. */
 function pictureType(file: XmlElement, url: string): string | null {
-  const medium = file.name === 'media:thumbnail' ? 'image' : attributeOf(file, 'medium')?.toLowerCase() || null;
+  if (file.name === 'media:thumbnail') return THUMBNAIL_TYPE;
+  const medium = attributeOf(file, 'medium')?.toLowerCase() || null;
   if (!file.name.startsWith('media:') || file.name === 'media:peerlink' || (medium ?? 'image') !== 'image') return null;
   const extension = /\.([a-z]{3,4})$/i.exec(new URL(url).pathname)?.[1]?.toLowerCase() ?? '';
   return PICTURES.get(extension) ?? (medium === null ? null : 'image/*');

@@ -30,8 +30,8 @@ const MAX_REQUESTS = 8;
  */
 const PLANNED_AT_ONCE = 20;
 
-/** Reasons of an OutboundError after which a search for an icon sends no more requests to the host. */
-const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
+/** Reasons of an OutboundError after which a search for an icon or pictures sends no more requests to the host. */
+export const HOPELESS = new Set(['blocked', 'dns', 'connect', 'tls', 'timeout', 'idle', 'aborted']);
 
 /**
  * Looks for the icon of a feed: an icon that the feed names, an icon to which the site's page or home page links, or

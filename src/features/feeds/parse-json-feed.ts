@@ -61,13 +61,14 @@ function readItem(
     publishedAt: parseDate(textIn(item, 'date_published')),
     updatedAt: parseDate(textIn(item, 'date_modified')),
     attachments: attachmentsOf(item, base),
+    picture: absoluteUrl(textIn(item, 'image') || textIn(item, 'banner_image'), base),
   };
   return { guid: singleLine(textIn(item, 'id')) || null, ...postOfItem(members, base) };
 }
 
 /** The members of an item in a JSON Feed, read and checked one by one; a missing text becomes ''. */
 type ItemMembers = Pick<IncomingPost, 'title' | 'url' | 'author' | 'language' | 'publishedAt' | 'updatedAt' |
-  'attachments'> & { html: string; text: string; summary: string };
+  'attachments' | 'picture'> & { html: string; text: string; summary: string };
 
 /** Converts an item of a JSON Feed to a post: its summary may replace the content, and `base` its address. */
 export function postOfItem({ html, text, summary, ...members }: ItemMembers, base: string): Omit<IncomingPost, 'guid'> {

@@ -1,7 +1,7 @@
 import {
   attributeOf, childOf, childrenOf, innerHtml, isBlank, textOf, type XmlElement,
 } from '../../platform/markup/xml-tree.ts';
-import { collectAttachments } from './collect-attachments.ts';
+import { collectAttachments, pictureOf } from './collect-attachments.ts';
 import {
   absoluteUrl, baseInside, childrenInOrder, firstDate, firstLine, identifyItems, languageInside, lineOf, newestItems,
   personNames, publishedInterval, titleText, truncationOf, undeclaredToHtml, undeclaredToLine, type LinkBase,
@@ -73,6 +73,7 @@ function readItem(item: XmlElement, channel: ChannelContext): UnidentifiedItem {
     publishedAt: firstDate(item, PUBLISHED) ?? updatedAt,
     updatedAt,
     attachments: collectAttachments(item, base.url),
+    picture: pictureOf(item, base.url),
   };
 }
 

@@ -23,6 +23,7 @@ import {
   FeedGoneError, fetchFeed, largeFeedTurns, NO_VALIDATORS, type FetchedFeed, type LargeFeedTurns,
 } from './fetch-feed.ts';
 import { authorizationFor } from './feed-passwords.ts';
+import { planPictures } from './fetch-pictures.ts';
 import { lastingItems } from './feed-values.ts';
 import { planAfterFailure, planNextSync } from './plan-sync.ts';
 import { requireMayStore, stopAtQuota } from './stop-at-quota.ts';
@@ -103,14 +104,14 @@ async function fetchUnlessGone(
 type FetchedSource = Pick<SyncState, 'url' | 'ttl' | 'guidPrefix'> & { sourceId: number | null };
 
 /**
- * Sanitises the posts of a fetched feed. With `early`, most posts of a large feed are stored now, in steps that first
- * check the lease of the job, so that the posts' memory is released early. The returned function stores the remaining
- * posts in the caller's transaction, and returns the result of the synchronisation.
+ * Sanitises the posts of a fetched feed. With `early`, most posts of a large feed are stored now, which frees memory.
+ * The returned function stores the other posts in the caller's transaction, and returns the synchronisation's result.
  */
 async function prepareSync(
   hub: Hub, source: FetchedSource, fetched: FetchedFeed, early?: EarlySteps,
 ): Promise<(sourceId: number) => Partial<SourceRun>> {
   const { url, validators, askedFor, bytes } = fetched;
+  const since = hub.clock();
   const own = <Post extends { guid: string }>(all: Post[]): Post[] =>
     all.map((post) => ({ ...post, guid: source.guidPrefix + post.guid }));
   const items = own(fetched.feed ? lastingItems(fetched.feed) : []);
@@ -130,6 +131,7 @@ async function prepareSync(
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
     if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
+    if (arrived.added > 0) planPictures(hub, { sourceId, since });
     const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, own(feed.deleted));
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) keepFacts(hub, sourceId, feed);

@@ -152,6 +152,8 @@ export const follows = store(({ db, clock }) => {
     countForeign: (accountId: number): number => countForeign.get({ accountId })?.n ?? 0,
     /** The number of accounts that follow a source, not counting the source's owner. */
     countOthers: (sourceId: number, ownerId: number): number => countFollowers.get(sourceId, ownerId)?.n ?? 0,
+    /** Whether any account follows a source, such as its owner. */
+    hasFollowers: (sourceId: number): boolean => (countFollowers.get(sourceId, 0)?.n ?? 0) > 0, // no account is 0
     /** The accounts that follow a source, without the source's owner, ordered by when they began to follow it. */
     others: (sourceId: number, ownerId: number): number[] =>
       selectFollowers.all(sourceId, ownerId).map(({ id }) => id),

@@ -12,6 +12,7 @@ import { type DrillStatus, readDrills } from '../backups/drill-status.ts';
 import { type InterimStatus, readInterim } from '../backups/interim-status.ts';
 import { DESTINATIONS, readOffsite, type OffsiteStatus } from '../backups/offsite-status.ts';
 import { readStorageSizes, type StorageSizes } from '../backups/storage-space.ts';
+import { PICTURE_RESULTS } from '../feeds/fetch-pictures.ts';
 import {
   bufferedCounts, counts, heartbeats, httpMetrics, jobs, once, processMetrics, turnWaits, type Hub,
 } from '../hub/hub.ts';
@@ -70,6 +71,9 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
     ({ cacheMaxBytes }) => cacheMaxBytes),
   kept('counter', 'service_attachment_cache_requests_total', 'Number of requests for remote attachments by result.',
     { result: ['hit', 'miss', 'error'] }),
+  kept('counter', 'service_list_pictures_total',
+    'Number of pictures of new posts that the worker fetched for lists, or did not get, by result.',
+    { result: PICTURE_RESULTS }),
   kept('counter', 'service_attachment_scans_total', 'Number of virus scans of uploads by result.',
     { result: ['clean', 'infected', 'unavailable'] }),
 

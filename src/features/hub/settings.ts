@@ -98,6 +98,11 @@ export const SETTINGS = {
     meaning: "maximum size of the cache of publishers' images and documents (1 GiB); 0 turns it off, and posts then " +
       'link to the originals',
   },
+  listPictures: {
+    name: 'LIST_PICTURES', parse: zeroOrOne, default: '1',
+    meaning: 'if 1, the worker fetches a picture of each new post for lists; if 0, lists show pictures that readers ' +
+      'have opened',
+  },
   syncConcurrency: {
     name: 'SYNC_CONCURRENCY', parse: integer(1, 64), default: '8',
     meaning: 'feeds fetched at the same time, at most one per host (1 to 64)',

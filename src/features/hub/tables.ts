@@ -98,7 +98,10 @@ export const TABLES = {
   webhook_events: CONTENT,
   attachments: { ...CONTENT, export: 'posts' },
   uploads: { most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE, export: 'posts' },
-  cached_files: { bounded: 'ATTACHMENT_CACHE_MAX_BYTES; a failed fetch is remembered for an hour', ...NOBODYS },
+  cached_files: {
+    bounded: 'ATTACHMENT_CACHE_MAX_BYTES; failed fetches are remembered for an hour, too large pictures for a week',
+    ...NOBODYS,
+  },
   content_usage: { ...ONE_EACH, export: null },
   upload_usage: { ...ONE_EACH, export: null },
 

@@ -155,7 +155,7 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
     searchTitle: searchTerms(title),
     searchText: await inSteps(readingTermsOf(content, author)),
     contentHash,
-    attachments: remoteFiles(post.attachments.slice(0, MAX.attachments), contentHtml),
+    attachments: remoteFiles({ ...post, attachments: post.attachments.slice(0, MAX.attachments) }),
   };
 }
 
@@ -192,11 +192,12 @@ async function sanitized(post: IncomingPost): Promise<IncomingPost> {
   return { ...post, contentHtml: await inSteps(sanitizingHtml(contentHtml.slice(0, MAX.content), { baseUrl })) };
 }
 
-/** Returns the files that the publisher lists for a post, each URL once, then the content's other images. */
-function remoteFiles(files: IncomingFile[], contentHtml: string): RemoteFile[] {
+/** Returns the files that the publisher lists for a post, each URL once, then the post's picture and other images. */
+function remoteFiles({ attachments: files, picture, contentHtml }: IncomingPost): RemoteFile[] {
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
-  const images = imageAddresses(contentHtml).filter((url) => !listed.has(url)).slice(0, MAX.images);
+  const shown = new Set([...(picture ? [picture] : []), ...imageAddresses(contentHtml)]);
+  const images = [...shown].filter((url) => !listed.has(url)).slice(0, MAX.images);
   const nameless = { mediaType: null, bytes: null, title: null, durationSeconds: null };
   return [...beside.map((file) => named(file, false)), ...images.map((url) => named({ url, ...nameless }, true))];
 }

@@ -27,6 +27,8 @@ export type IncomingPost = {
   publishedAt: number | null;
   updatedAt: number | null;
   attachments: IncomingFile[];
+  /** The address of the post's picture, if the feed names the picture apart from files, as podcasts do. */
+  picture?: string | null;
 };
 
 /** The searchable words of a post, made by `searchTerms`. */

@@ -26,7 +26,7 @@ const SHIFT = `
   });
 `;
 
-test('nothing on the page of a post moves when its images come, known or not, stated, wide or missing', async (t) => {
+test('from the second opening of a post on, nothing moves when its images come; at the first, none is squeezed', async (t) => {
   if (!requireTool(t, 'chromedriver')) return;
   const files = {
     '/wide.png': late(png({ width: 900, height: 300 })), '/tall.png': late(png({ width: 200, height: 700 })),
@@ -37,13 +37,16 @@ test('nothing on the page of a post moves when its images come, known or not, st
       ${name === '/stated.png' && 'width="640" height="480"'}></p>`).join('') + '<p>The end</p>',
   }]);
   const browser = await openBrowser(t);
-  for (const round of ['unknown', 'known']) {
-    await browser.goto(`${hub.address}/posts/${posts[0]?.id}`);
-    assert.equal(await browser.run<number>(SHIFT), 0, round);
-    counts(hub.handle).add('content_version', '', 1);
-  }
-  const boxes = `return [...document.querySelectorAll('.prose img')].map((image) => image.className || image.width / image.height)`;
-  assert.deepEqual(await browser.run(boxes), [3, 200 / 700, 640 / 480]);
+  const boxes = `return [...document.querySelectorAll('.prose img')].filter(({ naturalWidth }) => naturalWidth)
+    .map((image) => image.width / image.height)`;
+  const ratios = [3, 200 / 700, 640 / 480];
+  await browser.goto(`${hub.address}/posts/${posts[0]?.id}`);
+  await browser.run<number>(SHIFT);
+  assert.deepEqual(await browser.run(boxes), ratios, 'at the first opening');
+  counts(hub.handle).add('content_version', '', 1);
+  await browser.goto(`${hub.address}/posts/${posts[0]?.id}`);
+  assert.equal(await browser.run<number>(SHIFT), 0);
+  assert.deepEqual(await browser.run(boxes), ratios);
   assert.deepEqual((await browser.complaints()).filter((text) => !/none\.png|404/.test(text)), []);
 });
 

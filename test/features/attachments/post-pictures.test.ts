@@ -58,9 +58,9 @@ test('a post has a thumbnail once a reader has loaded its picture; no list asks 
   assert.equal(publisher.requests.length, 1);
 });
 
-test('a picture that is too small, or larger than 100 KiB, is no thumbnail; the first that fits is', async (t) => {
-  const heavy = png({ width: 400, height: 400 }, pngChunk('teXt', Buffer.alloc(100 * 1024)));
-  assert.ok(heavy.length > 100 * 1024);
+test('a picture that is too small, or larger than 256 KiB, is no thumbnail; the first that fits is', async (t) => {
+  const heavy = png({ width: 400, height: 400 }, pngChunk('teXt', Buffer.alloc(256 * 1024)));
+  assert.ok(heavy.length > 256 * 1024);
   const { hub, post, read } = await hubWithRead(t, {
     '/heavy.png': image(heavy), '/narrow.png': image(png({ width: 95, height: 64 })),
     '/low.gif': image(gif({ width: 96, height: 63 })), '/owl.png': image(PICTURE), '/later.webp': image(webp(LARGE_ENOUGH)),

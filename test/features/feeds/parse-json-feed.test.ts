@@ -10,7 +10,7 @@ test('a JSON Feed is read with all its fields', () => {
     authors: [{ name: 'Feed Author' }],
     items: [{
       id: 'x', url: '/1', title: 'T', content_html: '<p>h</p>', content_text: 'no', summary: 'a\n<b>',
-      date_published: '2020-01-02T03:04:05Z', date_modified: '2020-01-03T00:00:00+01:00',
+      date_published: '2020-01-02T03:04:05Z', date_modified: '2020-01-03T00:00:00+01:00', image: '/i.png', banner_image: '/b.png',
       attachments: [{
         url: '/a.mp3', mime_type: 'audio/mpeg', title: 'A', size_in_bytes: 5, duration_in_seconds: 61.4,
       }],
@@ -23,7 +23,7 @@ test('a JSON Feed is read with all its fields', () => {
   assert.deepEqual(first(feed), {
     guid: 'x', title: 'T', url: 'https://site.example/1', author: 'Feed Author', language: null, contentHtml: '<p>h</p>',
     baseUrl: 'https://site.example/1', summary: 'a<br>\n&lt;b&gt;', publishedAt: Date.UTC(2020, 0, 2, 3, 4, 5),
-    updatedAt: Date.UTC(2020, 0, 2, 23),
+    updatedAt: Date.UTC(2020, 0, 2, 23), picture: 'https://site.example/i.png',
     attachments: [{
       url: 'https://site.example/a.mp3', mediaType: 'audio/mpeg', bytes: 5, title: 'A', durationSeconds: 61,
     }],

@@ -9,7 +9,7 @@ test('an RSS 2.0 feed is read with all its fields', () => {
     <ttl>60</ttl><image><url>/logo.png</url><title>x</title></image>
     <item><title>One</title><link>/1</link><guid isPermaLink="false">id-1</guid><author>a@example.org (Ann Lee)</author>
       <description>&lt;p&gt;Hello&lt;/p&gt;</description><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate>
-      <enclosure url="/a.mp3" length="123" type="audio/mpeg"/></item>`);
+      <enclosure url="/a.mp3" length="123" type="audio/mpeg"/><itunes:image href="/art.jpg"/></item>`);
   assert.deepEqual({ ...feed, items: [] }, {
     title: 'A & B', description: 'About things', siteUrl: 'https://site.example/', iconUrl: 'https://example.org/logo.png', ttl: 3_600_000, items: [],
     deleted: [], cut: null,
@@ -17,6 +17,7 @@ test('an RSS 2.0 feed is read with all its fields', () => {
   assert.deepEqual(first(feed), {
     guid: 'id-1', title: 'One', url: 'https://site.example/1', author: 'Ann Lee', language: null, contentHtml: '<p>Hello</p>',
     baseUrl: 'https://site.example/1', summary: null, publishedAt: Date.UTC(2004, 0, 1, 19, 48, 21), updatedAt: null,
+    picture: 'https://site.example/art.jpg',
     attachments: [{
       url: 'https://site.example/a.mp3', mediaType: 'audio/mpeg', bytes: 123, title: null, durationSeconds: null,
     }],
@@ -163,8 +164,8 @@ test('files are collected from all modules, once per address', () => {
   assert.deepEqual(item.attachments, [
     { url: 'https://site.example/a.mp3', mediaType: 'audio/mpeg', bytes: 99, title: 'A', durationSeconds: 3661 },
     { url: 'https://site.example/b.mp4', mediaType: 'video/mp4', bytes: null, title: null, durationSeconds: 61 },
-    { url: 'https://site.example/t.jpg', mediaType: 'image/jpeg', bytes: null, title: null, durationSeconds: null },
-    { url: 'https://site.example/t2.jpg', mediaType: 'image/jpeg', bytes: null, title: null, durationSeconds: null },
+    { url: 'https://site.example/t.jpg', mediaType: 'image/*', bytes: null, title: null, durationSeconds: null },
+    { url: 'https://site.example/t2.jpg', mediaType: 'image/*', bytes: null, title: null, durationSeconds: null },
     { url: 'https://site.example/c.pdf', mediaType: 'application/pdf', bytes: 7, title: 'C', durationSeconds: null },
   ]);
 });

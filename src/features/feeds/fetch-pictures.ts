@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto';
+import { DAY, MINUTE, SECOND } from '../../platform/clock.ts';
+import { RANKS } from '../../platform/jobs/job-queue.ts';
+import { cachedFiles } from '../attachments/cached-file-store.ts';
+import { leadPictures, THUMBNAIL_BYTES } from '../attachments/post-pictures.ts';
+import { fetchAhead } from '../attachments/remote-cache.ts';
+import { follows } from '../follows/follow-store.ts';
+import { counts, enqueue, jobs, limits, type Hub, type JobKind } from '../hub/hub.ts';
+import { posts } from '../posts/post-store.ts';
+import { sources } from '../sources/source-store.ts';
+import { HOPELESS } from './fetch-icon.ts';
+
+/** The worker fetches pictures for at most this many posts of a synchronisation, the newest posts. */
+const POSTS_OF_SYNC = 20;
+
+/** At most 50 pictures of a source at once, and then 50 a day. */
+const BUDGET = { name: 'list-pictures', burst: 50, everyMs: DAY / 50 };
+
+/** The timeout of each picture. */
+const TIME = 5 * SECOND;
+
+/** If pictures have waited for this long, posts that arrive get no picture: the queue of pictures stays short. */
+const LONGEST_QUEUE = 5 * MINUTE;
+
+/** What became of a picture that stands for a new post. */
+export const PICTURE_RESULTS = ['kept', 'too-large', 'failed', 'over-budget'] as const;
+
+/** The row of `counts` whose value renews the cached public pages when the value changes. */
+const CONTENT_VERSION = 'content_version';
+
+/** A followed source, and the time of its synchronisation (unix ms): posts that arrived earlier are left out. */
+type NewPosts = { sourceId: number; since: number };
+
+/**
+ * Fetches the pictures that stand for the new posts of a followed feed, so that lists can show the pictures before
+ * anybody opens the posts. A picture that cannot be fetched is no failure of the job.
+ */
+export const fetchPictures: JobKind<NewPosts> = {
+  name: 'fetch-pictures',
+  key: ({ sourceId }) => String(sourceId),
+  attempts: 2,
+  concurrency: 4,
+  afterRestore: 'discard',
+  stores: true,
+
+  async run(hub, wanted, signal) {
+    const results = follows(hub).hasFollowers(wanted.sourceId) ? await fetchInTurn(hub, wanted, signal) : [];
+    return () => {
+      for (const result of results) counts(hub).add('list_pictures_total', result, 1);
+      if (results.includes('kept')) counts(hub).add(CONTENT_VERSION, '', 1);
+    };
+  },
+};
+
+/** Enqueues the job that fetches the pictures of a feed's new posts, in the transaction that stores the posts. */
+export function planPictures(hub: Hub, wanted: NewPosts): void {
+  if (jobs(hub).oldestDueSeconds(fetchPictures.name) * SECOND > LONGEST_QUEUE) return;
+  const source = sources(hub).find(wanted.sourceId);
+  if (!source || source.feedUrl === null || picturesOf(hub, wanted).length === 0) return;
+  const lane = `pictures of ${new URL(source.feedUrl).host}`; // pictures hold up neither the feed nor its icon
+  enqueue(hub, fetchPictures, wanted, { lane, owner: source.ownerId, rank: RANKS.usual });
+}
+
+/** The addresses of the pictures that stand for a source's new posts, the newest post first. */
+function picturesOf(hub: Hub, { sourceId, since }: NewPosts): string[] {
+  const { listPictures, attachmentCacheMaxBytes } = hub.config;
+  const source = sources(hub).find(sourceId);
+  if (!listPictures || attachmentCacheMaxBytes === 0 || !source || source.state === 'paused') return [];
+  const arrived = posts(hub).newest({ viewerId: null, sourceId, limit: POSTS_OF_SYNC })
+    .filter(({ createdAt }) => createdAt >= since);
+  const pictures = leadPictures(hub, arrived);
+  return arrived.flatMap(({ id }) => pictures.get(id) ?? []);
+}
+
+async function fetchInTurn(hub: Hub, wanted: NewPosts, signal: AbortSignal): Promise<string[]> {
+  const results: string[] = [];
+  const hopeless = new Set<string>();
+  for (const url of picturesOf(hub, wanted)) {
+    const { host } = new URL(url);
+    if (hopeless.has(host) || cachedFiles(hub).isKnown(hash('sha256', url))) continue;
+    const within = { maxBytes: THUMBNAIL_BYTES, totalMs: TIME, signal };
+    const isOver = limits(hub).take(BUDGET, String(wanted.sourceId)) > 0;
+    const end = isOver ? 'over-budget' : await fetchAhead(hub, url, within);
+    if (HOPELESS.has(end)) hopeless.add(host);
+    results.push(PICTURE_RESULTS.find((result) => result === end) ?? 'failed');
+  }
+  return results;
+}
