@@ -37,9 +37,12 @@ export type PostState = {
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
-  /** The number of posts that an app has marked as read at once; undefined if a page of the hub marked the posts. */
+  /** The number of posts that one request of an app has marked as read; undefined if a page marked the posts. */
   byApp?: number;
 };
+
+/** Changes of one marking for undoing. `id`: of the undo record, 0 until the record is stored. `madeAt`: unix ms. */
+export type Undoable = { id: number; madeAt: number; changes: ReadChanges };
 
 type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
@@ -232,7 +235,7 @@ export const readUndo = store(({ db, clock }) => {
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
   const selectByApp = db.prepare<[number, number, number], { id: number; posts: number }>('marking of an app', `
     SELECT id, json_extract(changes, '$.byApp') AS posts FROM read_undo
-     WHERE account_id = ? AND made_at BETWEEN ? AND ? AND json_extract(changes, '$.byApp') IS NOT NULL
+     WHERE account_id = ? AND made_at BETWEEN ? AND ? AND json_extract(changes, '$.byApp') > 0
      ORDER BY id DESC LIMIT 1`);
   // Undo records with a time in the future, which were written while the clock was ahead, are removed too.
   const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
@@ -241,8 +244,8 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores the changes of marking posts as read in the undo record `id` (0: a new undo record); returns its id. */
-    keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
+    /** Stores changes of marking posts as read in the changes' undo record, or a new one; returns the record's id. */
+    keep(accountId: number, { id, madeAt, changes }: Undoable): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);
         return id;
