@@ -4,6 +4,7 @@ import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { attachmentPath, listedAttachments } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/serve-file.ts';
+import { siteOf } from '../feeds/own-feeds.ts';
 import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { titleOf } from '../posts/post-views.ts';
@@ -11,7 +12,6 @@ import { fittingContents } from '../posts/query-posts.ts';
 import { arrivals, type AppPost } from '../reading/arrival-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { longId } from './item-ids.ts';
-import { siteOf } from './subscription-lists.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
 /** Number of posts with short contents that one query reads for an answer: 64 posts of 1 kB take about 0.5 ms. */

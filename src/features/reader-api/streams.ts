@@ -2,6 +2,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { ownFeedId } from '../feeds/own-feeds.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ArrivalView } from '../reading/arrival-list.ts';
@@ -62,18 +63,15 @@ export function fewStreams(values: URLSearchParams, name: string, most: number):
 /** A followed source: its id and its folder name the streams that contain the source's posts. */
 type FollowedFeed = { sourceId: number; folder: string | null };
 
-/** The id of the followed source that `feed/…` names by id or by feed address; undefined if no source fits. */
+/**
+ * The id of the followed source that `feed/…` names by id, by the address of its feed on this hub, or by the address of
+ * its publisher's feed; undefined if no source fits.
+ */
 export function sourceOfFeed(hub: Hub, followed: FollowedFeed[], feed: string): number | undefined {
   const ids = followed.map(({ sourceId }) => sourceId);
-  const id = parseId(feed) ?? parseId(ownFeedId(hub, feed));
+  const id = parseId(feed) ?? ownFeedId(hub, feed);
   if (id !== undefined) return ids.includes(id) ? id : undefined;
   return manySources(hub).among(ids).find(({ feedUrl }) => feedUrl === feed)?.id;
-}
-
-/** The source id in the address of a feed that this hub publishes; empty for any other address. */
-function ownFeedId({ config }: Hub, address: string): string {
-  const path = address.startsWith(config.baseUrl) ? address.slice(config.baseUrl.length) : '';
-  return /^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? '';
 }
 
 /** Maximum number of streams that one request may include (`it`) or leave out (`xt`). Apps name one or two. */
@@ -108,6 +106,7 @@ function narrow(hub: Hub, followed: FollowedFeed[], view: ArrivalView, { stream,
   const among = sourcesOf(hub, followed, stream);
   if (!isWanted && among === undefined) return view;
   if (among === undefined) throw new HttpError(400, 'Unknown stream.');
+  if (!isWanted && view.sources === null) return { ...view, except: [...view.except ?? [], ...among] };
   const known = view.sources ?? followed.map(({ sourceId }) => sourceId);
   return { ...view, sources: known.filter((id) => among.has(id) === isWanted) };
 }

@@ -1,12 +1,13 @@
 import { json, type Reply } from '../../platform/http/reply.ts';
 import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { iconPaths } from '../attachments/icon-views.ts';
+import { ownFeedUrl, siteOf } from '../feeds/own-feeds.ts';
 import { asking, follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivals } from '../reading/arrival-store.ts';
 import { COUNT_MAX } from '../reading/list-store.ts';
 import { countedSources } from '../reading/reading-counts.ts';
-import { manySources, mayManage, type Source } from '../sources/source-store.ts';
+import { manySources, mayManage } from '../sources/source-store.ts';
 import type { AppRequest } from './reader-request.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
@@ -42,15 +43,6 @@ function categoriesOf(folder: string | null): { id: string; label: string }[] {
   return folder === null ? [] : [{ id: labelStream(folder), label: folder }];
 }
 
-function ownFeedUrl({ config }: Hub, sourceId: number): string {
-  return `${config.baseUrl}/sources/${sourceId}.atom`;
-}
-
-/** The address of a source's web site, or of the source's page on the hub if no web site is known. */
-export function siteOf({ config }: Hub, { id, siteUrl }: Pick<Source, 'id' | 'siteUrl'>): string {
-  return siteUrl ?? `${config.baseUrl}/sources/${id}`;
-}
-
 type Count = { unread: number; newestAt: number };
 
 /** GET unread-count: numbers of unread posts by source, by folder and in total; each number is at most COUNT_MAX. */
@@ -65,6 +57,6 @@ export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
     }
   }
   const unreadcounts = [...counts].map(([id, { unread, newestAt }]) =>
-    ({ id, count: Math.min(COUNT_MAX, unread), newestItemTimestampUsec: `${newestAt}000` }));
+    ({ id, count: Math.min(COUNT_MAX, unread), newestItemTimestampUsec: String(newestAt * 1_000) }));
   return json({ max: COUNT_MAX, unreadcounts });
 }

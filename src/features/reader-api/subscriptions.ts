@@ -5,6 +5,7 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { nextTurn } from '../../platform/turns.ts';
+import { ownFeedId } from '../feeds/own-feeds.ts';
 import { follows, FOLDER_MAX } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
@@ -55,17 +56,20 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
   return plain();
 }
 
-/** Follows the source that `feed` names by id or address, and returns the source's id. Adds the feed if it is new. */
+/**
+ * Follows the source that `feed` names by id or address, and returns the source's id. Adds a new feed as a private
+ * source.
+ */
 async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<number> {
   const { viewer } = request;
-  const known = parseId(feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
+  const known = parseId(feed) ?? ownFeedId(hub, feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
     ?? sources(hub).idOfFeed(feed, viewer.id);
   if (known !== undefined) {
     followSource(hub, viewer, known);
     return known;
   }
   try {
-    return (await addSource(hub, { kind: 'feed', url: feed }, request)).source.id;
+    return (await addSource(hub, { kind: 'feed', url: feed, visibility: 'private' }, request)).source.id;
   } catch (error) {
     const owned = error instanceof HttpError && error.status === 409 ? error.members['sourceId'] : undefined;
     if (typeof owned !== 'number') throw error;
@@ -127,9 +131,9 @@ export function exportSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   return { status: 200, headers, body: exportOpml(hub, viewer.id) };
 }
 
-/** POST subscription/import: adds the feeds of the OPML document in the body. */
+/** POST subscription/import: adds the feeds of the OPML document in the body, new feeds as private sources. */
 export async function importSubscriptions(hub: Hub, request: MemberRequest): Promise<Reply> {
   const document = decodeText(await readBody(request, OPML_LIMIT), request.headers['content-type'] ?? '');
-  await importOpml(hub, document, 'public', request);
+  await importOpml(hub, document, 'private', request);
   return plain();
 }

@@ -108,6 +108,15 @@ test('the settings show an app password’s name, last use and address', async (
   assert.deepEqual(tokens.map(({ scope, address }) => [scope, address]), [['reader', '127.0.0.1']]);
 });
 
+test('the settings show when an app password expires or has expired', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const body = { name: 'Short', scope: 'reader', currentPassword: hub.password, expiresAt: new Date(hub.now() + 60_000) };
+  assert.equal((await ada.post('/api/tokens', body)).status, 201);
+  assert.match((await ada.page('/settings/apps')).text, /Short[^]*<span>expires\s/);
+  hub.passTime(120_000);
+  assert.match((await ada.page('/settings/apps')).text, /Short[^]*<span>expired\s/);
+});
+
 test('a POST whose T is the app password is signed in without a header, and its body may have 64 KiB', async (t) => {
   const { hub } = await hubWith(t, ['ada']);
   const { password, headers } = appOf(hub, 'ada');

@@ -86,6 +86,26 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
   assert.deepEqual(await titlesOf(app, 'stream/contents'), ['Second', 'First']);
 });
 
+test('the starred posts outside one stream are those of all other sources, followed or not', async (t) => {
+  const { ada, bob, app, news, comics } = await hubWithApp(t);
+  const posts: number[] = [];
+  for (const source of [news, comics, await addNotes(ada, 'Not followed')]) posts.push(await addPost(ada, source));
+  for (const id of posts) assert.equal((await bob.send('PUT', `/api/posts/${id}/star`)).status, 204);
+  const [a = 0, b = 0, c = 0] = posts;
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred`), [c, b, a]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=feed/${news}`), [c, b]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=feed/${news}&xt=user/-/label/Comics/Daily`), [c]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&it=feed/${news}`), [a]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=feed/999`), [c, b, a]);
+});
+
+test('a source without posts has 0 as the time of its newest post', async (t) => {
+  const { app, news } = await hubWithApp(t);
+  const { unreadcounts } = (await app.get('unread-count')).json<{ unreadcounts: { id: string }[] }>();
+  assert.deepEqual(unreadcounts.find(({ id }) => id === `feed/${news}`),
+    { id: `feed/${news}`, count: 0, newestItemTimestampUsec: '0' });
+});
+
 test('an unread count names each source, folder and the whole list, with the last arrival', async (t) => {
   const { hub, ada, app, news, comics } = await hubWithApp(t);
   await addPost(ada, news);
