@@ -6,10 +6,8 @@ import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appOf, itemId, itemIds, type ReaderApp } from '../../support/reader-app.ts';
+import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
-
-const STATE = 'user/-/state/com.google/';
 
 /** Ada with a source of her own, and an app. */
 async function hubWithApp(t: TestContext) {
@@ -20,11 +18,6 @@ async function hubWithApp(t: TestContext) {
 
 const unreadOf = async (client: Client): Promise<number> =>
   (await client.get('/api/reading')).json<{ unread: number }>().unread;
-
-async function edit(app: ReaderApp, ids: number[], change: string): Promise<void> {
-  const { status, text } = await app.post('edit-tag', `${change}&${ids.map((id) => `i=${itemId(id)}`).join('&')}&T=x\n`);
-  assert.deepEqual([status, text], [200, 'OK'], change);
-}
 
 test('marks and stars of an app are those of the pages, in both directions', async (t) => {
   const { ada, sourceId, app } = await hubWithApp(t);

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { addNotes, addPost } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appOf, itemId, itemIds, type ReaderApp } from '../../support/reader-app.ts';
+import { appOf, hexItemId, idsIn, itemId, itemIds, STATE, type ReaderApp } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
-
-const STATE = 'user/-/state/com.google/';
 
 type Item = {
   id: string; title: string; summary: { content: string }; categories: string[]; published: number;
@@ -76,7 +74,7 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
 
   const { id, updated, items } = (await app.get('stream/contents/user/-/label/Comics%2FDaily?n=5')).json<Items>();
   assert.deepEqual([id, updated], ['user/-/label/Comics/Daily', hub.now() / 1000]);
-  assert.equal(items[0]?.id, `tag:google.com,2005:reader/item/${(10 ** 15 + second).toString(16).padStart(16, '0')}`);
+  assert.equal(items[0]?.id, `tag:google.com,2005:reader/item/${hexItemId(second)}`);
   assert.match(items[0]?.summary.content ?? '', /Text &amp; more/);
   assert.deepEqual(items[0]?.categories, [`${STATE}reading-list`, 'user/-/label/Comics/Daily']);
   assert.deepEqual(items[0]?.origin,
@@ -137,8 +135,8 @@ test('pages of ids go on by their continuation through 10,500 posts, and end wit
   const pages: number[][] = [];
   for (let c = ''; ;) {
     const answer = await app.get(`stream/items/ids?s=${STATE}reading-list&n=200000&c=${c}`);
-    const { itemRefs, continuation } = answer.json<{ itemRefs: { id: string }[]; continuation?: string }>();
-    pages.push(itemRefs.map(({ id }) => Number(id) - 10 ** 15));
+    const { continuation } = answer.json<{ continuation?: string }>();
+    pages.push(idsIn(answer));
     if (continuation === undefined) break;
     assert.match(continuation, /^\d+$/);
     c = continuation;
@@ -153,10 +151,8 @@ test('all ids of one POST are answered, in each of their three forms, and unknow
   const { hub, ada, app, news } = await hubWithApp(t);
   const hidden = await addPost(ada, await addNotes(ada, 'Diary', 'private'), 'Secret');
   const ids = addPosts(hub, news, 1_500, (n) => ({ title: `Post ${n}` }));
-  const forms = ids.map((id, n) => {
-    const hex = (10 ** 15 + id).toString(16);
-    return n % 3 === 0 ? itemId(id) : n % 3 === 1 ? hex.padStart(16, '0') : `tag:google.com,2005:reader/item/${hex.toUpperCase()}`;
-  });
+  const long = (id: number): string => `tag:google.com,2005:reader/item/${hexItemId(id).toUpperCase().replace(/^0+/, '')}`;
+  const forms = ids.map((id, n) => (n % 3 === 0 ? itemId(id) : n % 3 === 1 ? hexItemId(id) : long(id)));
   const body = [...forms, itemId(hidden), itemId(10 ** 9), '42', 'nonsense', '-5'].map((id) => `i=${id}`).join('&');
   const { items, continuation } = (await app.post('stream/items/contents', body)).json<Items>();
   assert.deepEqual(items.map(({ title }) => title), ids.map((_, n) => `Post ${n + 1}`));
