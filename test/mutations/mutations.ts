@@ -3640,8 +3640,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'undoing a marking takes back nothing that was marked again since',
     file: 'src/features/reading/mark-read.ts',
-    from: 'if (now?.isRead !== 1 || now.markedAt !== madeAt) return;',
-    to: '',
+    from: 'if (now?.isRead === 1 && now.markedAt === madeAt) putUnread(hub, key);',
+    to: 'putUnread(hub, key);',
     test: 'test/features/reading/reading-api.test.ts',
     name: 'what was read anew after a marking stays read when that is undone',
   },
@@ -3760,8 +3760,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'an export holds no address of a feed that somebody else added',
     file: 'src/features/manage-sources/opml.ts',
-    from: '[exported(source, url, follow)]',
-    to: '[exported(source, source.feedUrl ?? url, follow)]',
+    from: '[exported(source, ownFeedUrl(hub, id), follow)]',
+    to: "[exported(source, source.feedUrl ?? '', follow)]",
     test: 'test/features/manage-sources/imports.test.ts',
     name: 'what one exports names no addresses of feeds that others added, and comes back as it was',
   },
@@ -4046,7 +4046,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'marks of apps are made fewer when an account has as many as it may have',
     file: 'src/features/reading/mark-many.ts',
-    from: 'if (readMarks(hub).left(viewer.id) < step.length) await compactMarks(hub, viewer.id);',
+    from: 'if (readMarks(hub).left(viewer.id) < batch.length) await compactMarks(hub, viewer.id);',
     to: '',
     test: 'test/features/reader-api/edit-tags.slow.test.ts',
     name: 'room for marks is made by raising high-water marks past posts that are nearly all read',

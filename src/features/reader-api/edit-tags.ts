@@ -8,7 +8,7 @@ import { markAllArrived, setManyRead, setManyStars } from '../reading/mark-many.
 import type { MarkTarget } from '../reading/mark-read.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { readMarks } from '../reading/reading-store.ts';
-import { parseItemId } from './item-ids.ts';
+import { itemIdsIn } from './item-ids.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream } from './streams.ts';
 
@@ -18,10 +18,11 @@ import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream 
  * repeat a refused edit for ever.
  */
 export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
-  const ids = values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
+  const ids = itemIdsIn(values);
   const [added, removed] = [statesIn(values.getAll('a')), statesIn(values.getAll('r'))];
-  const isRead = added.has('read') ? true : removed.has('read') || added.has('unread') ? false : undefined;
-  const isStarred = added.has('starred') ? true : removed.has('starred') ? false : undefined;
+  const isUnread = removed.has('read') || added.has('unread');
+  const isRead = added.has('read') || (isUnread ? false : undefined);
+  const isStarred = added.has('starred') || (removed.has('starred') ? false : undefined);
   if (isRead !== undefined) {
     await setManyRead(hub, viewer, ids, isRead);
     noteOpened(hub, viewer, ids, isRead);
@@ -60,7 +61,7 @@ export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): P
 function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
   if ('label' in stream) return { folder: stream.label };
   if ('state' in stream) return stream.state === 'starred' ? null : { all: true };
-  const sourceId = sourceOfFeed(hub, follows(hub).listed(viewer), stream.feed);
+  const sourceId = sourceOfFeed(hub, follows(hub).listed(viewer), stream.source);
   return sourceId === undefined ? null : { sourceId };
 }
 

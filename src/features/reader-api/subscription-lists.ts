@@ -29,7 +29,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
     return {
       id: feedStream(source.id),
       title: title || feedStream(source.id),
-      categories: categoriesOf(folder),
+      categories: folderCategories(folder),
       // The feed's own address may hold a secret: only members who manage the source get this address.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),
@@ -39,7 +39,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   return json({ subscriptions });
 }
 
-function categoriesOf(folder: string | null): { id: string; label: string }[] {
+function folderCategories(folder: string | null): { id: string; label: string }[] {
   return folder === null ? [] : [{ id: labelStream(folder), label: folder }];
 }
 

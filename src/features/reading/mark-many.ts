@@ -3,7 +3,7 @@ import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivedPosts, type ArrivalView } from './arrival-list.ts';
-import { addException, markRead, undoableNow, type MarkTarget } from './mark-read.ts';
+import { addException, markRead, putUnread, undoableNow, type MarkTarget } from './mark-read.ts';
 import { compactMarks } from './raise-marks.ts';
 import { readMarks, readUndo, stars, type PostState, type ReadChanges, type Undoable } from './reading-store.ts';
 
@@ -26,15 +26,15 @@ export async function setManyRead(
   changing.sort((one, other) => one.sourceId - other.sourceId || one.id - other.id);
   const { changes } = undoable;
   const canUndo = isRead && (undoable.id !== 0 || changing.length > 1);
-  await inSteps(changing, async (step) => {
-    if (readMarks(hub).left(viewer.id) < step.length) await compactMarks(hub, viewer.id);
+  await eachBatch(changing, async (batch) => {
+    if (readMarks(hub).left(viewer.id) < batch.length) await compactMarks(hub, viewer.id);
     hub.db.write('mark posts of app', () => {
-      for (const [sourceId, posts] of Map.groupBy(step, (state) => state.sourceId)) {
+      for (const [sourceId, posts] of Map.groupBy(batch, (state) => state.sourceId)) {
         const ids = posts.map(({ id }) => id);
         if (isRead) markIds(hub, sourceId, ids, { accountId: viewer.id, undoable });
-        else markUnread(hub, { accountId: viewer.id, sourceId }, ids);
+        else for (const id of ids) putUnread(hub, { accountId: viewer.id, sourceId, postId: id });
       }
-      changes.byApp = (changes.byApp ?? 0) + step.length;
+      changes.byApp = (changes.byApp ?? 0) + batch.length;
       if (canUndo) undoable.id = readUndo(hub).keep(viewer.id, undoable);
     });
   });
@@ -44,8 +44,8 @@ export async function setManyRead(
 export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], isStarred: boolean): Promise<void> {
   const states = await statesOf(hub, viewer, postIds);
   const changing = states.filter((state) => state.isStarred !== Number(isStarred));
-  await inSteps(changing, (step) => hub.db.write('star posts of app', () => {
-    for (const { id } of step) {
+  await eachBatch(changing, (batch) => hub.db.write('star posts of app', () => {
+    for (const { id } of batch) {
       if (isStarred) stars(hub).add(viewer.id, id);
       else stars(hub).remove(viewer.id, id);
     }
@@ -71,12 +71,12 @@ export async function markAllArrived(
 
 async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<PostState[]> {
   const states: PostState[] = [];
-  await inSteps([...new Set(postIds)], (ids) => void states.push(...readMarks(hub).statesOf(viewer, ids)));
+  await eachBatch([...new Set(postIds)], (ids) => void states.push(...readMarks(hub).statesOf(viewer, ids)));
   return states;
 }
 
 /** Calls `act` for AT_ONCE values at a time; other requests run between two calls. */
-async function inSteps<Value>(values: Value[], act: (step: Value[]) => void | Promise<void>): Promise<void> {
+async function eachBatch<Value>(values: Value[], act: (batch: Value[]) => void | Promise<void>): Promise<void> {
   for (let start = 0; start < values.length; start += AT_ONCE) {
     if (start > 0) await nextTurn();
     await act(values.slice(start, start + AT_ONCE));
@@ -96,8 +96,8 @@ function markIds(hub: Hub, sourceId: number, ids: number[], marking: Marking): v
     noteRaise(undoable.changes, [sourceId, readUpTo, raisedTo]);
   }
   for (const id of ids) {
-    const needsNone = isPassed(id) && readMarks(hub).find(accountId, sourceId, id) === undefined;
-    if (!needsNone) addException(hub, sourceId, id, marking);
+    const isReadByMark = isPassed(id) && readMarks(hub).find(accountId, sourceId, id) === undefined;
+    if (!isReadByMark) addException(hub, sourceId, id, marking);
   }
 }
 
@@ -113,13 +113,4 @@ function raisedMark(hub: Hub, key: { accountId: number; sourceId: number; after:
   const last = ids.at(-1) ?? 0;
   const gap = readMarks(hub).firstUnreadExcept({ ...key, upTo: last }, ids);
   return Math.min(last, gap === undefined ? last : gap - 1);
-}
-
-function markUnread(hub: Hub, key: { accountId: number; sourceId: number }, ids: number[]): void {
-  const readUpTo = follows(hub).find(key.accountId, key.sourceId)?.readUpTo ?? Infinity;
-  const now = hub.clock();
-  for (const postId of ids) {
-    if (postId > readUpTo) readMarks(hub).remove(key.accountId, key.sourceId, postId);
-    else readMarks(hub).put({ ...key, postId, isRead: 0, now });
-  }
 }

@@ -111,12 +111,11 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
   return visible.length;
 }
 
-/** Marks a post as read by a read-state exception, and notes the post's earlier read-state exception for undoing. */
+/** Marks a post as read by a read-state exception, and notes the post for undoing. */
 export function addException(
   hub: Hub, sourceId: number, postId: number, { accountId, undoable }: Omit<Marking, 'maxExceptions'>,
 ): void {
-  const isMarked = readMarks(hub).find(accountId, sourceId, postId) !== undefined;
-  undoable.changes.marked.push([sourceId, postId, isMarked ? 0 : null]);
+  undoable.changes.marked.push([sourceId, postId]);
   readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now: undoable.madeAt });
 }
 
@@ -178,9 +177,7 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
     if (written < EXCEPTIONS_MAX) written += lowerMark(hub, raised, madeAt, Math.min(EXCEPTIONS_MAX, left - written));
     else moved.push([sourceId, from, to]);
   }
-  for (const [sourceId, postId, before] of exceptions) {
-    undoException(hub, { accountId, sourceId, postId, before, madeAt });
-  }
+  for (const [sourceId, postId] of exceptions) undoException(hub, { accountId, sourceId, postId }, madeAt);
   if (moved.length + marked.length === 0) readUndo(hub).remove(accountId, undo);
   else readUndo(hub).keep(accountId, { id: undo, madeAt, changes: { moved, marked } });
   return moved.length + marked.length > 0;
@@ -202,14 +199,17 @@ function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number)
   return change === undefined ? 0 : readMarks(hub).putRange(change);
 }
 
-/** `before`: the post's read-state exception before the call of `markRead`: 0 for unread, null without an exception. */
-type UndoneException = { accountId: number; sourceId: number; postId: number; before: 0 | null; madeAt: number };
+type PostKey = { accountId: number; sourceId: number; postId: number };
 
-function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
-  const now = readMarks(hub).find(accountId, sourceId, postId);
-  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // a later mark of the post stays
-  const isLater = postId > (follows(hub).find(accountId, sourceId)?.readUpTo ?? 0);
-  if (before === null && isLater) readMarks(hub).remove(accountId, sourceId, postId);
+function undoException(hub: Hub, key: PostKey, madeAt: number): void {
+  const now = readMarks(hub).find(key.accountId, key.sourceId, key.postId);
+  if (now?.isRead === 1 && now.markedAt === madeAt) putUnread(hub, key); // a later mark of the post stays
+}
+
+/** Marks a post as unread: above the high-water mark without, otherwise with a read-state exception. */
+export function putUnread(hub: Hub, { accountId, sourceId, postId }: PostKey): void {
+  const readUpTo = follows(hub).find(accountId, sourceId)?.readUpTo ?? Infinity;
+  if (postId > readUpTo) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
 }
 
@@ -220,13 +220,11 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
   if (isRead() === read) return;
   hub.db.write('mark post', () => {
     if (isRead() === read) return;
-    // A post above the high-water mark becomes unread when its read-state exception is removed.
-    const isLater = postId > (follows(hub).find(viewer.id, sourceId)?.readUpTo ?? Infinity);
     const isNew = readMarks(hub).find(viewer.id, sourceId, postId) === undefined;
     if (isNew && readMarks(hub).left(viewer.id) === 0) throw tooManyMarks(hub);
-    const mark = { accountId: viewer.id, sourceId, postId, isRead: read ? 1 : 0, now: hub.clock() } as const;
-    if (read || !isLater) readMarks(hub).put(mark);
-    else readMarks(hub).remove(viewer.id, sourceId, postId);
+    const key = { accountId: viewer.id, sourceId, postId };
+    if (read) readMarks(hub).put({ ...key, isRead: 1, now: hub.clock() });
+    else putUnread(hub, key);
   });
 }
 

@@ -32,11 +32,11 @@ export type PostState = {
 
 /**
  * Changes made by marking posts as read: raised high-water marks (`moved`) and written read-state exceptions
- * (`marked`). `before` is a post's read-state exception before the change: 0 for unread, null without an exception.
+ * (`marked`).
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
-  marked: [sourceId: number, postId: number, before: 0 | null][];
+  marked: [sourceId: number, postId: number][];
   /** The number of posts that one request of an app has marked as read; undefined if a page marked the posts. */
   byApp?: number;
 };
@@ -55,6 +55,9 @@ type Limit = { limit: number };
 /** A list position older than any post. */
 export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
 
+/** SQL: whether the post `p` with the mark `m` is read by the account of the follow `f`; both may be missing. */
+export const IS_READ = 'COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0))';
+
 /** SQL that tells whether the post `p`, which is above the high-water mark, is unread. */
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
@@ -65,7 +68,7 @@ export const readMarks = store(({ db, clock }) => {
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
   const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read the read states of posts', `
-    SELECT p.id, p.source_id AS sourceId, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
+    SELECT p.id, p.source_id AS sourceId, ${IS_READ} AS isRead,
            t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed, f.title AS ownTitle
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
       LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
@@ -129,7 +132,7 @@ export const readMarks = store(({ db, clock }) => {
   const removeNeedless = db.prepare<[FollowKey & Limit & { readUpTo: number; before: number }]>('remove old marks', `
     DELETE FROM read_marks WHERE (account_id, source_id, post_id) IN
       (SELECT m.account_id, m.source_id, m.post_id FROM read_marks m
-        WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.marked_at < @before
+        WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.marked_at <= @before
           AND m.is_read = (m.post_id <= @readUpTo) LIMIT @limit)`);
 
   const selectOf = db.prepare<[number, number, number, number], Mark>('marks of account', `

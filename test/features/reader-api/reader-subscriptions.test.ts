@@ -62,9 +62,17 @@ test('an app subscribes by address or id, moves, names for its account alone, an
   assert.equal(await edit(`ac=unsubscribe&s=feed/${news}`), 200, 'apps repeat what they do not know to be done');
   assert.deepEqual(await followed(bob), []);
   assert.equal((await itemsAt(ada, '/api/sources')).length, 2, 'the sources are still there');
-  for (const wrong of ['ac=edit&s=feed/999', 'ac=edit&s=nonsense', 'ac=dance', `ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`,
-    `ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, `ac=unsubscribe${'&s=feed/1'.repeat(101)}`]) {
-    assert.equal(await edit(wrong), 400, wrong);
+  const refusals: [body: string, status: number, text: string][] = [
+    ['ac=edit&s=feed/999', 400, 'You do not follow this source.'],
+    ['ac=edit&s=nonsense', 400, 's must be feed/ and the id or address of a source.'],
+    ['ac=dance', 400, 'ac must be subscribe, unsubscribe or edit.'],
+    [`ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`, 422, 'Folder must have 1 to 100 characters.'],
+    [`ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, 422, 'Title must have 1 to 200 characters.'],
+    [`ac=unsubscribe${'&s=feed/1'.repeat(101)}`, 400, 'A request may have s at most 100 times.'],
+  ];
+  for (const [body, status, text] of refusals) {
+    const answer = await app.post('subscription/edit', body);
+    assert.deepEqual([answer.status, answer.text], [status, `${text}\n`], body);
   }
 });
 
