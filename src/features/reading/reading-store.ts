@@ -181,7 +181,7 @@ export const readMarks = store(({ db, clock }) => {
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
     /**
-     * Removes up to `limit` marks of posts older than `age` (ms) that are needless: posts up to the id `readUpTo` are
+     * Removes up to `limit` marks of posts, at least `age` ms old, that are needless: posts up to the id `readUpTo` are
      * read and later posts are unread, even without marks. Returns the number of removed marks of posts.
      */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
