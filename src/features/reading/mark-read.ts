@@ -111,11 +111,12 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
   return visible.length;
 }
 
-/** Marks a post as read by a read-state exception, and notes the post for undoing. */
+/** Marks a post as read by a read-state exception, and notes the post's earlier read-state exception for undoing. */
 export function addException(
   hub: Hub, sourceId: number, postId: number, { accountId, undoable }: Omit<Marking, 'maxExceptions'>,
 ): void {
-  undoable.changes.marked.push([sourceId, postId]);
+  const isMarked = readMarks(hub).find(accountId, sourceId, postId) !== undefined;
+  undoable.changes.marked.push([sourceId, postId, isMarked ? 0 : null]);
   readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now: undoable.madeAt });
 }
 
@@ -177,7 +178,9 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
     if (written < EXCEPTIONS_MAX) written += lowerMark(hub, raised, madeAt, Math.min(EXCEPTIONS_MAX, left - written));
     else moved.push([sourceId, from, to]);
   }
-  for (const [sourceId, postId] of exceptions) undoException(hub, { accountId, sourceId, postId }, madeAt);
+  for (const [sourceId, postId, before] of exceptions) {
+    undoException(hub, { accountId, sourceId, postId, before, madeAt });
+  }
   if (moved.length + marked.length === 0) readUndo(hub).remove(accountId, undo);
   else readUndo(hub).keep(accountId, { id: undo, madeAt, changes: { moved, marked } });
   return moved.length + marked.length > 0;
@@ -201,9 +204,17 @@ function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number)
 
 type PostKey = { accountId: number; sourceId: number; postId: number };
 
-function undoException(hub: Hub, key: PostKey, madeAt: number): void {
-  const now = readMarks(hub).find(key.accountId, key.sourceId, key.postId);
-  if (now?.isRead === 1 && now.markedAt === madeAt) putUnread(hub, key); // a later mark of the post stays
+/** `before`: the post's read-state exception before the call of `markRead`: 0 for unread, null without an exception. */
+type UndoneException = PostKey & { before: 0 | null; madeAt: number };
+
+function undoException(hub: Hub, { before, madeAt, ...key }: UndoneException): void {
+  const { accountId, sourceId, postId } = key;
+  const now = readMarks(hub).find(accountId, sourceId, postId);
+  if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // a later mark of the post stays
+  // Without a follow, only an earlier exception is restored: if the source is followed again, older posts are read.
+  const hadNone = before === null && !follows(hub).isFollowed(accountId, sourceId);
+  if (hadNone) readMarks(hub).remove(accountId, sourceId, postId);
+  else putUnread(hub, key);
 }
 
 /** Marks a post as unread: above the high-water mark without, otherwise with a read-state exception. */

@@ -32,11 +32,11 @@ export type PostState = {
 
 /**
  * Changes made by marking posts as read: raised high-water marks (`moved`) and written read-state exceptions
- * (`marked`).
+ * (`marked`). `before` is a post's read-state exception before the change: 0 for unread, null without an exception.
  */
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
-  marked: [sourceId: number, postId: number][];
+  marked: [sourceId: number, postId: number, before: 0 | null][];
   /** The number of posts that one request of an app has marked as read; undefined if a page marked the posts. */
   byApp?: number;
 };
