@@ -1,7 +1,11 @@
+import assert from 'node:assert/strict';
 import { accounts } from '../../src/features/accounts/account-store.ts';
 import { apiTokens } from '../../src/features/accounts/credential-store.ts';
 import { createClient, type Answer } from './client.ts';
 import type { Hub } from './hub.ts';
+
+/** The beginning of the streams of states. */
+export const STATE = 'user/-/state/com.google/';
 
 export type ReaderApp = ReturnType<typeof appWith>;
 
@@ -36,8 +40,23 @@ export function itemId(postId: number): string {
   return String(10 ** 15 + postId);
 }
 
+/** The item id of a post in hex, padded to the length of the decimal form. */
+export function hexItemId(postId: number): string {
+  return (10 ** 15 + postId).toString(16).padStart(16, '0');
+}
+
 /** The posts that `stream/items/ids` names. */
 export async function itemIds(app: ReaderApp, query: string): Promise<number[]> {
-  const { itemRefs } = (await app.get(`stream/items/ids?${query}`)).json<{ itemRefs: { id: string }[] }>();
-  return itemRefs.map(({ id }) => Number(id) - 10 ** 15);
+  return idsIn(await app.get(`stream/items/ids?${query}`));
+}
+
+/** The posts that an answer to `stream/items/ids` names. */
+export function idsIn(answer: Answer): number[] {
+  return answer.json<{ itemRefs: { id: string }[] }>().itemRefs.map(({ id }) => Number(id) - 10 ** 15);
+}
+
+/** Marks or stars posts by `edit-tag`, which must answer OK. `change`: the states, such as `a=${STATE}read`. */
+export async function edit(app: ReaderApp, ids: number[], change: string): Promise<void> {
+  const { status, text } = await app.post('edit-tag', `${change}&${ids.map((id) => `i=${itemId(id)}`).join('&')}&T=x\n`);
+  assert.deepEqual([status, text], [200, 'OK'], change);
 }

@@ -24,3 +24,8 @@ export function setAccount(
 export function storedActs({ db }: Stored): AuditRecord[] {
   return auditRecords({ db, clock: Date.now }).list({}, undefined, 100_000).sort((a, b) => a.id - b.id);
 }
+
+/** Makes an app password of an API token, which keeps its spelling. */
+export function makeAppPassword({ db }: Stored, tokenId: number): void {
+  db.exec(`UPDATE api_tokens SET for_reader = 1 WHERE id = ${tokenId}`);
+}

@@ -17,8 +17,8 @@ type AppSettings = {
   problem?: HttpError | undefined;
 };
 
-const ABOUT_PASSWORDS = 'Each app gets a password of its own, which opens nothing but your reading list. ' +
-  'A new account password ends all app passwords.';
+const ABOUT_PASSWORDS = 'Each app gets a password of its own. It opens your reading list and can add sources, ' +
+  'which only you see; it opens no settings. A new account password ends all app passwords.';
 const ABOUT_ADDRESS = 'Apps for feeds use the Google Reader API. ' +
   'Choose “FreshRSS” or “Google Reader API” as the kind of account.';
 const ABOUT_CHECK = 'If a proxy removes the Authorization header, every app fails after signing in.';
@@ -65,12 +65,14 @@ function newPasswordForm(values: Record<string, string> = {}, problem: HttpError
   </form>`;
 }
 
-function passwordItem({ id, name, createdAt, seenAt, address }: ApiToken, times: Times): Html {
+function passwordItem({ id, name, createdAt, seenAt, address, expiresAt }: ApiToken, times: Times): Html {
   return html`
   <li><div><p class="title">${name}</p>
     <p class="meta"><span>created ${showTime(times, createdAt)}</span>
       <span>${seenAt === null ? 'never used' : html`last used ${showTime(times, seenAt)}`}</span>
-      ${address && html`<span>from ${address}</span>`}</p></div>
+      ${address && html`<span>from ${address}</span>`}
+      ${expiresAt !== null && html`<span>${expiresAt <= (times.now ?? 0) ? 'expired' : 'expires'}
+        ${showTime(times, expiresAt)}</span>`}</p></div>
     <form method="post" action="/settings/apps/${id}/end">
       <button class="link" aria-label="End the password for ${name}">End</button></form></li>`;
 }
@@ -95,7 +97,7 @@ export function headerCheckPage(hasArrived: boolean): Page {
   const main = hasArrived ? html`
 <section class="narrow">
   <h1>The Authorization header arrives</h1>
-  <p class="lead">Apps can sign in through this address.</p>
+  <p class="lead">Apps that have signed in can read through this address.</p>
   <p>If an app still fails, check the address, your sign-in name and the app password.</p>
   <div class="actions"><a class="button" href="/settings/apps">Back to apps</a></div>
 </section>` : html`

@@ -47,7 +47,7 @@ export function viewerOfApp(hub: Hub, password: string, req: IncomingMessage): V
 }
 
 /** The app password in `Authorization: GoogleLogin auth=…`; some apps write `Auth=…` instead of `auth=…`. */
-function appPasswordOf({ headers }: IncomingMessage): string | undefined {
+export function appPasswordOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
   return /^GoogleLogin +auth=(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 

@@ -108,7 +108,8 @@ export async function makeToken(
   });
 }
 
-const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens. Revoke an unused API token first.`;
+const TOO_MANY_TOKENS = `An account may have at most ${TOKENS_MAX} API tokens and app passwords together. ` +
+  'End or revoke an unused one first.';
 
 /** When a new API token expires (unix ms), or null if the token never expires. */
 function readExpiry(input: Input, now: number): number | null {

@@ -45,7 +45,9 @@ const VIEWER = `a.id, a.username, a.display_name AS displayName, p.time_zone AS 
 const WITH_PREFERENCES = 'LEFT JOIN preferences p ON p.account_id = a.id';
 const ACTIVE = 'a.left_at IS NULL AND a.disabled_at IS NULL';
 const LIVE_SESSION = `s.token_hash = ? AND s.expires_at > ? AND ${ACTIVE}`;
-const LIVE_TOKEN = `t.token_hash = ? AND t.for_reader = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
+/** SQL: the token `t` of the account `a` opens something at the time `?`. */
+export const LIVE = `(t.expires_at IS NULL OR t.expires_at > ?) AND ${ACTIVE}`;
+const LIVE_TOKEN = `t.token_hash = ? AND t.for_reader = ? AND ${LIVE}`;
 const USED = 'created_at AS createdAt, seen_at AS seenAt, expires_at AS expiresAt';
 
 const SCOPE = `iif(for_reader, 'reader', scope) AS scope`;
@@ -174,7 +176,7 @@ type NewTokenRow = {
   expiresAt: number | null;
 };
 
-/** The API that a token opens: the hub's own API or, for an app password, the Google Reader API. */
+/** The API that a token opens: the hub's own, or for an app password the Google Reader API. */
 type Opens = 'api' | 'reader';
 
 /** Stores API tokens, with which programs sign in, and app passwords. */

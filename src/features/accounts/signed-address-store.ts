@@ -3,8 +3,9 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { hashSecret, signText } from '../../platform/secrets.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { DEFAULT_PREFERENCES } from '../hub/preferences.ts';
+import { LIVE } from './credential-store.ts';
 
-/** The query parameter of a signed address: an app password's id, the day on which the address expires, a signature. */
+/** The name of the query parameter with an app password's id, the day on which the address expires, and a signature. */
 const SIGNED = 'app';
 
 /** Signed addresses work for at least this many days, because apps show pictures of old posts. */
@@ -19,8 +20,7 @@ const signers = store(({ db }) => {
   const select = db.prepare<[number, number], AppPassword>('app password that signs', `
     SELECT a.id, a.username, a.display_name AS displayName, t.token_hash AS hash
       FROM api_tokens t JOIN accounts a ON a.id = t.account_id
-     WHERE t.id = ? AND t.for_reader = 1 AND (t.expires_at IS NULL OR t.expires_at > ?)
-       AND a.left_at IS NULL AND a.disabled_at IS NULL`);
+     WHERE t.id = ? AND t.for_reader = 1 AND ${LIVE}`);
   return { find: (id: number, now: number): AppPassword | undefined => select.get(id, now) };
 });
 
@@ -30,10 +30,10 @@ const signers = store(({ db }) => {
  */
 export function createAddressSigner(hub: StoreHub, { credentialId }: Viewer): (path: string) => string {
   const signer = signers(hub).find(credentialId, hub.clock());
-  const lastDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // signed addresses change daily: apps cache them
+  const expiryDay = Math.floor(hub.clock() / DAY) + SIGNED_DAYS + 1; // signed addresses change daily: apps cache them
   return (path) => {
-    const about = `${credentialId}.${lastDay}`;
-    return signer ? `${path}?${SIGNED}=${about}.${signatureOf(path, about, signer.hash)}` : path;
+    const claim = `${credentialId}.${expiryDay}`;
+    return signer ? `${path}?${SIGNED}=${claim}.${signatureOf(path, claim, signer.hash)}` : path;
   };
 }
 
@@ -53,6 +53,6 @@ function isEqual(one: string, other: string): boolean {
   return hashSecret(one) === hashSecret(other);
 }
 
-function signatureOf(path: string, about: string, hash: string): string {
-  return signText(`${path}\n${about}`, hash).slice(0, SIGNATURE_LENGTH);
+function signatureOf(path: string, claim: string, hash: string): string {
+  return signText(`${path}\n${claim}`, hash).slice(0, SIGNATURE_LENGTH);
 }

@@ -20,7 +20,7 @@ export const LIMITS = {
   'passwords': [503, 'Maximum number of passwords that the hub is checking, or that wait to be checked.'],
   'join': [429, 'At most 20 uses at once of invitation or password links from one address, then one a minute.'],
   'late-forms': [429, 'At most 10 forms at once that an account sends after its session has ended, then one a minute.'],
-  'tokens-max': [422, 'At most 100 API tokens of one account.'],
+  'tokens-max': [422, 'At most 100 API tokens and app passwords of one account together.'],
   'invitations-max': [422, 'At most 100 unused invitation links of one administrator.'],
   'acts': [429, 'At most 7,200 audited acts of one account at once, except sign-ins, then one act every 5 seconds.'],
   'content-quota': [507, 'At most `CONTENT_QUOTA_BYTES` bytes of posts of one account’s sources.'],
@@ -59,7 +59,8 @@ export const LIMITS = {
     503, 'At most 2,000 open connections; 100 from one address, 200 from an IPv6 /56 network, 400 from a /48 network.',
   ],
   'body-size': [
-    413, 'A form may have 64 KiB, JSON and apps’ requests 1 MiB, a post 2.5 MiB, OPML 4 MiB, a visitor’s form 16 KiB.',
+    413, 'A form may have 64 KiB, JSON and apps’ requests 1 MiB (signed by T: 64 KiB), ' +
+      'a post 2.5 MiB, OPML 4 MiB, a visitor’s form 16 KiB.',
   ],
   'body-pieces': [
     413, 'The hub cuts off a request body of more than 256 pieces if its pieces have less than 32 bytes on average.',

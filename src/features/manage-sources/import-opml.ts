@@ -4,6 +4,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { accounts, type Account } from '../accounts/account-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { saysItLeadsHere } from '../feeds/fetch-feed.ts';
+import { ownFeedId } from '../feeds/own-feeds.ts';
 import { follows } from '../follows/follow-store.ts';
 import { enqueue, jobs, metLimit, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { followSource, isFull, type Follower } from '../reading/follow-source.ts';
@@ -148,12 +149,6 @@ function toLine({ url: typed, title, folder }: Outline): NewLine {
   return { url, title: excerpt(title ?? new URL(url).host, TITLE_MAX), folder };
 }
 
-/** Returns the source id in the address of a feed that this hub publishes; undefined for other addresses. */
-function idOfOwnFeed(url: string): number | undefined {
-  const id = /^\/sources\/([1-9]\d{0,14})\.(?:atom|json)$/.exec(new URL(url).pathname)?.[1];
-  return id === undefined ? undefined : Number(id);
-}
-
 type AnyLine = Pick<NewLine, 'url' | 'title' | 'folder'> & { outcome?: ImportOutcome | null; reason?: string | null };
 
 /** Adds or follows the feed of each OPML line, in the caller's transaction; calls `note` with each line's outcome. */
@@ -170,7 +165,7 @@ function settleLines<Line extends AnyLine>(
 }
 
 function settle(hub: Hub, { url, title, folder }: AnyLine, { viewer, visibility }: Importing, left: number): Settled {
-  if (saysItLeadsHere(hub.config, new URL(url))) return followHere(hub, idOfOwnFeed(url) ?? 0, viewer, folder);
+  if (saysItLeadsHere(hub.config, new URL(url))) return followHere(hub, ownFeedId(hub, url) ?? 0, viewer, folder);
   const ownerId = viewer.id;
   const own = sources(hub).idOfFeed(url, ownerId);
   if (own !== undefined) return { outcome: 'had', sourceId: own };

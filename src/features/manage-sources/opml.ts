@@ -7,6 +7,7 @@ import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, readXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { nextTurn } from '../../platform/turns.ts';
+import { ownFeedUrl } from '../feeds/own-feeds.ts';
 import { FOLDER_MAX, follows, type Follow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { sources, type Source } from '../sources/source-store.ts';
@@ -104,8 +105,7 @@ export function exportOpml(hub: Hub, accountId: number): Readable {
   });
   const others = [...followed].flatMap(([id, follow]) => {
     const source = sources(hub).find(id);
-    const url = `${hub.config.baseUrl}/sources/${id}.atom`;
-    return source?.visibility === 'public' ? [exported(source, url, follow)] : [];
+    return source?.visibility === 'public' ? [exported(source, ownFeedUrl(hub, id), follow)] : [];
   });
   return inChunks(writingOpml([...feeds, ...others], hub.clock()));
 }

@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import type { Reply } from '../../platform/http/reply.ts';
+import { HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -8,7 +8,7 @@ import { markAllArrived, setManyRead, setManyStars } from '../reading/mark-many.
 import type { MarkTarget } from '../reading/mark-read.ts';
 import { readingHistory } from '../reading/reading-history-store.ts';
 import { readMarks } from '../reading/reading-store.ts';
-import { parseItemId } from './item-ids.ts';
+import { itemIdsIn } from './item-ids.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream } from './streams.ts';
 
@@ -18,10 +18,11 @@ import { parseStream, readArrivalView, requireStream, sourceOfFeed, type Stream 
  * repeat a refused edit for ever.
  */
 export async function editTags(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
-  const ids = values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
+  const ids = itemIdsIn(values);
   const [added, removed] = [statesIn(values.getAll('a')), statesIn(values.getAll('r'))];
-  const isRead = added.has('read') ? true : removed.has('read') || added.has('unread') ? false : undefined;
-  const isStarred = added.has('starred') ? true : removed.has('starred') ? false : undefined;
+  const isUnread = removed.has('read') || added.has('unread');
+  const isRead = added.has('read') || (isUnread ? false : undefined);
+  const isStarred = added.has('starred') || (removed.has('starred') ? false : undefined);
   if (isRead !== undefined) {
     await setManyRead(hub, viewer, ids, isRead);
     noteOpened(hub, viewer, ids, isRead);
@@ -49,8 +50,8 @@ function statesIn(streams: string[]): Set<string> {
 export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
   const stream = requireStream(values.get('s') ?? '');
   const view = readArrivalView(hub, viewer, stream, new URLSearchParams());
-  if (view === null) return plain();
-  const until = readTime(values.get('ts') ?? '') ?? hub.clock();
+  if (view === null || view.isRead === true) return plain();
+  const until = readAppTime((values.get('ts') ?? '').trim()) ?? hub.clock();
   const next = posts(hub).firstSince(until + 1) ?? posts(hub).lastId() + 1;
   await markAllArrived(hub, viewer, targetOf(hub, viewer, stream), view, next - 1);
   return plain();
@@ -59,14 +60,20 @@ export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): P
 /** The target of `markRead` with the posts of a stream; null if no target fits, as for the starred posts. */
 function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
   if ('label' in stream) return { folder: stream.label };
-  if ('state' in stream) return ['starred', 'read'].includes(stream.state) ? null : { all: true };
-  const sourceId = sourceOfFeed(hub, follows(hub).listed(viewer), stream.feed);
+  if ('state' in stream) return stream.state === 'starred' ? null : { all: true };
+  const sourceId = sourceOfFeed(hub, follows(hub).listed(viewer), stream.source);
   return sourceId === undefined ? null : { sourceId };
 }
 
-/** A time from an app, in unix ms. Apps send microseconds (15 or more digits), milliseconds (12 to 14) or seconds. */
-function readTime(text: string): number | undefined {
-  if (!/^[1-9]\d{0,17}$/.test(text)) return undefined;
+/**
+ * A time from an app, in unix ms; undefined for an empty text or 0. Apps send microseconds (15 or more digits),
+ * milliseconds (12 to 14) or seconds. Throws 400 for any other text, which must never mean all posts.
+ */
+function readAppTime(text: string): number | undefined {
+  if (text === '' || text === '0') return undefined;
+  if (!/^[1-9]\d{0,17}$/.test(text)) {
+    throw new HttpError(400, 'ts must be a time in seconds, milliseconds or microseconds.');
+  }
   if (text.length >= 15) return Math.floor(Number(text) / 1_000);
   return text.length >= 12 ? Number(text) : Number(text) * SECOND + SECOND - 1;
 }

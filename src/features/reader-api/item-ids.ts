@@ -25,6 +25,11 @@ export function parseItemId(text: string): number | undefined {
   return postIdOf(id, isDecimal ? 10 : 16);
 }
 
+/** The post ids of the parameters `i`, without texts that are no item ids. */
+export function itemIdsIn(values: URLSearchParams): number[] {
+  return values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
+}
+
 function postIdOf(digits: string, base: 10 | 16): number | undefined {
   if (!/^[\da-f]{1,16}$/i.test(digits)) return undefined;
   const postId = Number.parseInt(digits, base) - FIRST;

@@ -4,51 +4,53 @@ import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivedPosts } from '../reading/arrival-list.ts';
 import { arrivals } from '../reading/arrival-store.ts';
-import { decimalId, parseItemId } from './item-ids.ts';
+import { decimalId, itemIdsIn, parseItemId } from './item-ids.ts';
 import { itemTexts } from './items-json.ts';
 import type { AppRequest } from './reader-request.ts';
 import { readArrivalView, requireStream, stateStream } from './streams.ts';
 
-/** The maximum and default number of post ids on one page; some apps never ask for a second page. */
+/** Default and maximum of ids per page. The default is the maximum, because some apps never ask for a second page. */
 const IDS_MAX = 10_000;
 
-/** The default and the maximum number of items on one page. */
-const ITEMS = 20;
+/** Default and maximum of items per page. */
+const ITEMS_DEFAULT = 20;
 const ITEMS_MAX = 1_000;
 
 /** A page of items ends early if the contents of the page's posts would exceed this many bytes. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** GET stream/items/ids: the ids of a stream's posts, by default the newest arrival first. */
+/** stream/items/ids: the ids of a stream's posts, by default the newest arrival first. */
 export async function listItemIds(hub: Hub, request: AppRequest): Promise<Reply> {
   const { ids, next } = await pageOfStream(hub, request, request.values.get('s') ?? '', IDS_MAX, IDS_MAX);
-  return json({ itemRefs: ids.map((id) => ({ id: decimalId(id) })), ...continuing(next) });
+  return json({ itemRefs: ids.map((id) => ({ id: decimalId(id) })), ...continuationOf(next) });
 }
 
-/** GET stream/contents and stream/contents/…: the items of a stream, by default the newest arrival first. */
+/** stream/contents and stream/contents/…: the items of a stream, by default the newest arrival first. */
 export async function listItems(hub: Hub, request: AppRequest): Promise<Reply> {
   const named = request.params['stream'] ?? request.values.get('s') ?? stateStream('reading-list');
-  const { ids, next } = await pageOfStream(hub, request, named, ITEMS, ITEMS_MAX);
+  const { ids, next } = await pageOfStream(hub, request, named, ITEMS_DEFAULT, ITEMS_MAX);
   const fitting = fittingIds(hub, ids);
   const last = fitting.length < ids.length ? fitting.at(-1) ?? null : next;
-  return items(hub, request, named, fitting, continuing(last));
+  return itemsReply(hub, request, named, fitting, continuationOf(last));
 }
 
-/** POST stream/items/contents: the items whose ids the app sends as `i`, without unknown ids. */
+/** stream/items/contents: the items whose ids the app sends as `i`, without unknown ids. */
 export async function showItems(hub: Hub, request: AppRequest): Promise<Reply> {
   await nextTurn(); // lets other requests run after a long body was parsed
-  const ids = request.values.getAll('i').flatMap((id) => parseItemId(id) ?? []);
-  return items(hub, request, stateStream('reading-list'), [...new Set(ids)]);
+  const ids = [...new Set(itemIdsIn(request.values))];
+  return itemsReply(hub, request, stateStream('reading-list'), ids);
 }
 
-/** Characters of an answer that are sent together: about as many as the items that one query reads. */
+/** Characters of an answer that are sent together: about as many as the items of one query have. */
 const CHUNK = 32 * 1024;
 
-type Continuing = { continuation?: string };
+type Continuation = { continuation?: string };
 
 /** An answer with posts as items of the Google Reader API; the hub makes the items while it sends the answer. */
-function items(hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], continuing: Continuing = {}): Reply {
-  const head = { id: stream, updated: Math.floor(hub.clock() / SECOND), ...continuing, items: [] };
+function itemsReply(
+  hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], continuation: Continuation = {},
+): Reply {
+  const head = { id: stream, updated: Math.floor(hub.clock() / SECOND), ...continuation, items: [] };
   const body = inChunks(around(JSON.stringify(head), itemTexts(hub, viewer, ids)), CHUNK);
   const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
   return { status: 200, headers, body };
@@ -67,22 +69,22 @@ function* around(emptyList: string, entries: Iterable<string>): Generator<string
 
 /** The post ids of a stream's page, by the app's parameters. `next`: the page's last id, or null if no post follows. */
 async function pageOfStream(
-  hub: Hub, { viewer, values }: AppRequest, stream: string, standard: number, most: number,
+  hub: Hub, { viewer, values }: AppRequest, stream: string, defaultCount: number, maxCount: number,
 ): Promise<{ ids: number[]; next: number | null }> {
   const view = readArrivalView(hub, viewer, requireStream(stream), values);
   if (view === null) return { ids: [], next: null };
   const after = parseItemId(values.get('c') ?? '');
   return arrivedPosts(hub, viewer, view, {
-    after, limit: readCount(values.get('n'), standard, most), isOldestFirst: values.get('r') === 'o',
+    after, limit: readCount(values.get('n'), defaultCount, maxCount), isOldestFirst: values.get('r') === 'o',
   });
 }
 
-function readCount(text: string | null, standard: number, most: number): number {
-  return text !== null && /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), most) : standard;
+function readCount(text: string | null, defaultCount: number, maxCount: number): number {
+  return text !== null && /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), maxCount) : defaultCount;
 }
 
 /** The continuation of a page consists of digits, because apps put the continuation into URLs without encoding. */
-function continuing(next: number | null): Continuing {
+function continuationOf(next: number | null): Continuation {
   return next === null ? {} : { continuation: decimalId(next) };
 }
 

@@ -4,6 +4,7 @@ import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { attachmentPath, listedAttachments } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
 import { contentWithImages } from '../attachments/serve-file.ts';
+import { siteOf } from '../feeds/own-feeds.ts';
 import { asking, follows, type ListedFollow } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { titleOf } from '../posts/post-views.ts';
@@ -11,7 +12,6 @@ import { fittingContents } from '../posts/query-posts.ts';
 import { arrivals, type AppPost } from '../reading/arrival-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { longId } from './item-ids.ts';
-import { siteOf } from './subscription-lists.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
 /** Number of posts with short contents that one query reads for an answer: 64 posts of 1 kB take about 0.5 ms. */
@@ -32,17 +32,17 @@ type Shared = {
 export function* itemTexts(hub: Hub, viewer: Viewer, ids: number[]): Generator<string> {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
   const shared: Shared = { hub, followed, origins: new Map(), sign: createAddressSigner(hub, viewer) };
-  for (const part of partsOf(hub, ids)) {
-    const posts = arrivals(hub).whole(asking(viewer), part);
+  for (const batch of batchesOf(hub, ids)) {
+    const posts = arrivals(hub).whole(asking(viewer), batch);
     if (posts.length === 0) continue;
     addOrigins(shared, posts);
-    const files = Map.groupBy(attachments(hub).ofPosts(part), ({ postId }) => postId);
+    const files = Map.groupBy(attachments(hub).ofPosts(batch), ({ postId }) => postId);
     yield JSON.stringify(posts.map((post) => itemOf(shared, post, files.get(post.id) ?? []))).slice(1, -1);
   }
 }
 
-/** The ids of existing posts in parts, of which each is in memory at once with all its contents. */
-function* partsOf(hub: Hub, ids: number[]): Generator<number[]> {
+/** The ids of existing posts in batches; the hub holds all contents of one batch in memory at the same time. */
+function* batchesOf(hub: Hub, ids: number[]): Generator<number[]> {
   for (let start = 0; start < ids.length; start += AT_ONCE) {
     let sizes = arrivals(hub).sizesOf(ids.slice(start, start + AT_ONCE));
     while (sizes.length > 0) {
@@ -80,13 +80,13 @@ function itemOf({ hub, followed, origins, sign }: Shared, post: AppPost, files: 
     canonical: [{ href }],
     alternate: [{ href, type: 'text/html' }],
     summary: { direction: 'ltr', content },
-    categories: categoriesOf(followed.get(sourceId)?.folder ?? null, post),
+    categories: itemCategories(followed.get(sourceId)?.folder ?? null, post),
     origin: origins.get(sourceId),
     enclosure: enclosure.length > 0 ? enclosure : undefined,
   };
 }
 
-function categoriesOf(folder: string | null, { isRead, isStarred }: AppPost): string[] {
+function itemCategories(folder: string | null, { isRead, isStarred }: AppPost): string[] {
   return [
     stateStream('reading-list'), ...(isRead === 1 ? [stateStream('read')] : []),
     ...(isStarred === 1 ? [stateStream('starred')] : []), ...(folder === null ? [] : [labelStream(folder)]),

@@ -1,7 +1,7 @@
 import { json, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest } from '../../platform/http/router.ts';
 import { accounts } from '../accounts/account-store.ts';
-import { viewerOfApp } from '../accounts/authenticate.ts';
+import { appPasswordOf, viewerOfApp } from '../accounts/authenticate.ts';
 import { signInLimitsOf } from '../accounts/passwords.ts';
 import { takeTurns, type Hub } from '../hub/hub.ts';
 import { notSignedIn, plain, readValues, type AppRequest } from './reader-request.ts';
@@ -28,8 +28,8 @@ export async function clientLogin(hub: Hub, request: HubRequest): Promise<Reply>
 }
 
 /** GET token: the token that apps send with each POST (as `T`), which may replace the POST's Authorization header. */
-export function showToken(_hub: Hub, { headers }: AppRequest): Reply {
-  return plain(/auth=(\S+)/i.exec(headers.authorization ?? '')?.[1] ?? '', { 'cache-control': 'no-store' });
+export function showToken(_hub: Hub, request: AppRequest): Reply {
+  return plain(appPasswordOf(request) ?? '', { 'cache-control': 'no-store' });
 }
 
 /** GET user-info: the id and the name of the viewer's account. */

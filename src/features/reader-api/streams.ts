@@ -2,6 +2,7 @@ import { SECOND } from '../../platform/clock.ts';
 import { parseId } from '../../platform/http/input.ts';
 import { HttpError } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
+import { ownFeedId } from '../feeds/own-feeds.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { ArrivalView } from '../reading/arrival-list.ts';
@@ -19,8 +20,8 @@ const STATES: Record<string, KnownState | 'nothing'> = {
   'tracking-kept-unread': 'nothing', 'fresh': 'nothing', 'broadcast': 'nothing', 'like': 'nothing',
 };
 
-/** The posts that a stream id names: by state, folder (`label`) or source (`feed`: a source id or feed address). */
-export type Stream = { state: KnownState | 'nothing' } | { label: string } | { feed: string };
+/** The posts that a stream id names: by state, folder (`label`), or source (by the source's id or feed address). */
+export type Stream = { state: KnownState | 'nothing' } | { label: string } | { source: string };
 
 export function stateStream(state: KnownState): string {
   return STATE + state;
@@ -37,8 +38,8 @@ export function feedStream(sourceId: number): string {
 /** Parses a stream id, which names a list of posts; undefined for other texts. Some apps write `feed/feed/…`. */
 export function parseStream(text: string): Stream | undefined {
   const id = text.trim();
-  const feed = /^(?:feed\/)+(.+)$/.exec(id)?.[1];
-  if (feed !== undefined) return { feed };
+  const source = /^(?:feed\/)+(.+)$/.exec(id)?.[1];
+  if (source !== undefined) return { source };
   const [, kind, name = ''] = /^user\/[^/]+\/(state\/com\.google|label)\/(.+)$/.exec(id) ?? [];
   if (kind === 'label') return { label: name };
   const state = kind !== undefined && Object.hasOwn(STATES, name) ? STATES[name] : undefined;
@@ -60,20 +61,17 @@ export function fewStreams(values: URLSearchParams, name: string, most: number):
 }
 
 /** A followed source: its id and its folder name the streams that contain the source's posts. */
-type FollowedFeed = { sourceId: number; folder: string | null };
+type StreamSource = { sourceId: number; folder: string | null };
 
-/** The id of the followed source that `feed/…` names by id or by feed address; undefined if no source fits. */
-export function sourceOfFeed(hub: Hub, followed: FollowedFeed[], feed: string): number | undefined {
+/**
+ * The id of the followed source that `feed/…` names by id, by the address of its feed on this hub, or by the address of
+ * its publisher's feed; undefined if no source fits.
+ */
+export function sourceOfFeed(hub: Hub, followed: StreamSource[], feed: string): number | undefined {
   const ids = followed.map(({ sourceId }) => sourceId);
-  const id = parseId(feed) ?? parseId(ownFeedId(hub, feed));
+  const id = parseId(feed) ?? ownFeedId(hub, feed);
   if (id !== undefined) return ids.includes(id) ? id : undefined;
   return manySources(hub).among(ids).find(({ feedUrl }) => feedUrl === feed)?.id;
-}
-
-/** The source id in the address of a feed that this hub publishes; empty for any other address. */
-function ownFeedId({ config }: Hub, address: string): string {
-  const path = address.startsWith(config.baseUrl) ? address.slice(config.baseUrl.length) : '';
-  return /^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? '';
 }
 
 /** Maximum number of streams that one request may include (`it`) or leave out (`xt`). Apps name one or two. */
@@ -103,11 +101,12 @@ export function readArrivalView(
 type Part = { stream: Stream; isWanted: boolean };
 
 /** Narrows a view to the posts in a stream, or (without `isWanted`) outside the stream; null if no post is left. */
-function narrow(hub: Hub, followed: FollowedFeed[], view: ArrivalView, { stream, isWanted }: Part): ArrivalView | null {
+function narrow(hub: Hub, followed: StreamSource[], view: ArrivalView, { stream, isWanted }: Part): ArrivalView | null {
   if ('state' in stream) return narrowState(view, stream.state, isWanted);
-  const among = sourcesOf(hub, followed, stream);
+  const among = sourceIdsIn(hub, followed, stream);
   if (!isWanted && among === undefined) return view;
   if (among === undefined) throw new HttpError(400, 'Unknown stream.');
+  if (!isWanted && view.sources === null) return { ...view, except: [...view.except ?? [], ...among] };
   const known = view.sources ?? followed.map(({ sourceId }) => sourceId);
   return { ...view, sources: known.filter((id) => among.has(id) === isWanted) };
 }
@@ -121,10 +120,10 @@ function narrowState(view: ArrivalView, state: KnownState | 'nothing', isWanted:
 }
 
 /** The ids of the followed sources in the folder, or of the feed, that a request names; undefined without sources. */
-function sourcesOf(hub: Hub, followed: FollowedFeed[], stream: Exclude<Stream, { state: string }>) {
+function sourceIdsIn(hub: Hub, followed: StreamSource[], stream: Exclude<Stream, { state: string }>) {
   const ids = 'label' in stream
     ? followed.filter(({ folder }) => folder === stream.label).map(({ sourceId }) => sourceId)
-    : [sourceOfFeed(hub, followed, stream.feed) ?? []].flat();
+    : [sourceOfFeed(hub, followed, stream.source) ?? []].flat();
   return ids.length > 0 ? new Set(ids) : undefined;
 }
 

@@ -1,12 +1,13 @@
 import { json, type Reply } from '../../platform/http/reply.ts';
 import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { iconPaths } from '../attachments/icon-views.ts';
+import { ownFeedUrl, siteOf } from '../feeds/own-feeds.ts';
 import { asking, follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivals } from '../reading/arrival-store.ts';
 import { COUNT_MAX } from '../reading/list-store.ts';
 import { countedSources } from '../reading/reading-counts.ts';
-import { manySources, mayManage, type Source } from '../sources/source-store.ts';
+import { manySources, mayManage } from '../sources/source-store.ts';
 import type { AppRequest } from './reader-request.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
@@ -28,7 +29,7 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
     return {
       id: feedStream(source.id),
       title: title || feedStream(source.id),
-      categories: categoriesOf(folder),
+      categories: folderCategories(folder),
       // The feed's own address may hold a secret: only members who manage the source get this address.
       url: mayManage(source, viewer) && source.feedUrl !== null ? source.feedUrl : ownFeedUrl(hub, source.id),
       htmlUrl: siteOf(hub, source),
@@ -38,17 +39,8 @@ export function listSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   return json({ subscriptions });
 }
 
-function categoriesOf(folder: string | null): { id: string; label: string }[] {
+function folderCategories(folder: string | null): { id: string; label: string }[] {
   return folder === null ? [] : [{ id: labelStream(folder), label: folder }];
-}
-
-function ownFeedUrl({ config }: Hub, sourceId: number): string {
-  return `${config.baseUrl}/sources/${sourceId}.atom`;
-}
-
-/** The address of a source's web site, or of the source's page on the hub if no web site is known. */
-export function siteOf({ config }: Hub, { id, siteUrl }: Pick<Source, 'id' | 'siteUrl'>): string {
-  return siteUrl ?? `${config.baseUrl}/sources/${id}`;
 }
 
 type Count = { unread: number; newestAt: number };
@@ -65,6 +57,6 @@ export function showUnreadCounts(hub: Hub, { viewer }: AppRequest): Reply {
     }
   }
   const unreadcounts = [...counts].map(([id, { unread, newestAt }]) =>
-    ({ id, count: Math.min(COUNT_MAX, unread), newestItemTimestampUsec: `${newestAt}000` }));
+    ({ id, count: Math.min(COUNT_MAX, unread), newestItemTimestampUsec: String(newestAt * 1_000) }));
   return json({ max: COUNT_MAX, unreadcounts });
 }

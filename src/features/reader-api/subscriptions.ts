@@ -5,13 +5,15 @@ import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
 import { singleLine } from '../../platform/markup/tidy-text.ts';
 import { nextTurn } from '../../platform/turns.ts';
-import { follows, FOLDER_MAX } from '../follows/follow-store.ts';
+import { ownFeedId } from '../feeds/own-feeds.ts';
+import { follows, type FollowChange } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
 import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
-import { sources, TITLE_MAX } from '../sources/source-store.ts';
+import { readFollow } from '../reading/reading-routes.ts';
+import { sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
 import { feedStream, fewStreams, parseStream, sourceOfFeed } from './streams.ts';
 
@@ -36,36 +38,43 @@ export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
 export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<Reply> {
   const { values } = request;
   const act = values.get('ac') ?? 'edit';
-  if (!['subscribe', 'unsubscribe', 'edit'].includes(act)) throw new HttpError(400, 'Unknown act.');
-  const folder = readFolder(values);
-  const title = readTitle(values);
+  if (!['subscribe', 'unsubscribe', 'edit'].includes(act)) {
+    throw new HttpError(400, 'ac must be subscribe, unsubscribe or edit.');
+  }
+  const { title, folder } = readAppFollow(values);
+  const followed = follows(hub).listed(request.viewer);
   for (const text of fewStreams(values, 's', CHANGED_MAX)) {
     await nextTurn();
     const stream = parseStream(text);
-    if (!stream || !('feed' in stream)) throw new HttpError(400, 'Unknown stream.');
-    const known = sourceOfFeed(hub, follows(hub).listed(request.viewer), stream.feed);
+    if (!stream || !('source' in stream)) {
+      throw new HttpError(400, 's must be feed/ and the id or address of a source.');
+    }
+    const known = sourceOfFeed(hub, followed, stream.source);
     if (act === 'unsubscribe') {
       if (known !== undefined) unfollowSource(hub, request.viewer, known);
       continue;
     }
-    if (act === 'edit' && known === undefined) throw new HttpError(400, 'Unknown stream.');
-    const sourceId = known ?? await subscribe(hub, request, stream.feed);
+    if (act === 'edit' && known === undefined) throw new HttpError(400, 'You do not follow this source.');
+    const sourceId = known ?? await subscribe(hub, request, stream.source);
     if (folder !== undefined || title !== undefined) followSource(hub, request.viewer, sourceId, { folder, title });
   }
   return plain();
 }
 
-/** Follows the source that `feed` names by id or address, and returns the source's id. Adds the feed if it is new. */
+/**
+ * Follows the source that `feed` names by id or address, and returns the source's id. Adds a new feed as a private
+ * source.
+ */
 async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<number> {
   const { viewer } = request;
-  const known = parseId(feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
+  const known = parseId(feed) ?? ownFeedId(hub, feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
     ?? sources(hub).idOfFeed(feed, viewer.id);
   if (known !== undefined) {
     followSource(hub, viewer, known);
     return known;
   }
   try {
-    return (await addSource(hub, { kind: 'feed', url: feed }, request)).source.id;
+    return (await addSource(hub, { kind: 'feed', url: feed, visibility: 'private' }, request)).source.id;
   } catch (error) {
     const owned = error instanceof HttpError && error.status === 409 ? error.members['sourceId'] : undefined;
     if (typeof owned !== 'number') throw error;
@@ -74,18 +83,15 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
   }
 }
 
-/** The member's own name for a source, from `t`; undefined without a name. Throws 400 for a name that is too long. */
-function readTitle(values: URLSearchParams): string | undefined {
-  const title = singleLine(values.get('t') ?? '');
-  if (title.length > TITLE_MAX) throw new HttpError(400, `A name must have at most ${TITLE_MAX} characters.`);
-  return title || undefined;
-}
-
-/** The folder to which a request moves a source; null: to no folder; undefined: no move. Throws 400 for a bad name. */
-function readFolder(values: URLSearchParams): string | null | undefined {
-  const [added] = labelsIn(values.getAll('a'));
-  if (added === undefined) return labelsIn(values.getAll('r')).length > 0 ? null : undefined;
-  return requireFolderName(added);
+/**
+ * The member's own name for a source (`t`) and the folder to which a request moves the source (`a`, `r`). Throws 422
+ * for a bad name, by the rules of pages.
+ */
+function readAppFollow(values: URLSearchParams): FollowChange {
+  const title = singleLine(values.get('t') ?? '') || undefined;
+  const [folder] = labelsIn(values.getAll('a'));
+  const isRemoved = folder === undefined && labelsIn(values.getAll('r')).length > 0;
+  return readFollow({ title, folder: isRemoved ? null : folder });
 }
 
 function labelsIn(streams: string[]): string[] {
@@ -95,20 +101,14 @@ function labelsIn(streams: string[]): string[] {
   });
 }
 
-function requireFolderName(name: string): string {
-  const trimmed = name.trim();
-  if (trimmed !== '' && trimmed.length <= FOLDER_MAX && !/[\u0000-\u001f\u007f]/.test(trimmed)) return trimmed;
-  throw new HttpError(400, `The name of a folder must have 1 to ${FOLDER_MAX} characters.`);
-}
-
 /** POST rename-tag: renames the folder `s` to `dest`; a folder `dest` may exist. Throws 400 for an unknown folder. */
 export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
-  const [[from], [to]] = ['s', 'dest'].map((name) => labelsIn(values.getAll(name))) as [string[], string[]];
+  const [from, to] = ['s', 'dest'].map((name) => labelsIn(values.getAll(name))[0]);
   if (from === undefined || to === undefined || !follows(hub).hasFolder(viewer.id, from)) {
     throw new HttpError(400, 'Unknown folder.');
   }
-  const name = requireFolderName(to);
-  hub.db.write('rename folder of app', () => follows(hub).moveFolder(viewer.id, from, name));
+  const { folder = to } = readFollow({ folder: to });
+  hub.db.write('rename folder of app', () => follows(hub).moveFolder(viewer.id, from, folder));
   return plain();
 }
 
@@ -127,9 +127,9 @@ export function exportSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
   return { status: 200, headers, body: exportOpml(hub, viewer.id) };
 }
 
-/** POST subscription/import: adds the feeds of the OPML document in the body. */
+/** POST subscription/import: adds the feeds of the OPML document in the body, new feeds as private sources. */
 export async function importSubscriptions(hub: Hub, request: MemberRequest): Promise<Reply> {
   const document = decodeText(await readBody(request, OPML_LIMIT), request.headers['content-type'] ?? '');
-  await importOpml(hub, document, 'public', request);
+  await importOpml(hub, document, 'private', request);
   return plain();
 }

@@ -7,10 +7,11 @@ import { arrivals } from './arrival-store.ts';
 
 /**
  * Which posts a list in the order of arrival contains. `sources`: source ids; for starred posts also null, which means
- * every visible source. `since`, `until`: the first and last time of arrival, unix ms.
+ * every visible source except the sources `except`. `since`, `until`: the first and last time of arrival, unix ms.
  */
 export type ArrivalView = {
   sources: number[] | null;
+  except?: number[];
   isRead?: boolean | undefined;
   isStarred?: boolean | undefined;
   since?: number | undefined;
@@ -49,13 +50,13 @@ export async function arrivedPosts(
 type Range = { from: number; to: number; isOldestFirst: boolean; limit: number };
 
 function select(hub: Hub, viewer: Viewer, view: ArrivalView, { isOldestFirst, ...range }: Range): number[] {
-  const { sources, isRead, isStarred } = view;
+  const { sources, except = [], isRead, isStarred } = view;
   const { starred, unread, all } = arrivals(hub);
   const query = isStarred ? starred : isRead === false ? unread : all;
   const state = { isRead: toNumber(isRead), isStarred: toNumber(isStarred) };
   const direction = isOldestFirst ? 1 : -1;
-  const json = sources === null ? null : JSON.stringify(sources);
-  return query.all({ ...asking(viewer), ...range, ...state, direction, sources: json }).map(({ id }) => id);
+  const among = { sources: sources === null ? null : JSON.stringify(sources), except: JSON.stringify(except) };
+  return query.all({ ...asking(viewer), ...range, ...state, ...among, direction }).map(({ id }) => id);
 }
 
 function toNumber(flag: boolean | undefined): number | null {

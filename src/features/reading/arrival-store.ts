@@ -2,14 +2,15 @@ import { FOLLOWS, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-s
 import { store } from '../hub/hub.ts';
 import { POSTS, type WholePost } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
+import { IS_READ } from './reading-store.ts';
 
 /**
  * Parameters of a query for posts with `from` <= id < `to`. `sources`: the ids of sources as JSON; for starred posts
- * also null, which means every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for posts of both
- * states. `direction`: -1 for the newest arrival first, 1 for the oldest arrival first.
+ * also null, which means every source that the viewer may see but the sources `except` (ids as JSON). `isRead`,
+ * `isStarred`: 1, 0, or null for posts of both states. `direction`: -1 for the newest arrival first, 1 for the oldest.
  */
 export type ArrivedParams = Asking & {
-  sources: string | null; from: number; to: number; isRead: number | null; isStarred: number | null;
+  sources: string | null; except: string; from: number; to: number; isRead: number | null; isStarred: number | null;
   direction: 1 | -1; limit: number;
 };
 
@@ -26,7 +27,7 @@ const STATE = `
   LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
   LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id`;
 const STAR_FITS = '(@isStarred IS NULL OR (t.post_id IS NOT NULL) = @isStarred)';
-const READ_FITS = '(@isRead IS NULL OR COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) = @isRead)';
+const READ_FITS = `(@isRead IS NULL OR ${IS_READ} = @isRead)`;
 
 /** Queries for posts in the order of arrival, which is the order of post ids and of the Google Reader API's lists. */
 export const arrivals = store(({ db }) => {
@@ -42,7 +43,7 @@ export const arrivals = store(({ db }) => {
   const selectWhole = db.prepare<[Asking & { ids: string }], AppPost>('posts for an app', `
     SELECT p.id, p.source_id AS sourceId, p.title, iif(p.title = '', p.summary, '') AS summary, p.url, p.author,
            p.content_html AS contentHtml, p.published_at AS publishedAt, p.updated_at AS updatedAt,
-           p.created_at AS createdAt, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
+           p.created_at AS createdAt, ${IS_READ} AS isRead,
            t.post_id IS NOT NULL AS isStarred
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
       LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id ${STATE}
@@ -76,6 +77,7 @@ export const arrivals = store(({ db }) => {
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${MAY_SEE} AND ${READ_FITS}
          AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
+         AND p.source_id NOT IN (SELECT value FROM json_each(@except))
        ORDER BY p.id * @direction LIMIT @limit`),
 
     /** The sizes of the contents of posts, in the order of the ids. */

@@ -3,9 +3,9 @@ import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { arrivedPosts, type ArrivalView } from './arrival-list.ts';
-import { addException, markRead, type MarkTarget } from './mark-read.ts';
+import { addException, markRead, putUnread, undoableNow, type MarkTarget } from './mark-read.ts';
 import { compactMarks } from './raise-marks.ts';
-import { readMarks, readUndo, stars, type PostState, type ReadChanges } from './reading-store.ts';
+import { readMarks, readUndo, stars, type PostState, type ReadChanges, type Undoable } from './reading-store.ts';
 
 // Apps mark thousands of posts at once, and repeat a refused request for ever. The limit of posts that an account marks
 // one by one (read-state exceptions) does not hold for apps: an app can mark no more posts than the hub has.
@@ -16,24 +16,26 @@ const AT_ONCE = 1_000;
 /**
  * Marks posts as read or unread, in transactions of 1,000 posts; skips posts that the viewer may not see. If no older
  * post of a source stays unread, the source gets a new high-water mark rather than a mark for each post.
- * Marking several posts as read can be undone on the pages.
+ * Marking several posts as read can be undone on the pages. `undoable`: takes the changes.
  */
-export async function setManyRead(hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean): Promise<void> {
+export async function setManyRead(
+  hub: Hub, viewer: Viewer, postIds: number[], isRead: boolean, undoable = undoableNow(hub, 0),
+): Promise<void> {
   const states = await statesOf(hub, viewer, postIds);
   const changing = states.filter((state) => state.isRead !== Number(isRead));
   changing.sort((one, other) => one.sourceId - other.sourceId || one.id - other.id);
-  const changes: ReadChanges = { moved: [], marked: [] };
-  const now = hub.clock();
-  let undo = 0;
-  await inSteps(changing, async (step, done) => {
-    if (readMarks(hub).left(viewer.id) < step.length) await compactMarks(hub, viewer.id);
+  const { changes } = undoable;
+  const canUndo = isRead && (undoable.id !== 0 || changing.length > 1);
+  await eachBatch(changing, async (batch) => {
+    if (readMarks(hub).left(viewer.id) < batch.length) await compactMarks(hub, viewer.id);
     hub.db.write('mark posts of app', () => {
-      for (const [sourceId, posts] of Map.groupBy(step, (state) => state.sourceId)) {
+      for (const [sourceId, posts] of Map.groupBy(batch, (state) => state.sourceId)) {
         const ids = posts.map(({ id }) => id);
-        if (isRead) markIds(hub, sourceId, ids, { accountId: viewer.id, now, changes });
-        else markUnread(hub, { accountId: viewer.id, sourceId }, ids);
+        if (isRead) markIds(hub, sourceId, ids, { accountId: viewer.id, undoable });
+        else for (const id of ids) putUnread(hub, { accountId: viewer.id, sourceId, postId: id });
       }
-      if (isRead && changing.length > 1) undo = readUndo(hub).keep(undo, viewer.id, now, { ...changes, byApp: done });
+      changes.byApp = (changes.byApp ?? 0) + batch.length;
+      if (canUndo) undoable.id = readUndo(hub).keep(viewer.id, undoable);
     });
   });
 }
@@ -42,8 +44,8 @@ export async function setManyRead(hub: Hub, viewer: Viewer, postIds: number[], i
 export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], isStarred: boolean): Promise<void> {
   const states = await statesOf(hub, viewer, postIds);
   const changing = states.filter((state) => state.isStarred !== Number(isStarred));
-  await inSteps(changing, (step) => hub.db.write('star posts of app', () => {
-    for (const { id } of step) {
+  await eachBatch(changing, (batch) => hub.db.write('star posts of app', () => {
+    for (const { id } of batch) {
       if (isStarred) stars(hub).add(viewer.id, id);
       else stars(hub).remove(viewer.id, id);
     }
@@ -51,53 +53,51 @@ export async function setManyStars(hub: Hub, viewer: Viewer, postIds: number[], 
 }
 
 /**
- * Marks all posts of `target` with ids up to `upTo` as read by raising high-water marks, and then marks each post of
- * `view` as read that the viewer had marked as unread.
+ * Marks the posts of a view up to the post `upTo` as read: those of `target` by high-water marks, the posts still
+ * unread after that one by one. `target` null: all one by one.
  */
 export async function markAllArrived(
   hub: Hub, viewer: Viewer, target: MarkTarget | null, view: ArrivalView, upTo: number,
 ): Promise<void> {
-  if (target) await markRead(hub, viewer, target, { upTo, isByApp: true });
+  const undoable = undoableNow(hub, 0);
+  if (target) await markRead(hub, viewer, target, { upTo }, undoable);
   const unread: ArrivalView = { ...view, isRead: false };
   for (let after: number | undefined = upTo + 1; after !== undefined;) {
     const page = await arrivedPosts(hub, viewer, unread, { after, limit: 10 * AT_ONCE, isOldestFirst: false });
-    await setManyRead(hub, viewer, page.ids, true);
+    await setManyRead(hub, viewer, page.ids, true, undoable);
     after = page.next ?? undefined;
   }
 }
 
 async function statesOf(hub: Hub, viewer: Viewer, postIds: number[]): Promise<PostState[]> {
   const states: PostState[] = [];
-  await inSteps([...new Set(postIds)], (ids) => void states.push(...readMarks(hub).statesOf(viewer, ids)));
+  await eachBatch([...new Set(postIds)], (ids) => void states.push(...readMarks(hub).statesOf(viewer, ids)));
   return states;
 }
 
-/** Calls `act` for AT_ONCE values at a time, with the number of values so far; other requests run between two calls. */
-async function inSteps<Value>(
-  values: Value[], act: (step: Value[], done: number) => void | Promise<void>,
-): Promise<void> {
+/** Calls `act` for AT_ONCE values at a time; other requests run between two calls. */
+async function eachBatch<Value>(values: Value[], act: (batch: Value[]) => void | Promise<void>): Promise<void> {
   for (let start = 0; start < values.length; start += AT_ONCE) {
     if (start > 0) await nextTurn();
-    const step = values.slice(start, start + AT_ONCE);
-    await act(step, start + step.length);
+    await act(values.slice(start, start + AT_ONCE));
   }
 }
 
-type Marking = { accountId: number; now: number; changes: ReadChanges };
+type Marking = { accountId: number; undoable: Undoable };
 
 /** Marks unread posts of one source as read. `ids`: the ids of the posts, in ascending order. */
 function markIds(hub: Hub, sourceId: number, ids: number[], marking: Marking): void {
-  const { accountId, changes } = marking;
+  const { accountId, undoable } = marking;
   const readUpTo = follows(hub).find(accountId, sourceId)?.readUpTo;
   const raisedTo = readUpTo === undefined ? 0 : raisedMark(hub, { accountId, sourceId, after: readUpTo }, ids);
   const isPassed = (id: number): boolean => readUpTo !== undefined && id > readUpTo && id <= raisedTo;
   if (readUpTo !== undefined && ids.some(isPassed)) {
     follows(hub).setReadUpTo(accountId, sourceId, raisedTo);
-    noteRaise(changes, [sourceId, readUpTo, raisedTo]);
+    noteRaise(undoable.changes, [sourceId, readUpTo, raisedTo]);
   }
   for (const id of ids) {
-    const needsNone = isPassed(id) && readMarks(hub).find(accountId, sourceId, id) === undefined;
-    if (!needsNone) addException(hub, sourceId, id, marking);
+    const isReadByMark = isPassed(id) && readMarks(hub).find(accountId, sourceId, id) === undefined;
+    if (!isReadByMark) addException(hub, sourceId, id, marking);
   }
 }
 
@@ -113,13 +113,4 @@ function raisedMark(hub: Hub, key: { accountId: number; sourceId: number; after:
   const last = ids.at(-1) ?? 0;
   const gap = readMarks(hub).firstUnreadExcept({ ...key, upTo: last }, ids);
   return Math.min(last, gap === undefined ? last : gap - 1);
-}
-
-function markUnread(hub: Hub, key: { accountId: number; sourceId: number }, ids: number[]): void {
-  const readUpTo = follows(hub).find(key.accountId, key.sourceId)?.readUpTo ?? Infinity;
-  const now = hub.clock();
-  for (const postId of ids) {
-    if (postId > readUpTo) readMarks(hub).remove(key.accountId, key.sourceId, postId);
-    else readMarks(hub).put({ ...key, postId, isRead: 0, now });
-  }
 }

@@ -8,7 +8,7 @@ import { FROM_THE_TOP, newestFirst, posts, type Position } from '../posts/post-s
 import { maySeeSource } from '../sources/source-store.ts';
 import { unreadSources } from './find-in-lists.ts';
 import {
-  OLDEST, readMarks, readUndo, stars, type ArrivalRange, type ReadChanges, type Selection,
+  OLDEST, readMarks, readUndo, stars, type ArrivalRange, type Selection, type Undoable,
 } from './reading-store.ts';
 
 // Read state is a high-water mark per follow (follows.read_up_to) plus read-state exceptions (read_marks). Posts with
@@ -23,8 +23,6 @@ export type MarkTarget = { all: true } | { folder: string } | { sourceId: number
  */
 export type MarkLimits = {
   before?: number | undefined; upTo?: number | undefined; below?: Position | undefined; above?: Position | undefined;
-  /** Whether an app marks the posts; if so, pages offer to undo the marking. */
-  isByApp?: boolean;
 };
 
 /** Maximum read-state exceptions that one call of `markRead` writes (about 10 ms); a reader clicks again for more. */
@@ -34,7 +32,12 @@ const EXCEPTIONS_MAX = 1_000;
 const SOURCES_AT_ONCE = 50;
 
 /** A running call of `markRead`: its changes so far, and how many read-state exceptions the call may write. */
-type Marking = { accountId: number; now: number; changes: ReadChanges; maxExceptions: number };
+type Marking = { accountId: number; undoable: Undoable; maxExceptions: number };
+
+/** The start of a marking: no changes yet. `byApp`: 0 for a marking by an app, which pages offer to undo. */
+export function undoableNow(hub: Hub, byApp?: 0): Undoable {
+  return { id: 0, madeAt: hub.clock(), changes: { moved: [], marked: [], ...(byApp !== undefined && { byApp }) } };
+}
 
 /** `hasExceptions`: whether some posts of the source may be marked as unread. */
 type UnreadSource = Pick<Follow, 'sourceId'> & { hasExceptions: boolean };
@@ -47,26 +50,26 @@ type Limits = Omit<Selection, 'accountId' | 'sourceId' | 'after'> & { isPartial:
  * of the posts were unread, and an id for `undoMark`. If all posts of a source are marked, the source only gets a new
  * high-water mark; else up to EXCEPTIONS_MAX posts in a call get read-state exceptions. Throws status 404 for an
  * unknown folder or a source that the viewer does not follow, 422 at the account's limit of read-state exceptions.
+ * `undoable`: takes the changes.
  */
 export async function markRead(
-  hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {},
+  hub: Hub, viewer: Viewer, target: MarkTarget, limits: MarkLimits = {}, undoable = undoableNow(hub),
 ): Promise<{ marked: number; undo: number }> {
   const steps = 'posts' in target ? [(marking: Marking) => markPosts(hub, viewer, target.posts, marking)]
     : markSources(hub, sourcesOf(hub, viewer, target), selectionOf(hub, limits));
   const marking: Marking = {
-    accountId: viewer.id, now: hub.clock(), changes: { moved: [], marked: [] },
-    maxExceptions: Math.min(EXCEPTIONS_MAX, readMarks(hub).left(viewer.id)),
+    accountId: viewer.id, undoable, maxExceptions: Math.min(EXCEPTIONS_MAX, readMarks(hub).left(viewer.id)),
   };
-  let [marked, undo] = [0, 0];
+  let marked = 0;
   for (const step of steps) {
-    if (undo !== 0) await nextTurn();
+    if (undoable.id !== 0) await nextTurn();
     hub.db.write('mark posts read', () => {
       marked += step(marking);
-      const byApp = limits.isByApp && marked > 0 ? { byApp: marked } : {};
-      undo = readUndo(hub).keep(undo, viewer.id, marking.now, { ...marking.changes, ...byApp });
+      if (undoable.changes.byApp !== undefined) undoable.changes.byApp = marked;
+      undoable.id = readUndo(hub).keep(viewer.id, undoable);
     });
   }
-  return { marked, undo };
+  return { marked, undo: undoable.id };
 }
 
 function tooManyMarks(hub: Hub): HttpError {
@@ -110,11 +113,11 @@ function markPosts(hub: Hub, viewer: Viewer, wanted: number[], marking: Marking)
 
 /** Marks a post as read by a read-state exception, and notes the post's earlier read-state exception for undoing. */
 export function addException(
-  hub: Hub, sourceId: number, postId: number, { accountId, now, changes }: Omit<Marking, 'maxExceptions'>,
+  hub: Hub, sourceId: number, postId: number, { accountId, undoable }: Omit<Marking, 'maxExceptions'>,
 ): void {
   const isMarked = readMarks(hub).find(accountId, sourceId, postId) !== undefined;
-  changes.marked.push([sourceId, postId, isMarked ? 0 : null]);
-  readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now });
+  undoable.changes.marked.push([sourceId, postId, isMarked ? 0 : null]);
+  readMarks(hub).put({ accountId, sourceId, postId, isRead: 1, now: undoable.madeAt });
 }
 
 /** Returns functions that each mark SOURCES_AT_ONCE of the sources as read, in one transaction. */
@@ -132,7 +135,7 @@ function markSources(hub: Hub, sources: UnreadSource[], limits: Limits): ((marki
  * selected posts above read_up_to. Returns how many of the selected posts were unread.
  */
 function markSource(hub: Hub, { sourceId, hasExceptions }: UnreadSource, limits: Limits, marking: Marking): number {
-  const { accountId, changes, maxExceptions } = marking;
+  const { accountId, undoable: { changes }, maxExceptions } = marking;
   const follow = follows(hub).find(accountId, sourceId);
   if (!follow) return 0; // the viewer has unfollowed the source since the last transaction
   const { readUpTo } = follow;
@@ -179,7 +182,7 @@ function undoStep(hub: Hub, accountId: number, undo: number): boolean {
     undoException(hub, { accountId, sourceId, postId, before, madeAt });
   }
   if (moved.length + marked.length === 0) readUndo(hub).remove(accountId, undo);
-  else readUndo(hub).keep(undo, accountId, madeAt, { moved, marked });
+  else readUndo(hub).keep(accountId, { id: undo, madeAt, changes: { moved, marked } });
   return moved.length + marked.length > 0;
 }
 
@@ -199,14 +202,25 @@ function lowerMark(hub: Hub, raised: ArrivalRange, madeAt: number, room: number)
   return change === undefined ? 0 : readMarks(hub).putRange(change);
 }
 
-/** `before`: the post's read-state exception before the call of `markRead`: 0 for unread, null without an exception. */
-type UndoneException = { accountId: number; sourceId: number; postId: number; before: 0 | null; madeAt: number };
+type PostKey = { accountId: number; sourceId: number; postId: number };
 
-function undoException(hub: Hub, { accountId, sourceId, postId, before, madeAt }: UndoneException): void {
+/** `before`: the post's read-state exception before the call of `markRead`: 0 for unread, null without an exception. */
+type UndoneException = PostKey & { before: 0 | null; madeAt: number };
+
+function undoException(hub: Hub, { before, madeAt, ...key }: UndoneException): void {
+  const { accountId, sourceId, postId } = key;
   const now = readMarks(hub).find(accountId, sourceId, postId);
   if (now?.isRead !== 1 || now.markedAt !== madeAt) return; // a later mark of the post stays
-  const isLater = postId > (follows(hub).find(accountId, sourceId)?.readUpTo ?? 0);
-  if (before === null && isLater) readMarks(hub).remove(accountId, sourceId, postId);
+  // Without a follow, only an earlier exception is restored: if the source is followed again, older posts are read.
+  const hadNone = before === null && !follows(hub).isFollowed(accountId, sourceId);
+  if (hadNone) readMarks(hub).remove(accountId, sourceId, postId);
+  else putUnread(hub, key);
+}
+
+/** Marks a post as unread: above the high-water mark without, otherwise with a read-state exception. */
+export function putUnread(hub: Hub, { accountId, sourceId, postId }: PostKey): void {
+  const readUpTo = follows(hub).find(accountId, sourceId)?.readUpTo ?? Infinity;
+  if (postId > readUpTo) readMarks(hub).remove(accountId, sourceId, postId);
   else readMarks(hub).put({ accountId, sourceId, postId, isRead: 0, now: hub.clock() });
 }
 
@@ -217,13 +231,11 @@ export function setRead(hub: Hub, viewer: Viewer, postId: number, read: boolean)
   if (isRead() === read) return;
   hub.db.write('mark post', () => {
     if (isRead() === read) return;
-    // A post above the high-water mark becomes unread when its read-state exception is removed.
-    const isLater = postId > (follows(hub).find(viewer.id, sourceId)?.readUpTo ?? Infinity);
     const isNew = readMarks(hub).find(viewer.id, sourceId, postId) === undefined;
     if (isNew && readMarks(hub).left(viewer.id) === 0) throw tooManyMarks(hub);
-    const mark = { accountId: viewer.id, sourceId, postId, isRead: read ? 1 : 0, now: hub.clock() } as const;
-    if (read || !isLater) readMarks(hub).put(mark);
-    else readMarks(hub).remove(viewer.id, sourceId, postId);
+    const key = { accountId: viewer.id, sourceId, postId };
+    if (read) readMarks(hub).put({ ...key, isRead: 1, now: hub.clock() });
+    else putUnread(hub, key);
   });
 }
 

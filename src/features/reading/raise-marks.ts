@@ -8,7 +8,7 @@ import { readMarks, readUndo } from './reading-store.ts';
 const READ_PER_UNREAD = 16;
 
 /** The last follow that this process handled in its round over all follows. */
-const place = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
+const cursor = once((_hub: Hub) => ({ accountId: 0, sourceId: 0 }));
 
 /** Raises follows' high-water marks past read posts, and removes read-state exceptions that have become needless. */
 export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void> {
@@ -20,14 +20,14 @@ export async function raiseMarks(hub: Hub, stopping?: AbortSignal): Promise<void
  * read-state exceptions. A result below `limit` means that the high-water marks of all follows were raised.
  */
 function raiseSome(hub: Hub, limit: number): number {
-  const at = place(hub);
+  const at = cursor(hub);
   for (let done = 0; done < limit; ) {
     const follow = follows(hub).after(at.accountId, at.sourceId);
     if (!follow) {
       Object.assign(at, { accountId: 0, sourceId: 0 });
       return done;
     }
-    const removed = raise(hub, follow, limit - done);
+    const removed = compactOldFollow(hub, follow, limit - done);
     done += 1 + removed;
     if (done <= limit && removed < limit) Object.assign(at, { accountId: follow.accountId, sourceId: follow.sourceId });
   }
@@ -38,16 +38,18 @@ function raiseSome(hub: Hub, limit: number): number {
  * Raises a follow's high-water mark (the id up to which posts are read) unless the account can still undo marking posts
  * as read. Returns the number of removed read-state exceptions.
  */
-function raise(
+function compactOldFollow(
   hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }, limit: number,
 ): number {
   const { readUpTo, ...key } = follow;
   if (!readMarks(hub).hasOld(key) || readUndo(hub).hasLive(key.accountId)) return 0;
-  return readMarks(hub).removeNeedless(key, raiseOne(hub, follow), limit);
+  return readMarks(hub).removeNeedless(key, raiseReadUpTo(hub, follow), limit);
 }
 
 /** Raises the high-water mark of one followed source as far as possible; returns the high-water mark. */
-function raiseOne(hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId: number; readUpTo: number }): number {
+function raiseReadUpTo(
+  hub: Hub, { readUpTo, ...key }: { accountId: number; sourceId: number; readUpTo: number },
+): number {
   const range = { ...key, after: readUpTo, upTo: posts(hub).nthLast(key.sourceId, 0) };
   const read = readMarks(hub).readAbove(key, readUpTo);
   const isMostRead = read.last !== null
@@ -83,6 +85,6 @@ export async function compactMarks(hub: Hub, accountId: number): Promise<void> {
 
 /** Raises a follow's high-water mark; returns false if needless marks of single posts as read or unread remain. */
 function compactOne(hub: Hub, follow: { accountId: number; sourceId: number; readUpTo: number }): boolean {
-  const raised = raiseOne(hub, follow);
-  return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, -1) < REMOVED_AT_ONCE;
+  const raised = raiseReadUpTo(hub, follow);
+  return readMarks(hub).removeNeedless(follow, raised, REMOVED_AT_ONCE, 0) < REMOVED_AT_ONCE;
 }

@@ -37,9 +37,12 @@ export type PostState = {
 export type ReadChanges = {
   moved: [sourceId: number, from: number, to: number][];
   marked: [sourceId: number, postId: number, before: 0 | null][];
-  /** The number of posts that an app has marked as read at once; undefined if a page of the hub marked the posts. */
+  /** The number of posts that one request of an app has marked as read; undefined if a page marked the posts. */
   byApp?: number;
 };
+
+/** Changes of one marking for undoing. `id`: of the undo record, 0 until the record is stored. `madeAt`: unix ms. */
+export type Undoable = { id: number; madeAt: number; changes: ReadChanges };
 
 type FollowKey = { accountId: number; sourceId: number };
 type NewMark = FollowKey & { postId: number; isRead: 0 | 1; now: number };
@@ -52,6 +55,9 @@ type Limit = { limit: number };
 /** A list position older than any post. */
 export const OLDEST: Position = { publishedAt: -Number.MAX_SAFE_INTEGER, id: 0 };
 
+/** SQL: whether the post `p` with the mark `m` is read by the account of the follow `f`; both may be missing. */
+export const IS_READ = 'COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0))';
+
 /** SQL that tells whether the post `p`, which is above the high-water mark, is unread. */
 const IS_UNREAD = `NOT EXISTS (SELECT 1 FROM read_marks m WHERE m.account_id = @accountId AND m.source_id = @sourceId
                                  AND m.post_id = p.id AND m.is_read = 1)`;
@@ -62,7 +68,7 @@ export const readMarks = store(({ db, clock }) => {
     SELECT source_id AS sourceId, post_id AS postId, is_read AS isRead, marked_at AS markedAt FROM read_marks
      WHERE account_id = ? AND source_id = ? AND post_id = ?`);
   const selectStates = db.prepare<[Asking & { ids: string }], PostState>('read the read states of posts', `
-    SELECT p.id, p.source_id AS sourceId, COALESCE(m.is_read, p.id <= COALESCE(f.read_up_to, 0)) AS isRead,
+    SELECT p.id, p.source_id AS sourceId, ${IS_READ} AS isRead,
            t.post_id IS NOT NULL AS isStarred, f.source_id IS NOT NULL AS isFollowed, f.title AS ownTitle
       FROM json_each(@ids) j CROSS JOIN ${POSTS} p ON p.id = j.value CROSS ${joinSource('p.source_id')}
       LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
@@ -126,7 +132,7 @@ export const readMarks = store(({ db, clock }) => {
   const removeNeedless = db.prepare<[FollowKey & Limit & { readUpTo: number; before: number }]>('remove old marks', `
     DELETE FROM read_marks WHERE (account_id, source_id, post_id) IN
       (SELECT m.account_id, m.source_id, m.post_id FROM read_marks m
-        WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.marked_at < @before
+        WHERE m.account_id = @accountId AND m.source_id = @sourceId AND m.marked_at <= @before
           AND m.is_read = (m.post_id <= @readUpTo) LIMIT @limit)`);
 
   const selectOf = db.prepare<[number, number, number, number], Mark>('marks of account', `
@@ -175,7 +181,7 @@ export const readMarks = store(({ db, clock }) => {
       selectReadAbove.get({ ...key, readUpTo }) ?? { n: 0, last: null },
     hasOld: (key: FollowKey): boolean => selectOld.get({ ...key, before: clock() - KEPT }) !== undefined,
     /**
-     * Removes up to `limit` marks of posts older than `age` (ms) that are needless: posts up to the id `readUpTo` are
+     * Removes up to `limit` marks of posts, at least `age` ms old, that are needless: posts up to the id `readUpTo` are
      * read and later posts are unread, even without marks. Returns the number of removed marks of posts.
      */
     removeNeedless: (key: FollowKey, readUpTo: number, limit: number, age = KEPT): number =>
@@ -232,7 +238,7 @@ export const readUndo = store(({ db, clock }) => {
     'SELECT id FROM read_undo WHERE account_id = ? AND made_at BETWEEN ? AND ? LIMIT 1');
   const selectByApp = db.prepare<[number, number, number], { id: number; posts: number }>('marking of an app', `
     SELECT id, json_extract(changes, '$.byApp') AS posts FROM read_undo
-     WHERE account_id = ? AND made_at BETWEEN ? AND ? AND json_extract(changes, '$.byApp') IS NOT NULL
+     WHERE account_id = ? AND made_at BETWEEN ? AND ? AND json_extract(changes, '$.byApp') > 0
      ORDER BY id DESC LIMIT 1`);
   // Undo records with a time in the future, which were written while the clock was ahead, are removed too.
   const removeOld = db.prepare<[number, number, number]>('remove old undo records', `
@@ -241,8 +247,8 @@ export const readUndo = store(({ db, clock }) => {
     'DELETE FROM read_undo WHERE id IN (SELECT id FROM read_undo WHERE account_id = ? LIMIT ?)');
 
   return {
-    /** Stores the changes of marking posts as read in the undo record `id` (0: a new undo record); returns its id. */
-    keep(id: number, accountId: number, madeAt: number, changes: ReadChanges): number {
+    /** Stores changes of marking posts as read in the changes' undo record, or a new one; returns the record's id. */
+    keep(accountId: number, { id, madeAt, changes }: Undoable): number {
       if (id !== 0) {
         update.run(JSON.stringify(changes), id, accountId);
         return id;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hubWith } from '../../support/hub.ts';
 import { appOf, appPassword, appWith } from '../../support/reader-app.ts';
+import { makeAppPassword } from '../../support/stored-accounts.ts';
 
 const INFO = '/reader/api/0/user-info';
 const signIn = (username: string, password: string, more = {}) =>
@@ -65,6 +66,17 @@ test('an app password opens nothing but the Google Reader API', async (t) => {
   }
 });
 
+test('the hub’s API refuses an app password also if it looks like an API token', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const { id, token } = (await ada.post('/api/tokens', { name: 'x', scope: 'read', currentPassword: hub.password }))
+    .json<{ id: number; token: string }>();
+  const statusOf = async () => (await hub.anybody.get('/api/account', { authorization: `Bearer ${token}` })).status;
+  assert.equal(await statusOf(), 200);
+  makeAppPassword(hub.handle, id);
+  assert.equal(await statusOf(), 401);
+  assert.equal((await appWith(hub, token).get('user-info')).status, 200);
+});
+
 test('wrong app passwords are limited like wrong passwords, and right ones are never counted', async (t) => {
   const { hub } = await hubWith(t, ['ada']);
   const password = appPassword(hub, 'ada');
@@ -108,6 +120,15 @@ test('the settings show an app password’s name, last use and address', async (
   assert.deepEqual(tokens.map(({ scope, address }) => [scope, address]), [['reader', '127.0.0.1']]);
 });
 
+test('the settings show when an app password expires or has expired', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const body = { name: 'Short', scope: 'reader', currentPassword: hub.password, expiresAt: new Date(hub.now() + 60_000) };
+  assert.equal((await ada.post('/api/tokens', body)).status, 201);
+  assert.match((await ada.page('/settings/apps')).text, /Short[^]*<span>expires\s/);
+  hub.passTime(120_000);
+  assert.match((await ada.page('/settings/apps')).text, /Short[^]*<span>expired\s/);
+});
+
 test('a POST whose T is the app password is signed in without a header, and its body may have 64 KiB', async (t) => {
   const { hub } = await hubWith(t, ['ada']);
   const { password, headers } = appOf(hub, 'ada');
@@ -118,7 +139,7 @@ test('a POST whose T is the app password is signed in without a header, and its 
   assert.equal(await send('T=wrong'), 401);
   assert.equal(await send('T='), 401);
   assert.equal(await send(`T=${password}&x=${'x'.repeat(70_000)}`), 413);
-  assert.equal(await send(`x=${'x'.repeat(70_000)}`, headers), 404, 'whoever is known may send more');
+  assert.equal(await send(`x=${'x'.repeat(70_000)}`, headers), 404, 'an app with a valid header may send 1 MiB');
   assert.equal(await send('T=anything', headers), 404, 'the header proves enough');
 });
 

@@ -2,17 +2,18 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { addNotes, addPost } from '../../support/accounts.ts';
+import type { Answer } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appPassword } from '../../support/reader-app.ts';
+import { appPassword, hexItemId, idsIn, itemId, STATE } from '../../support/reader-app.ts';
 import { checkShape, type Shape } from '../../support/reader-shapes.ts';
 
-type Step = [Shape, call: string, body?: string];
+/** `result`: the names of the posts whose ids the answer has, in the answer's order. */
+type Step = ['ids', call: string, result: string] | [Exclude<Shape, 'ids'>, call: string, body?: string];
 
 /** `headers`: of all requests. `marks`: the read and starred posts afterwards, of the posts A, B and C. */
 type Sequence = { base: string; headers?: Record<string, string>; steps: Step[]; marks: string };
 
 const FORM = 'application/x-www-form-urlencoded';
-const STATE = 'user/-/state/com.google/';
 const ENCODED = 'user%2F-%2Fstate%2Fcom.google%2F';
 const API = '/reader/api/0';
 const signIn = (more = ''): Step => ['auth', 'POST /accounts/ClientLogin', `Email=ada&Passwd=PASSWORD${more}`];
@@ -25,11 +26,12 @@ const SEQUENCES: Record<string, Sequence> = {
   'NetNewsWire': {
     base: '/api/greader.php',
     steps: [
-      signIn('&client=x'), ...LISTS, ['ids', `GET ${API}/stream/items/ids?s=${STATE}reading-list&n=1000&xt=${STATE}read&output=json`],
-      ['ids', `GET ${API}/stream/items/ids?s=${STATE}starred&n=1000&output=json`],
-      ['ids', `GET ${API}/stream/items/ids?s=${STATE}reading-list&n=1000&ot=1000&output=json`], ['token', `GET ${API}/token`],
+      signIn('&client=x'), ...LISTS, ['ids', `GET ${API}/stream/items/ids?s=${STATE}reading-list&n=1000&xt=${STATE}read&output=json`, 'C B A'],
+      ['ids', `GET ${API}/stream/items/ids?s=${STATE}starred&n=1000&output=json`, ''],
+      ['ids', `GET ${API}/stream/items/ids?s=${STATE}reading-list&n=1000&ot=1000&output=json`, 'C B A'], ['token', `GET ${API}/token`],
       ['items', `POST ${API}/stream/items/contents`, 'T=TOKEN&output=json&i=LONG_A&i=LONG_B'],
       ['ok', `POST ${API}/edit-tag`, `T=TOKEN&a=${STATE}read&i=LONG_A&i=LONG_B`],
+      ['ids', `GET ${API}/stream/items/ids?s=${STATE}reading-list&n=1000&xt=${STATE}read&output=json`, 'C'],
     ],
     marks: 'A read, B read, C',
   },
@@ -50,7 +52,7 @@ const SEQUENCES: Record<string, Sequence> = {
     headers: { 'sec-fetch-site': 'cross-site', origin: 'file://' }, // its pages are those of a browser
     steps: [
       signIn(), ['user', `GET ${API}/user-info`], ['subscriptions', `GET ${API}/subscription/list?output=json`],
-      ['ids', `GET ${API}/stream/items/ids?output=json&xt=${ENCODED}read&n=1000&s=${ENCODED}reading-list`],
+      ['ids', `GET ${API}/stream/items/ids?output=json&xt=${ENCODED}read&n=1000&s=${ENCODED}reading-list`, 'C B A'],
       ['items', `GET ${API}/stream/contents?output=json&n=1000&ot=0`], ['ok', `POST ${API}/edit-tag`, `i=HEX_C&a=${ENCODED}read`],
     ],
     marks: 'A, B, C read',
@@ -60,7 +62,7 @@ const SEQUENCES: Record<string, Sequence> = {
     steps: [
       ['authAsJson', 'POST /accounts/ClientLogin', 'output=json&Email=ada&Passwd=PASSWORD&client=ReadYou'],
       ['token', `GET ${API}/token`], ['user', `GET ${API}/user-info?output=json`],
-      ['ids', `GET ${API}/stream/items/ids?output=json&s=${STATE}reading-list&it=${STATE}read&n=10000&ot=1000`],
+      ['ids', `GET ${API}/stream/items/ids?output=json&s=${STATE}reading-list&it=${STATE}read&n=10000&ot=1000`, ''],
       ['items', `POST ${API}/stream/items/contents?output=json`, 'T=TOKEN&i=A&i=B&i=C'],
       ['ok', `POST ${API}/edit-tag?output=json`, `T=TOKEN&i=A&a=${STATE}read&a=${STATE}starred`],
     ],
@@ -71,8 +73,8 @@ const SEQUENCES: Record<string, Sequence> = {
     steps: [
       signIn(), ['token', `GET ${API}/token`], ['user', `GET ${API}/user-info`], ...LISTS,
       ['items', `GET ${API}/stream/contents/${STATE}reading-list?xt=${STATE}read&n=2500&ot=0`],
-      ['ids', `GET ${API}/stream/items/ids?xt=${STATE}unread&s=${STATE}reading-list&n=2500`],
-      ['ids', `GET ${API}/stream/items/ids?s=${STATE}starred&n=1000`], ['ok', `POST ${API}/edit-tag`, `T=TOKEN&a=user/-/label/New`],
+      ['ids', `GET ${API}/stream/items/ids?xt=${STATE}unread&s=${STATE}reading-list&n=2500`, ''],
+      ['ids', `GET ${API}/stream/items/ids?s=${STATE}starred&n=1000`, ''], ['ok', `POST ${API}/edit-tag`, `T=TOKEN&a=user/-/label/New`],
       ['ok', `POST ${API}/edit-tag`, `T=TOKEN&a=${STATE}read&i=LONG_B&i=LONG_C`],
     ],
     marks: 'A, B read, C read',
@@ -80,7 +82,7 @@ const SEQUENCES: Record<string, Sequence> = {
   'Capy Reader': {
     base: '/api/greader.php',
     steps: [
-      signIn(), ...LISTS, ['ids', `GET ${API}/stream/items/ids?s=${ENCODED}reading-list&n=10000&ot=1000&output=json`],
+      signIn(), ...LISTS, ['ids', `GET ${API}/stream/items/ids?s=${ENCODED}reading-list&n=10000&ot=1000&output=json`, 'C B A'],
       ['token', `GET ${API}/token`], ['items', `POST ${API}/stream/items/contents?output=json`, 'i=A&i=B&i=C&T=TOKEN'],
       ['ok', `POST ${API}/edit-tag`, `i=B&a=${ENCODED}starred&T=TOKEN`],
     ],
@@ -90,8 +92,8 @@ const SEQUENCES: Record<string, Sequence> = {
     base: '/api/greader.php',
     headers: { cookie: 'JSESSIONID=' },
     steps: [
-      signIn(), ...LISTS, ['ids', `GET ${API}/stream/items/ids?output=json&n=200000&s=${ENCODED}starred&ot=1763856000`],
-      ['ids', `GET ${API}/stream/items/ids?output=json&n=200000&s=${ENCODED}reading-list&xt=${STATE}read&ot=1763856000`],
+      signIn(), ...LISTS, ['ids', `GET ${API}/stream/items/ids?output=json&n=200000&s=${ENCODED}starred&ot=1763856000`, ''],
+      ['ids', `GET ${API}/stream/items/ids?output=json&n=200000&s=${ENCODED}reading-list&xt=${STATE}read&ot=1763856000`, 'C B A'],
       ['items', `POST ${API}/stream/items/contents?output=json&n=200000`, 'i=LONG_A&i=LONG_B&i=LONG_C'],
       ['ok', `POST ${API}/edit-tag`, `a=${STATE}read&i=LONG_A`], ['ok', `POST ${API}/edit-tag`, `a=${STATE}starred&i=LONG_B`],
     ],
@@ -101,7 +103,7 @@ const SEQUENCES: Record<string, Sequence> = {
     base: '/api/greader.php',
     steps: [
       signIn('&service=reader&source=liferea&continue=http://www.google.com'), ['subscriptions', `GET ${API}/subscription/list?output=json`],
-      ['ids', `GET ${API}/stream/items/ids?s=feed%2FADDRESS&n=50&output=json`],
+      ['ids', `GET ${API}/stream/items/ids?s=feed%2FADDRESS&n=50&output=json`, 'C B A'],
       ['items', `POST ${API}/stream/items/contents?NO_HEADER`, 'output=json&T=PASSWORD&i=A&i=B'], ['token', `GET ${API}/token`],
       ['ok', `POST ${API}/edit-tag`, `i=A&s=feed%2FADDRESS&a=${STATE}kept-unread&r=${STATE}read&ac=edit-tags&T=TOKEN&async=true`],
       ['ok', `POST ${API}/edit-tag`, `i=A&s=feed%2FADDRESS&a=${STATE}tracking-kept-unread&ac=edit-tags&T=TOKEN&async=true`],
@@ -113,7 +115,7 @@ const SEQUENCES: Record<string, Sequence> = {
     base: '/api/greader.php',
     steps: [
       signIn('&accountType=HOSTED_OR_GOOGLE&service=reader'), ...LISTS, ['counts', `GET ${API}/unread-count?output=json&all=true`],
-      ['ids', `GET ${API}/stream/items/ids?s=${STATE}starred&n=500&ot=0&output=json`],
+      ['ids', `GET ${API}/stream/items/ids?s=${STATE}starred&n=500&ot=0&output=json`, ''],
       ['items', `GET ${API}/stream/contents/${STATE}reading-list?n=500&output=json&ck=1&client=feedme`],
       ['ok', `POST ${API}/edit-tag`, `i=A&a=${STATE}read&T=`],
     ],
@@ -123,7 +125,7 @@ const SEQUENCES: Record<string, Sequence> = {
     base: '',
     steps: [
       signIn(), ['subscriptions', `GET ${API}/subscription/list?output=json`],
-      ['ids', `GET ${API}/stream/items/ids?s=${STATE}reading-list&xt=${STATE}read&n=10000&output=json`], ['token', `GET ${API}/token`],
+      ['ids', `GET ${API}/stream/items/ids?s=${STATE}reading-list&xt=${STATE}read&n=10000&output=json`, 'C B A'], ['token', `GET ${API}/token`],
       ['items', `POST ${API}/stream/items/contents`, 'i=HEX_A&i=HEX_B&T=x'], ['ok', `POST ${API}/edit-tag`, `i=HEX_B&a=${STATE}read&T=x`],
     ],
     marks: 'A, B read, C',
@@ -139,16 +141,15 @@ async function hubForApps(t: TestContext) {
   const posts: [string, number][] = [];
   for (const name of ['A', 'B', 'C']) posts.push([name, await addPost(ada, source, `Post ${name} 漢 <&>`)]);
   for (const [, id] of posts) await ada.send('DELETE', `/api/posts/${id}/read`);
-  const hex = (id: number): string => (10 ** 15 + id).toString(16).padStart(16, '0');
   const password = appPassword(hub, 'ada');
   const words = new Map<string, string>([
     ['PASSWORD', password], ['TOKEN', password], ['SOURCE', String(source)],
     ['ADDRESS', encodeURIComponent(`${hub.config.baseUrl}/sources/${source}.atom`)],
     ...posts.flatMap(([name, id]): [string, string][] => [
-      [name, String(10 ** 15 + id)], [`HEX_${name}`, hex(id)], [`LONG_${name}`, `tag:google.com,2005:reader/item/${hex(id)}`],
+      [name, itemId(id)], [`HEX_${name}`, hexItemId(id)], [`LONG_${name}`, `tag:google.com,2005:reader/item/${hexItemId(id)}`],
     ]),
   ]);
-  const fill = (text: string): string => text.replace(/\b(?:(?:LONG_|HEX_)?[ABC]|PASSWORD|TOKEN|SOURCE)\b|ADDRESS|SOURCE/g,
+  const fill = (text: string): string => text.replace(/\b(?:(?:LONG_|HEX_)?[ABC]|PASSWORD|TOKEN)\b|ADDRESS|SOURCE/g,
     (word) => words.get(word) ?? word);
   const marks = async (): Promise<string> => {
     const states = await Promise.all(posts.map(async ([name, id]) => {
@@ -157,13 +158,16 @@ async function hubForApps(t: TestContext) {
     }));
     return states.join(', ');
   };
-  return { hub, password, fill, marks };
+  const namesIn = (answer: Answer): string =>
+    idsIn(answer).map((id) => posts.find((post) => post[1] === id)?.[0]).join(' ');
+  return { hub, password, fill, marks, namesIn };
 }
 
 for (const [app, { base, headers = {}, steps, marks: expected }] of Object.entries(SEQUENCES)) {
   test(`${app} signs in, lists, reads and marks, and the hub shows its marks`, async (t) => {
-    const { hub, password, fill, marks } = await hubForApps(t);
-    for (const [shape, call, body] of steps) {
+    const { hub, password, fill, marks, namesIn } = await hubForApps(t);
+    for (const [shape, call, text] of steps) {
+      const body = shape === 'ids' ? undefined : text;
       const [method = '', path = ''] = fill(call).split(' ');
       const authorization = call.includes('ClientLogin') || call.includes('NO_HEADER') ? {} : { authorization: `GoogleLogin auth=${password}` };
       const answer = await hub.anybody.send(method, base + path, {
@@ -171,6 +175,7 @@ for (const [app, { base, headers = {}, steps, marks: expected }] of Object.entri
         ...(body !== undefined && { body: fill(body) }),
       });
       checkShape(shape, answer, `${app}: ${call}`);
+      if (shape === 'ids') assert.equal(namesIn(answer), text, `${app}: ${call}`);
     }
     assert.equal(await marks(), expected);
   });

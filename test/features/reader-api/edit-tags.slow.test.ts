@@ -1,17 +1,11 @@
 // Protects the promise that an app is never refused at the limit of marks, which it would repeat for ever.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { addNotes } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appOf, itemId, itemIds, type ReaderApp } from '../../support/reader-app.ts';
+import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
-
-const STATE = 'user/-/state/com.google/';
-
-async function edit(app: ReaderApp, ids: number[], change: string): Promise<void> {
-  const { status, text } = await app.post('edit-tag', `${change}&${ids.map((id) => `i=${itemId(id)}`).join('&')}&T=x\n`);
-  assert.deepEqual([status, text], [200, 'OK'], change);
-}
 
 test('an app is never refused at the limit of marks, and no state is forgotten to make room', async (t) => {
   const { hub, ada } = await hubWith(t, ['ada']);
@@ -28,4 +22,17 @@ test('an app is never refused at the limit of marks, and no state is forgotten t
   await edit(app, [ids[0] ?? 0], `a=${STATE}read`);
   assert.equal((await ada.get(`/api/posts/${ids[0]}`)).json()['read'], true);
   assert.equal((await ada.get(`/api/posts/${ids[2]}`)).json()['read'], false);
+});
+
+test('room for marks is made by raising high-water marks past posts that are nearly all read', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const [sourceId, app] = [await addNotes(ada), appOf(hub, 'ada')];
+  const ids = addPosts(hub, sourceId, 21_002);
+  for (let start = 1; start < ids.length; start += 7_000) {
+    await edit(app, ids.slice(start, start + 7_000), `a=${STATE}read`);
+    hub.passTime(120_000);
+  }
+  const { id } = (await ada.get('/api/account')).json<{ id: number }>();
+  assert.ok(readMarks(hub.handle).left(id) > 10_000, `${readMarks(hub.handle).left(id)} marks are left`);
+  assert.deepEqual(await itemIds(app, `s=${STATE}reading-list&xt=${STATE}read`), [ids[0]]);
 });

@@ -6,10 +6,8 @@ import { readMarks } from '../../../src/features/reading/reading-store.ts';
 import { addNotes, addPost, itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appOf, itemId, itemIds, type ReaderApp } from '../../support/reader-app.ts';
+import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
-
-const STATE = 'user/-/state/com.google/';
 
 /** Ada with a source of her own, and an app. */
 async function hubWithApp(t: TestContext) {
@@ -20,11 +18,6 @@ async function hubWithApp(t: TestContext) {
 
 const unreadOf = async (client: Client): Promise<number> =>
   (await client.get('/api/reading')).json<{ unread: number }>().unread;
-
-async function edit(app: ReaderApp, ids: number[], change: string): Promise<void> {
-  const { status, text } = await app.post('edit-tag', `${change}&${ids.map((id) => `i=${itemId(id)}`).join('&')}&T=x\n`);
-  assert.deepEqual([status, text], [200, 'OK'], change);
-}
 
 test('marks and stars of an app are those of the pages, in both directions', async (t) => {
   const { ada, sourceId, app } = await hubWithApp(t);
@@ -125,4 +118,38 @@ test('marking a stream as read marks what arrived until its time, also posts tha
   await mark(`s=feed/${sourceId}&T=x\n`);
   assert.deepEqual(await unread(), []);
   assert.equal((await app.post('mark-all-as-read', 's=everything')).status, 400);
+});
+
+test('marking the stream of read posts as read marks no unread post', async (t) => {
+  const { ada, sourceId, app } = await hubWithApp(t);
+  const [a, b] = [await addPost(ada, sourceId, 'A'), await addPost(ada, sourceId, 'B')];
+  await edit(app, [a], `r=${STATE}read`);
+  assert.equal((await app.post('mark-all-as-read', `s=${STATE}read`)).text, 'OK');
+  assert.deepEqual(await itemIds(app, `s=${STATE}read`), [b]);
+});
+
+test('marking a stream as read until a time that cannot be read is refused and marks nothing', async (t) => {
+  const { ada, sourceId, app } = await hubWithApp(t);
+  await edit(app, [await addPost(ada, sourceId)], `r=${STATE}read`);
+  for (const ts of ['1.7e15', '-1', '1'.repeat(19), 'now']) {
+    const { status, text } = await app.post('mark-all-as-read', `s=${STATE}reading-list&ts=${ts}`);
+    assert.deepEqual([status, text], [400, 'ts must be a time in seconds, milliseconds or microseconds.\n'], ts);
+  }
+  assert.equal(await unreadOf(ada), 1);
+  assert.equal((await app.post('mark-all-as-read', `s=${STATE}reading-list&ts=0\n`)).text, 'OK');
+  assert.equal(await unreadOf(ada), 0, 'apps send 0 for now');
+});
+
+test('the page undoes all of one marking of a stream, also if each of 2,500 posts was kept unread', async (t) => {
+  const { hub, ada, sourceId, app } = await hubWithApp(t);
+  const [kept, later] = [addPosts(hub, sourceId, 2_500), addPosts(hub, sourceId, 100)];
+  await edit(app, kept, `a=${STATE}read`);
+  await edit(app, kept, `r=${STATE}read`);
+  assert.equal((await app.post('mark-all-as-read', `s=${STATE}reading-list`)).text, 'OK');
+  assert.deepEqual(await itemIds(app, `s=${STATE}reading-list&xt=${STATE}read`), []);
+
+  const page = (await ada.page('/')).text;
+  assert.match(page, /An app has marked 2,600 posts as read\./);
+  await ada.form('/reading/undo', { undo: /name="undo" value="(\d+)"/.exec(page)?.[1] ?? '' });
+  assert.deepEqual(await itemIds(app, `s=${STATE}reading-list&xt=${STATE}read`), [...kept, ...later].reverse());
 });

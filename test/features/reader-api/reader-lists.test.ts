@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { addNotes, addPost } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appOf, itemId, itemIds, type ReaderApp } from '../../support/reader-app.ts';
+import { appOf, hexItemId, idsIn, itemId, itemIds, STATE, type ReaderApp } from '../../support/reader-app.ts';
 import { addPosts } from '../../support/stored-posts.ts';
-
-const STATE = 'user/-/state/com.google/';
 
 type Item = {
   id: string; title: string; summary: { content: string }; categories: string[]; published: number;
@@ -76,7 +74,7 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
 
   const { id, updated, items } = (await app.get('stream/contents/user/-/label/Comics%2FDaily?n=5')).json<Items>();
   assert.deepEqual([id, updated], ['user/-/label/Comics/Daily', hub.now() / 1000]);
-  assert.equal(items[0]?.id, `tag:google.com,2005:reader/item/${(10 ** 15 + second).toString(16).padStart(16, '0')}`);
+  assert.equal(items[0]?.id, `tag:google.com,2005:reader/item/${hexItemId(second)}`);
   assert.match(items[0]?.summary.content ?? '', /Text &amp; more/);
   assert.deepEqual(items[0]?.categories, [`${STATE}reading-list`, 'user/-/label/Comics/Daily']);
   assert.deepEqual(items[0]?.origin,
@@ -84,6 +82,26 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
   assert.equal(items[0]?.crawlTimeMsec, String(hub.now()));
   assert.deepEqual(await titlesOf(app, `stream/contents/feed%2F${news}?n=20`), ['First']);
   assert.deepEqual(await titlesOf(app, 'stream/contents'), ['Second', 'First']);
+});
+
+test('the starred posts outside one stream are those of all other sources, followed or not', async (t) => {
+  const { ada, bob, app, news, comics } = await hubWithApp(t);
+  const posts: number[] = [];
+  for (const source of [news, comics, await addNotes(ada, 'Not followed')]) posts.push(await addPost(ada, source));
+  for (const id of posts) assert.equal((await bob.send('PUT', `/api/posts/${id}/star`)).status, 204);
+  const [a = 0, b = 0, c = 0] = posts;
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred`), [c, b, a]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=feed/${news}`), [c, b]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=feed/${news}&xt=user/-/label/Comics/Daily`), [c]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&it=feed/${news}`), [a]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=feed/999`), [c, b, a]);
+});
+
+test('a source without posts has 0 as the time of its newest post', async (t) => {
+  const { app, news } = await hubWithApp(t);
+  const { unreadcounts } = (await app.get('unread-count')).json<{ unreadcounts: { id: string }[] }>();
+  assert.deepEqual(unreadcounts.find(({ id }) => id === `feed/${news}`),
+    { id: `feed/${news}`, count: 0, newestItemTimestampUsec: '0' });
 });
 
 test('an unread count names each source, folder and the whole list, with the last arrival', async (t) => {
@@ -117,8 +135,8 @@ test('pages of ids go on by their continuation through 10,500 posts, and end wit
   const pages: number[][] = [];
   for (let c = ''; ;) {
     const answer = await app.get(`stream/items/ids?s=${STATE}reading-list&n=200000&c=${c}`);
-    const { itemRefs, continuation } = answer.json<{ itemRefs: { id: string }[]; continuation?: string }>();
-    pages.push(itemRefs.map(({ id }) => Number(id) - 10 ** 15));
+    const { continuation } = answer.json<{ continuation?: string }>();
+    pages.push(idsIn(answer));
     if (continuation === undefined) break;
     assert.match(continuation, /^\d+$/);
     c = continuation;
@@ -133,10 +151,8 @@ test('all ids of one POST are answered, in each of their three forms, and unknow
   const { hub, ada, app, news } = await hubWithApp(t);
   const hidden = await addPost(ada, await addNotes(ada, 'Diary', 'private'), 'Secret');
   const ids = addPosts(hub, news, 1_500, (n) => ({ title: `Post ${n}` }));
-  const forms = ids.map((id, n) => {
-    const hex = (10 ** 15 + id).toString(16);
-    return n % 3 === 0 ? itemId(id) : n % 3 === 1 ? hex.padStart(16, '0') : `tag:google.com,2005:reader/item/${hex.toUpperCase()}`;
-  });
+  const long = (id: number): string => `tag:google.com,2005:reader/item/${hexItemId(id).toUpperCase().replace(/^0+/, '')}`;
+  const forms = ids.map((id, n) => (n % 3 === 0 ? itemId(id) : n % 3 === 1 ? hexItemId(id) : long(id)));
   const body = [...forms, itemId(hidden), itemId(10 ** 9), '42', 'nonsense', '-5'].map((id) => `i=${id}`).join('&');
   const { items, continuation } = (await app.post('stream/items/contents', body)).json<Items>();
   assert.deepEqual(items.map(({ title }) => title), ids.map((_, n) => `Post ${n + 1}`));

@@ -1,7 +1,7 @@
 // Protects subscriptions of apps: they are the follows of the pages, and folders are the pages' folders.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { addNotes, itemsAt } from '../../support/accounts.ts';
+import { addFeed, addNotes, itemsAt } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -42,6 +42,7 @@ test('quickadd adds a feed, names a feed that is there already, and says what is
 test('an app subscribes by address or id, moves, names for its account alone, and unsubscribes', async (t) => {
   const { ada, bob, app, url } = await hubWithFeed(t);
   const news = await addNotes(ada, 'News');
+  await addFeed(ada, url);
   const edit = async (body: string): Promise<number> => (await app.post('subscription/edit', body)).status;
   assert.equal(await edit(`ac=subscribe&s=feed/${url}&a=user/-/label/Birds & more&t=Other`.replace('& m', '%26 m')), 200);
   assert.equal(await edit(`ac=subscribe&s=feed/${news}&t=Mine`), 200);
@@ -61,10 +62,53 @@ test('an app subscribes by address or id, moves, names for its account alone, an
   assert.equal(await edit(`ac=unsubscribe&s=feed/${news}`), 200, 'apps repeat what they do not know to be done');
   assert.deepEqual(await followed(bob), []);
   assert.equal((await itemsAt(ada, '/api/sources')).length, 2, 'the sources are still there');
-  for (const wrong of ['ac=edit&s=feed/999', 'ac=edit&s=nonsense', 'ac=dance', `ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`,
-    `ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, `ac=unsubscribe${'&s=feed/1'.repeat(101)}`]) {
-    assert.equal(await edit(wrong), 400, wrong);
+  const refusals: [body: string, status: number, text: string][] = [
+    ['ac=edit&s=feed/999', 400, 'You do not follow this source.'],
+    ['ac=edit&s=nonsense', 400, 's must be feed/ and the id or address of a source.'],
+    ['ac=dance', 400, 'ac must be subscribe, unsubscribe or edit.'],
+    [`ac=edit&s=feed/${news}&a=user/-/label/${'x'.repeat(101)}`, 422, 'Folder must have 1 to 100 characters.'],
+    [`ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, 422, 'Title must have 1 to 200 characters.'],
+    [`ac=unsubscribe${'&s=feed/1'.repeat(101)}`, 400, 'A request may have s at most 100 times.'],
+  ];
+  for (const [body, status, text] of refusals) {
+    const answer = await app.post('subscription/edit', body);
+    assert.deepEqual([answer.status, answer.text], [status, `${text}\n`], body);
   }
+});
+
+test('an app subscribes by the address that the hub has shown to another app, in any spelling', async (t) => {
+  const { hub, ada, bob, app } = await hubWithFeed(t);
+  const [news, diary] = [await addNotes(ada, 'News'), await addNotes(ada, 'Diary', 'private')];
+  const { host } = new URL(hub.config.baseUrl);
+  for (const url of [`${hub.config.baseUrl}/sources/${news}.atom`, `http://${host.toUpperCase()}/sources/${news}.json?x=1`]) {
+    const { streamId } = (await app.post('subscription/quickadd', `quickadd=${url}`)).json();
+    assert.equal(streamId, `feed/${news}`, url);
+    assert.equal((await app.get(`stream/items/ids?s=feed/${encodeURIComponent(url)}`)).status, 200, url);
+    assert.deepEqual(await followed(bob), ['News'], url);
+    assert.equal((await app.post('subscription/edit', `ac=unsubscribe&s=feed/${url}`)).text, 'OK', url);
+    assert.deepEqual(await followed(bob), [], url);
+  }
+  assert.equal((await app.post('subscription/edit', `ac=subscribe&s=feed/${hub.config.baseUrl}/sources/${diary}.atom`)).status, 404);
+  assert.deepEqual(await followed(bob), []);
+});
+
+test('sources that apps add are private; an app follows a public source of the same address', async (t) => {
+  const { hub, ada, bob, app, url } = await hubWithFeed(t);
+  const { headers, anybody } = { ...app, ...hub };
+  const opml = (feed: string) => ({ headers: { ...headers, 'content-type': 'text/xml' },
+    body: `<opml version="2.0"><body><outline text="Owls" xmlUrl="${feed}"/></body></opml>` });
+  await app.post('subscription/quickadd', `quickadd=${url}?1`);
+  await app.post('subscription/edit', `ac=subscribe&s=feed/${url}?2`);
+  await anybody.send('POST', '/reader/api/0/subscription/import', opml(`${url}?3`));
+  assert.equal((await followed(bob)).length, 3);
+  assert.deepEqual(await itemsAt(ada, '/api/sources'), [], 'ada sees none of them');
+  await addFeed(ada, `${url}?4`);
+  await app.post('subscription/quickadd', `quickadd=${url}?4`);
+  await addFeed(ada, `${url}?5`);
+  await anybody.send('POST', '/reader/api/0/subscription/import', opml(`${url}?5`));
+  assert.equal((await followed(bob)).length, 5);
+  const all = await itemsAt<{ visibility: string }>(bob, '/api/sources');
+  assert.deepEqual(all.map(({ visibility }) => visibility).sort(), ['private', 'private', 'private', 'public', 'public']);
 });
 
 test('an app renames and deletes folders', async (t) => {
