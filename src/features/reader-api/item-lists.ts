@@ -47,9 +47,9 @@ const CHUNK = 32 * 1024;
 type Continuing = { continuation?: string };
 
 /** An answer with items, which are made while the answer is sent. */
-function items(hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], continuing: Continuing = {}): Reply {
+function items(hub: Hub, request: AppRequest, stream: string, ids: number[], continuing: Continuing = {}): Reply {
   const head = { id: stream, updated: Math.floor(hub.clock() / SECOND), ...continuing, items: [] };
-  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, viewer, ids)), CHUNK);
+  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, request, ids)), CHUNK);
   const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
   return { status: 200, headers, body };
 }

@@ -1,5 +1,4 @@
 import { SECOND } from '../../platform/clock.ts';
-import type { Viewer } from '../../platform/http/router.ts';
 import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { attachmentPath, listedAttachments } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
@@ -11,6 +10,7 @@ import { fittingContents } from '../posts/query-posts.ts';
 import { arrivals, type AppPost } from '../reading/arrival-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { longId } from './item-ids.ts';
+import type { AppRequest } from './reader-request.ts';
 import { siteOf } from './subscription-lists.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
@@ -27,12 +27,14 @@ type Shared = {
 
 /**
  * The items with these post ids, made while the answer is sent. Each text has a few items as JSON, with commas between
- * the items. Leaves out posts that the viewer may not see, and unstarred posts of sources that are not followed.
+ * the items. Leaves out posts that the viewer may not see, and unstarred posts of sources that are not followed. Throws
+ * 401 when the app password has ended, because a slow reader can make the answer last for hours.
  */
-export function* itemTexts(hub: Hub, viewer: Viewer, ids: number[]): Generator<string> {
+export function* itemTexts(hub: Hub, { viewer, recheck }: AppRequest, ids: number[]): Generator<string> {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
   const shared: Shared = { hub, followed, origins: new Map(), sign: createAddressSigner(hub, viewer) };
   for (const part of partsOf(hub, ids)) {
+    recheck();
     const posts = arrivals(hub).whole(asking(viewer), part);
     if (posts.length === 0) continue;
     addOrigins(shared, posts);
