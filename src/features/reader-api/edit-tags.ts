@@ -1,5 +1,5 @@
 import { SECOND } from '../../platform/clock.ts';
-import type { Reply } from '../../platform/http/reply.ts';
+import { HttpError, type Reply } from '../../platform/http/reply.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -44,12 +44,15 @@ function statesIn(streams: string[]): Set<string> {
   }));
 }
 
-/** POST mark-all-as-read: marks posts of the stream `s` as read that arrived until `ts`; without `ts`, until now. */
+/**
+ * POST mark-all-as-read: marks posts of the stream `s` as read that arrived until `ts`; without `ts`, until now. Status
+ * 400 for an unknown stream or time.
+ */
 export async function markAllAsRead(hub: Hub, { viewer, values }: AppRequest): Promise<Reply> {
   const stream = requireStream(values.get('s') ?? '');
   const view = readArrivalView(hub, viewer, stream, new URLSearchParams());
   if (view === null) return plain();
-  const until = readTime(values.get('ts') ?? '') ?? hub.clock();
+  const until = readTime((values.get('ts') ?? '').trim()) ?? hub.clock();
   const next = posts(hub).firstSince(until + 1) ?? posts(hub).lastId() + 1;
   await markAllArrived(hub, viewer, targetOf(hub, viewer, stream), view, next - 1);
   return plain();
@@ -63,9 +66,16 @@ function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
   return sourceId === undefined ? null : { sourceId };
 }
 
-/** A time as apps write it, in unix ms: at least 15 digits are microseconds, 12 to 14 milliseconds, fewer seconds. */
+/**
+ * A time as apps write it, in unix ms: at least 18 digits are nanoseconds, 15 to 17 microseconds, 12 to 14
+ * milliseconds, fewer seconds. Undefined for 0 and for no text, by which apps mean everything. Status 400 for another
+ * text, because an unknown time must never stand for everything.
+ */
 function readTime(text: string): number | undefined {
-  if (!/^[1-9]\d{0,17}$/.test(text)) return undefined;
-  if (text.length >= 15) return Math.floor(Number(text) / 1_000);
-  return text.length >= 12 ? Number(text) : Number(text) * SECOND + SECOND - 1;
+  if (text === '' || text === '0') return undefined;
+  const digits = /^([1-9]\d{0,18})(?:\.\d+)?$/.exec(text)?.[1];
+  if (digits === undefined) throw new HttpError(400, 'Unknown time.');
+  if (digits.length >= 18) return Math.floor(Number(digits) / 1_000_000);
+  if (digits.length >= 15) return Math.floor(Number(digits) / 1_000);
+  return digits.length >= 12 ? Number(digits) : Number(digits) * SECOND + SECOND - 1;
 }
