@@ -37,9 +37,9 @@ export function feedStream(sourceId: number): string {
 /** Parses a stream id; undefined for another text. Apps write any user, and FreshRSS's apps `feed/feed/…`. */
 export function parseStream(text: string): Stream | undefined {
   const id = text.trim();
-  const feed = /^(?:feed\/)+(.+)$/.exec(id)?.[1];
+  const feed = /^(?:feed\/)+(.+)$/s.exec(id)?.[1];
   if (feed !== undefined) return { feed };
-  const [, kind, name = ''] = /^user\/[^/]+\/(state\/com\.google|label)\/(.+)$/.exec(id) ?? [];
+  const [, kind, name = ''] = /^user\/[^/]+\/(state\/com\.google|label)\/(.+)$/s.exec(id) ?? [];
   if (kind === 'label') return { label: name };
   const state = kind !== undefined && Object.hasOwn(STATES, name) ? STATES[name] : undefined;
   return state && { state };
@@ -65,15 +65,15 @@ type FollowedFeed = { sourceId: number; folder: string | null };
 /** The source that `feed/…` names, by id or by an address that subscription/list shows; undefined if unknown. */
 export function sourceOfFeed(hub: Hub, followed: FollowedFeed[], feed: string): number | undefined {
   const ids = followed.map(({ sourceId }) => sourceId);
-  const id = parseId(feed) ?? parseId(ownFeedId(hub, feed));
+  const id = sourceIdIn(hub, feed);
   if (id !== undefined) return ids.includes(id) ? id : undefined;
   return manySources(hub).among(ids).find(({ feedUrl }) => feedUrl === feed)?.id;
 }
 
-/** The source id in an address of a feed that this hub publishes; otherwise empty. */
-function ownFeedId({ config }: Hub, address: string): string {
-  const path = address.startsWith(config.baseUrl) ? address.slice(config.baseUrl.length) : '';
-  return /^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? '';
+/** The source id that `feed/…` is, or that is in an address of a feed that this hub publishes; otherwise undefined. */
+export function sourceIdIn({ config }: Hub, feed: string): number | undefined {
+  const path = feed.startsWith(config.baseUrl) ? feed.slice(config.baseUrl.length) : '';
+  return parseId(/^\/sources\/(\d+)\.(?:atom|json)$/.exec(path)?.[1] ?? feed);
 }
 
 /** The most streams that one request may want (`it`) or leave out (`xt`). Apps name one or two. */

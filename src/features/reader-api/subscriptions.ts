@@ -1,5 +1,4 @@
 import { readBody } from '../../platform/http/body.ts';
-import { parseId } from '../../platform/http/input.ts';
 import { HttpError, json, type Reply } from '../../platform/http/reply.ts';
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { decodeText } from '../../platform/markup/decode-text.ts';
@@ -13,7 +12,7 @@ import { exportOpml } from '../manage-sources/opml.ts';
 import { followSource, unfollowSource } from '../reading/follow-source.ts';
 import { sources, TITLE_MAX } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
-import { feedStream, fewStreams, parseStream, sourceOfFeed } from './streams.ts';
+import { feedStream, fewStreams, parseStream, sourceIdIn, sourceOfFeed } from './streams.ts';
 
 /** The most sources or folders that one request may change. */
 const CHANGED_MAX = 100;
@@ -58,7 +57,7 @@ export async function editSubscriptions(hub: Hub, request: AppRequest): Promise<
 /** Follows the source that an id or an address names, and returns its id. The viewer may have the feed already. */
 async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<number> {
   const { viewer } = request;
-  const known = parseId(feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
+  const known = sourceIdIn(hub, feed) ?? sourceOfFeed(hub, follows(hub).listed(viewer), feed)
     ?? sources(hub).idOfFeed(feed, viewer.id);
   if (known !== undefined) {
     followSource(hub, viewer, known);

@@ -1,7 +1,7 @@
 // Protects subscriptions of apps: they are the follows of the pages, and folders are the pages' folders.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { addNotes, itemsAt } from '../../support/accounts.ts';
+import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith } from '../../support/hub.ts';
@@ -65,6 +65,32 @@ test('an app subscribes by address or id, moves, names for its account alone, an
     `ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, `ac=unsubscribe${'&s=feed/1'.repeat(101)}`]) {
     assert.equal(await edit(wrong), 400, wrong);
   }
+});
+
+test('an app subscribes by the address that the hub shows for a source of somebody else', async (t) => {
+  const { ada, bob, app } = await hubWithFeed(t);
+  const [news, diary] = [await addNotes(ada, 'News'), await addNotes(ada, 'Diary', 'private')];
+  await app.post('subscription/edit', `ac=subscribe&s=feed/${news}`);
+  const [shown] = (await app.get('subscription/list')).json<{ subscriptions: { url: string }[] }>().subscriptions;
+  const address = shown?.url ?? '';
+  assert.equal((await app.post('subscription/edit', `ac=unsubscribe&s=feed/${address}`)).text, 'OK');
+  assert.deepEqual(await followed(bob), []);
+  assert.equal((await app.post('subscription/edit', `ac=subscribe&s=feed/${address}`)).text, 'OK');
+  assert.deepEqual(await followed(bob), ['News']);
+  assert.equal((await app.post('subscription/quickadd', `quickadd=${address}`)).json()['streamId'], `feed/${news}`);
+  const hidden = (await app.post('subscription/quickadd', `quickadd=${address.replace(`${news}.`, `${diary}.`)}`)).json();
+  assert.deepEqual([hidden['numResults'], hidden['error']], [0, 'There is no such source.']);
+});
+
+test('a folder whose name has any white space of Unicode is a stream of its own', async (t) => {
+  const { ada, bob, app } = await hubWithFeed(t);
+  const news = await addNotes(ada, 'News');
+  await sendJson(bob, 'PUT', `/api/sources/${news}/follow`, { folder: 'Owls\u2028and more' });
+  const { tags } = (await app.get('tag/list')).json<{ tags: { id: string }[] }>();
+  const label = encodeURIComponent(tags.at(-1)?.id ?? '');
+  assert.equal((await app.get(`stream/items/ids?s=${label}`)).status, 200);
+  assert.equal((await app.post('disable-tag', `s=${label}`)).text, 'OK');
+  assert.deepEqual(await followed(bob), ['News']);
 });
 
 test('an app renames and deletes folders', async (t) => {
