@@ -17,6 +17,9 @@ import { feedStream, fewStreams, parseStream, sourceIdIn, sourceOfFeed } from '.
 /** The most sources or folders that one request may change. */
 const CHANGED_MAX = 100;
 
+/** The visibility of added sources: an app cannot ask the member whether the hub may publish the posts of the feed. */
+const ADDED = 'private';
+
 /** POST subscription/quickadd: adds the feed at an address, or follows the hub's source of the feed. */
 export async function quickAdd(hub: Hub, request: AppRequest): Promise<Reply> {
   const query = (request.values.get('quickadd') ?? '').trim();
@@ -64,7 +67,7 @@ async function subscribe(hub: Hub, request: AppRequest, feed: string): Promise<n
     return known;
   }
   try {
-    return (await addSource(hub, { kind: 'feed', url: feed }, request)).source.id;
+    return (await addSource(hub, { kind: 'feed', url: feed, visibility: ADDED }, request)).source.id;
   } catch (error) {
     const owned = error instanceof HttpError && error.status === 409 ? error.members['sourceId'] : undefined;
     if (typeof owned !== 'number') throw error;
@@ -129,6 +132,6 @@ export function exportSubscriptions(hub: Hub, { viewer }: AppRequest): Reply {
 /** POST subscription/import: adds the feeds of the OPML document in the body. */
 export async function importSubscriptions(hub: Hub, request: MemberRequest): Promise<Reply> {
   const document = decodeText(await readBody(request, OPML_LIMIT), request.headers['content-type'] ?? '');
-  await importOpml(hub, document, 'public', request);
+  await importOpml(hub, document, ADDED, request);
   return plain();
 }

@@ -47,6 +47,8 @@ test('an app subscribes by address or id, moves, names for its account alone, an
   assert.equal(await edit(`ac=subscribe&s=feed/${news}&t=Mine`), 200);
   assert.deepEqual(await followed(bob), ['Birds & more/Other', 'Mine']);
 
+  const own = (await itemsAt<{ id: number; title: string }>(bob, '/api/sources')).find(({ title }) => title === 'Owls');
+  assert.equal((await bob.patch(`/api/sources/${own?.id}`, { visibility: 'public' })).status, 200);
   assert.equal(await edit(`ac=edit&s=feed/${url}&t=Owls again`), 200);
   assert.equal(await edit(`ac=edit&s=feed/${news}&a=user/-/label/Comics/Daily`), 200);
   assert.deepEqual(await followed(bob), ['Birds & more/Owls again', 'Comics/Daily/Mine']);
@@ -65,6 +67,17 @@ test('an app subscribes by address or id, moves, names for its account alone, an
     `ac=subscribe&s=feed/${news}&t=${'x'.repeat(201)}`, `ac=unsubscribe${'&s=feed/1'.repeat(101)}`]) {
     assert.equal(await edit(wrong), 400, wrong);
   }
+});
+
+test('a feed that an app adds is private, because an app cannot ask who may read the posts', async (t) => {
+  const { hub, bob, app, url } = await hubWithFeed(t);
+  await app.post('subscription/quickadd', `quickadd=${url}`);
+  await app.post('subscription/edit', `ac=subscribe&s=feed/${url}?second`);
+  const body = `<opml version="2.0"><body><outline text="Owls" xmlUrl="${url}?third"/></body></opml>`;
+  await hub.anybody.send('POST', '/reader/api/0/subscription/import', { body, headers: app.headers });
+  const added = await itemsAt<{ visibility: string }>(bob, '/api/sources');
+  assert.deepEqual(added.map(({ visibility }) => visibility), ['private', 'private', 'private']);
+  assert.deepEqual(await itemsAt(hub.anybody, '/api/sources'), []);
 });
 
 test('an app subscribes by the address that the hub shows for a source of somebody else', async (t) => {
