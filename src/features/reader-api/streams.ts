@@ -106,6 +106,7 @@ function narrow(hub: Hub, followed: FollowedFeed[], view: ArrivalView, { stream,
   const among = sourcesOf(hub, followed, stream);
   if (!isWanted && among === undefined) return view;
   if (among === undefined) throw new HttpError(400, 'Unknown stream.');
+  if (!isWanted && view.sources === null) return { ...view, without: [...view.without ?? [], ...among] };
   const known = view.sources ?? followed.map(({ sourceId }) => sourceId);
   return { ...view, sources: known.filter((id) => among.has(id) === isWanted) };
 }

@@ -7,10 +7,12 @@ import { arrivals } from './arrival-store.ts';
 
 /**
  * The posts that a list by arrival holds. `sources`: source ids; null, for starred posts only: every visible source.
- * `since`, `until`: times of arrival, unix ms, both inclusive.
+ * `without`, for starred posts only: ids of sources that are left out. `since`, `until`: times of arrival, unix ms,
+ * both inclusive.
  */
 export type ArrivalView = {
   sources: number[] | null;
+  without?: number[] | undefined;
   isRead?: boolean | undefined;
   isStarred?: boolean | undefined;
   since?: number | undefined;
@@ -49,13 +51,13 @@ export async function arrivedPosts(
 type Range = { from: number; to: number; isOldestFirst: boolean; limit: number };
 
 function select(hub: Hub, viewer: Viewer, view: ArrivalView, { isOldestFirst, ...range }: Range): number[] {
-  const { sources, isRead, isStarred } = view;
+  const { sources, without = [], isRead, isStarred } = view;
   const { starred, unread, all } = arrivals(hub);
   const query = isStarred ? starred : isRead === false ? unread : all;
   const state = { isRead: toNumber(isRead), isStarred: toNumber(isStarred) };
   const direction = isOldestFirst ? 1 : -1;
-  const json = sources === null ? null : JSON.stringify(sources);
-  return query.all({ ...asking(viewer), ...range, ...state, direction, sources: json }).map(({ id }) => id);
+  const ids = { sources: sources === null ? null : JSON.stringify(sources), without: JSON.stringify(without) };
+  return query.all({ ...asking(viewer), ...range, ...state, ...ids, direction }).map(({ id }) => id);
 }
 
 function toNumber(flag: boolean | undefined): number | null {

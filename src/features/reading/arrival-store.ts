@@ -5,11 +5,11 @@ import { joinSource } from '../sources/source-store.ts';
 
 /**
  * The posts with `from` <= id < `to` that have a state. `sources`: the ids of sources as JSON; null, for starred posts
- * only: every source that the viewer may see. `isRead`, `isStarred`: 1, 0, or null for either. `direction`: -1 for the
- * newest arrival first, 1 for the oldest.
+ * only: every source that the viewer may see. `without`, for starred posts only: ids of sources to leave out, as JSON.
+ * `isRead`, `isStarred`: 1, 0, or null for either. `direction`: -1 for the newest arrival first, 1 for the oldest.
  */
 export type ArrivedParams = Asking & {
-  sources: string | null; from: number; to: number; isRead: number | null; isStarred: number | null;
+  sources: string | null; without: string; from: number; to: number; isRead: number | null; isStarred: number | null;
   direction: 1 | -1; limit: number;
 };
 
@@ -76,6 +76,7 @@ export const arrivals = store(({ db }) => {
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${MAY_SEE} AND ${READ_FITS}
          AND (@sources IS NULL OR p.source_id IN (SELECT value FROM json_each(@sources)))
+         AND p.source_id NOT IN (SELECT value FROM json_each(@without))
        ORDER BY p.id * @direction LIMIT @limit`),
 
     /** The sizes of the contents of posts, in the order of the ids. */
