@@ -34,7 +34,9 @@ ${settingsSection('app-passwords', 'App passwords', ABOUT_PASSWORDS, html`
   ${newPasswordForm(values, problem)}`)}
 ${settingsSection('address', 'Address for apps', ABOUT_ADDRESS, html`
   <p><code class="secret">${address}</code></p>
-  ${appHints(baseUrl, address, username).map(([app, hint]) => html`<p><strong>${app}</strong><br>${hint}</p>`)}`)}
+  ${appHints(baseUrl, address, username).map(([app, hint]) => html`<p><strong>${app}</strong><br>${hint}</p>`)}
+  <p>If you add a feed in an app, only you can read its posts. The settings of the source can open the posts to
+    everyone.</p>`)}
 ${settingsSection('check', 'If an app cannot connect', ABOUT_CHECK, html`
   <p>The check asks your browser for a name and a password. In the browser’s window, type any word as name and as
     password, but no real password: the check only tests whether the Authorization header arrives.</p>

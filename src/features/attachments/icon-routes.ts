@@ -2,6 +2,7 @@ import { pathId } from '../../platform/http/input.ts';
 import { noContent, notFound, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
 import { viewerOfAddress } from '../accounts/signed-address-store.ts';
+import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { manageableSource, visibleSource } from '../sources/source-store.ts';
 import { sourceIcons } from './icon-store.ts';
@@ -24,6 +25,8 @@ export function showIcon(hub: Hub, { params, viewer, path, query }: HubRequest):
   const [, id = '', mark = ''] = KEY.exec(params['key'] ?? '') ?? [];
   const signedFor = viewer === null ? viewerOfAddress(hub, path, query) : null;
   const source = visibleSource(hub, pathId({ id }), viewer ?? signedFor);
+  const hasEnded = signedFor && source.visibility === 'private' && !follows(hub).isFollowed(signedFor.id, source.id);
+  if (hasEnded) throw notFound('icon'); // unfollowing a private source ends its signed addresses
   const icon = sourceIcons(hub).find(source.id);
   if (!icon?.sha256.startsWith(mark)) throw notFound('icon');
   const forApp = signedFor && { 'cross-origin-resource-policy': 'cross-origin' };

@@ -3,7 +3,7 @@ import { inBatches } from '../../platform/db/batched-writes.ts';
 import { inChunks } from '../../platform/http/reply.ts';
 import { escapeHtml } from '../../platform/markup/entities.ts';
 import { inSteps, STEP } from '../../platform/markup/in-steps.ts';
-import { excerpt, singleLine } from '../../platform/markup/tidy-text.ts';
+import { excerpt, singleLine, withoutControls } from '../../platform/markup/tidy-text.ts';
 import { XmlLimitError } from '../../platform/markup/xml-tokenizer.ts';
 import { attributeOf, childOf, readXmlTree, type XmlElement } from '../../platform/markup/xml-tree.ts';
 import { nextTurn } from '../../platform/turns.ts';
@@ -73,7 +73,7 @@ function* writingOpml(feeds: ExportedFeed[], createdAt: number): Generator<strin
 `;
   for (const feed of byFolder.get(null) ?? []) yield outline(feed, '    ');
   for (const name of [...byFolder.keys()].filter((name) => name !== null).sort()) {
-    const text = escapeHtml(name);
+    const text = xml(name);
     yield `    <outline text="${text}" title="${text}">\n`;
     for (const feed of byFolder.get(name) ?? []) yield outline(feed, '      ');
     yield '    </outline>\n';
@@ -82,9 +82,14 @@ function* writingOpml(feeds: ExportedFeed[], createdAt: number): Generator<strin
 }
 
 function outline({ title, url, siteUrl }: ExportedFeed, indent: string): string {
-  const site = siteUrl ? ` htmlUrl="${escapeHtml(siteUrl)}"` : '';
-  const name = escapeHtml(title);
-  return `${indent}<outline type="rss" text="${name}" title="${name}" xmlUrl="${escapeHtml(url)}"${site}/>\n`;
+  const site = siteUrl ? ` htmlUrl="${xml(siteUrl)}"` : '';
+  const name = xml(title);
+  return `${indent}<outline type="rss" text="${name}" title="${name}" xmlUrl="${xml(url)}"${site}/>\n`;
+}
+
+/** Returns the text escaped for XML, without the characters that XML 1.0 forbids. */
+function xml(text: string): string {
+  return escapeHtml(withoutControls(text));
 }
 
 /** Maximum number of rows that one query of an OPML export reads. */

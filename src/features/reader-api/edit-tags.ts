@@ -66,14 +66,15 @@ function targetOf(hub: Hub, viewer: Viewer, stream: Stream): MarkTarget | null {
 }
 
 /**
- * A time from an app, in unix ms; undefined for an empty text or 0. Apps send microseconds (15 or more digits),
- * milliseconds (12 to 14) or seconds. Throws 400 for any other text, which must never mean all posts.
+ * A time from an app, in unix ms; undefined for an empty text or 0. Apps send nanoseconds (18 or more digits),
+ * microseconds (15 to 17), milliseconds (12 to 14) or seconds. Throws 400 for any other text, which must never mean all
+ * posts.
  */
 function readAppTime(text: string): number | undefined {
   if (text === '' || text === '0') return undefined;
-  if (!/^[1-9]\d{0,17}$/.test(text)) {
-    throw new HttpError(400, 'ts must be a time in seconds, milliseconds or microseconds.');
-  }
-  if (text.length >= 15) return Math.floor(Number(text) / 1_000);
-  return text.length >= 12 ? Number(text) : Number(text) * SECOND + SECOND - 1;
+  const digits = /^([1-9]\d{0,18})(?:\.\d+)?$/.exec(text)?.[1];
+  if (digits === undefined) throw new HttpError(400, 'ts must be a time in seconds, milliseconds or microseconds.');
+  if (digits.length >= 18) return Math.floor(Number(digits) / 1_000_000);
+  if (digits.length >= 15) return Math.floor(Number(digits) / 1_000);
+  return digits.length >= 12 ? Number(digits) : Number(digits) * SECOND + SECOND - 1;
 }

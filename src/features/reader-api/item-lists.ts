@@ -48,10 +48,10 @@ type Continuation = { continuation?: string };
 
 /** An answer with posts as items of the Google Reader API; the hub makes the items while it sends the answer. */
 function itemsReply(
-  hub: Hub, { viewer }: AppRequest, stream: string, ids: number[], continuation: Continuation = {},
+  hub: Hub, request: AppRequest, stream: string, ids: number[], continuation: Continuation = {},
 ): Reply {
   const head = { id: stream, updated: Math.floor(hub.clock() / SECOND), ...continuation, items: [] };
-  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, viewer, ids)), CHUNK);
+  const body = inChunks(around(JSON.stringify(head), itemTexts(hub, request, ids)), CHUNK);
   const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
   return { status: 200, headers, body };
 }

@@ -1,5 +1,4 @@
 import { SECOND } from '../../platform/clock.ts';
-import type { Viewer } from '../../platform/http/router.ts';
 import { createAddressSigner } from '../accounts/signed-address-store.ts';
 import { attachmentPath, listedAttachments } from '../attachments/attachment-links.ts';
 import { attachments, type Attachment } from '../attachments/attachment-store.ts';
@@ -12,6 +11,7 @@ import { fittingContents } from '../posts/query-posts.ts';
 import { arrivals, type AppPost } from '../reading/arrival-store.ts';
 import { manySources } from '../sources/source-store.ts';
 import { longId } from './item-ids.ts';
+import type { AppRequest } from './reader-request.ts';
 import { feedStream, labelStream, stateStream } from './streams.ts';
 
 /** Number of posts with short contents that one query reads for an answer: 64 posts of 1 kB take about 0.5 ms. */
@@ -28,11 +28,13 @@ type Shared = {
 /**
  * Yields posts as items in JSON, while the answer is sent: each text has a few items, with commas between them. Leaves
  * out posts that the viewer may not see, and posts that are not starred if the viewer does not follow their source.
+ * Throws 401 when the app password has ended, because a slow reader can make the answer last for hours.
  */
-export function* itemTexts(hub: Hub, viewer: Viewer, ids: number[]): Generator<string> {
+export function* itemTexts(hub: Hub, { viewer, recheck }: AppRequest, ids: number[]): Generator<string> {
   const followed = new Map(follows(hub).listed(viewer).map((follow) => [follow.sourceId, follow]));
   const shared: Shared = { hub, followed, origins: new Map(), sign: createAddressSigner(hub, viewer) };
   for (const batch of batchesOf(hub, ids)) {
+    recheck();
     const posts = arrivals(hub).whole(asking(viewer), batch);
     if (posts.length === 0) continue;
     addOrigins(shared, posts);

@@ -38,9 +38,9 @@ export function feedStream(sourceId: number): string {
 /** Parses a stream id, which names a list of posts; undefined for other texts. Some apps write `feed/feed/…`. */
 export function parseStream(text: string): Stream | undefined {
   const id = text.trim();
-  const source = /^(?:feed\/)+(.+)$/.exec(id)?.[1];
+  const source = /^(?:feed\/)+(.+)$/s.exec(id)?.[1];
   if (source !== undefined) return { source };
-  const [, kind, name = ''] = /^user\/[^/]+\/(state\/com\.google|label)\/(.+)$/.exec(id) ?? [];
+  const [, kind, name = ''] = /^user\/[^/]+\/(state\/com\.google|label)\/(.+)$/s.exec(id) ?? [];
   if (kind === 'label') return { label: name };
   const state = kind !== undefined && Object.hasOwn(STATES, name) ? STATES[name] : undefined;
   return state && { state };

@@ -5,12 +5,13 @@ import { MAX_OUTLINES } from '../../../src/features/manage-sources/import-opml.t
 import { parseOpml } from '../../../src/features/manage-sources/opml.ts';
 import { STEP } from '../../../src/platform/markup/in-steps.ts';
 import { readXmlTree } from '../../../src/platform/markup/xml-tree.ts';
-import { addFeed, addNotes, itemsAt, offerTo } from '../../support/accounts.ts';
+import { addFeed, addNotes, itemsAt, offerTo, sendJson } from '../../support/accounts.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { hubWith, startHub } from '../../support/hub.ts';
 import { failWrites, countRows } from '../../support/stored-rows.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
+import { parseStrictXml } from '../../support/strict-xml.ts';
 
 type SourceList = { items: { id: number; kind: string; title: string; url?: string }[] };
 type Imported = { added: number; alreadyFollowed: number; leftOut: number; refused: { url: string; reason: string }[] };
@@ -221,6 +222,19 @@ test('titles that other programs spoiled are exported as well-formed XML', async
   const { text } = await ada.get('/api/sources.opml');
   assert.doesNotMatch(text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/);
   assert.match(text, /text="abc d"/);
+});
+
+test('names that members gave to folders and sources are exported as well-formed XML', async (t) => {
+  const { ada } = await hubWith(t, ['ada']);
+  await importOpml(ada, opml('<outline text="Owls" xmlUrl="https://owls.test/"/>'));
+  const [source] = await itemsAt<{ id: number }>(ada, '/api/sources');
+  const names = { folder: 'Birds\uffff <&>', title: 'My\ufffe "owls"' };
+  assert.equal((await sendJson(ada, 'PUT', `/api/sources/${source?.id}/follow`, names)).status, 204);
+
+  const { attributes, children } = parseStrictXml((await ada.get('/api/sources.opml')).text)
+    .children.find(({ name }) => name === 'body')?.children[0] ?? assert.fail('there is no folder');
+  assert.equal(attributes.get('text'), 'Birds <&>');
+  assert.equal(children[0]?.attributes.get('title'), 'My "owls"');
 });
 
 test('the import form keeps a document that is none', async (t) => {

@@ -1,9 +1,11 @@
 // Protects signing in to the Google Reader API: an app password opens this API alone, and nothing else opens the API.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addNotes } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
-import { appOf, appPassword, appWith } from '../../support/reader-app.ts';
+import { appOf, appPassword, appWith, itemId } from '../../support/reader-app.ts';
 import { makeAppPassword } from '../../support/stored-accounts.ts';
+import { addPosts } from '../../support/stored-posts.ts';
 
 const INFO = '/reader/api/0/user-info';
 const signIn = (username: string, password: string, more = {}) =>
@@ -107,6 +109,22 @@ test('an app password ends singly, with a new account password, and when the acc
   assert.equal((await ada.patch(`/api/admin/accounts/${account?.id}`, disabling)).status, 200);
   assert.equal(await isIn(ofBob), false);
   assert.equal((await bob.get('/api/account')).status, 401);
+});
+
+test('an answer with items stops in the middle when the app password ends', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const content = 'x'.repeat(100_000);
+  const ids = addPosts(hub, await addNotes(ada, 'Diary', 'private'), 300, () => ({ content }));
+  const app = appOf(hub, 'ada');
+  const body = ids.map((id) => `i=${itemId(id)}`).join('&');
+  const ask = () => fetch(`${hub.address}/reader/api/0/stream/items/contents`, { method: 'POST', body, headers: app.headers });
+  assert.ok((await (await ask()).text()).length > 300 * content.length, 'more than is sent before somebody reads');
+
+  const answer = await ask();
+  const id = /apps\/(\d+)\/end/.exec((await ada.page('/settings/apps')).text)?.[1];
+  await ada.form(`/settings/apps/${id}/end`);
+  assert.equal(answer.status, 200);
+  await assert.rejects(answer.text(), 'the rest is not sent');
 });
 
 test('the settings show an app password’s name, last use and address', async (t) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readMarks } from '../../../src/features/reading/reading-store.ts';
+import { MINUTE } from '../../../src/platform/clock.ts';
 import { addNotes } from '../../support/accounts.ts';
 import { hubWith } from '../../support/hub.ts';
 import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
@@ -35,4 +36,22 @@ test('room for marks is made by raising high-water marks past posts that are nea
   const { id } = (await ada.get('/api/account')).json<{ id: number }>();
   assert.ok(readMarks(hub.handle).left(id) > 10_000, `${readMarks(hub.handle).left(id)} marks are left`);
   assert.deepEqual(await itemIds(app, `s=${STATE}reading-list&xt=${STATE}read`), [ids[0]]);
+});
+
+test('at the limit of marks, an account’s marks are compacted at most every ten minutes, because that reads all its posts', async (t) => {
+  const { hub, ada } = await hubWith(t, ['ada']);
+  const [sourceId, app] = [await addNotes(ada), appOf(hub, 'ada')];
+  const ids = addPosts(hub, sourceId, 42_000);
+  const [even, odd] = [0, 1].map((rest) => ids.filter((_, n) => n % 2 === rest)) as [number[], number[]];
+  for (let start = 0; start < odd.length; start += 7_000) await edit(app, odd.slice(start, start + 7_000), `a=${STATE}read`);
+  hub.passTime(2 * MINUTE);
+  await edit(app, odd.slice(0, 1), `r=${STATE}read`);
+  for (let start = 0; start < even.length; start += 7_000) await edit(app, even.slice(start, start + 7_000), `a=${STATE}read`);
+  hub.passTime(2 * MINUTE);
+  const markOne = async () => (await ada.send('PUT', `/api/posts/${odd[0]}/read`)).status;
+  await edit(app, ids.slice(-1), `r=${STATE}read`);
+  assert.equal(await markOne(), 422, 'the marks were compacted four minutes ago');
+  hub.passTime(10 * MINUTE);
+  await edit(app, ids.slice(-1), `a=${STATE}read`);
+  assert.equal(await markOne(), 204);
 });

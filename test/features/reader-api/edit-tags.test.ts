@@ -118,6 +118,18 @@ test('marking a stream as read marks what arrived until its time, also posts tha
   await mark(`s=feed/${sourceId}&T=x\n`);
   assert.deepEqual(await unread(), []);
   assert.equal((await app.post('mark-all-as-read', 's=everything')).status, 400);
+
+  await edit(app, ids, `r=${STATE}read`);
+  for (const ts of ['yesterday', '-5', '1e99', '1'.repeat(20)]) {
+    assert.equal((await app.post('mark-all-as-read', `s=feed/${sourceId}&ts=${ts}`)).status, 400, ts);
+  }
+  assert.deepEqual(await unread(), ids.toReversed(), 'an unknown time marks nothing');
+  await mark(`s=feed/${sourceId}&ts=${(start + 60_000) * 1_000}000`);
+  assert.deepEqual(await unread(), ids.slice(1).reverse(), 'nanoseconds');
+  await mark(`s=feed/${sourceId}&ts=${(start + 120_000) / 1_000}.5`);
+  assert.deepEqual(await unread(), ids.slice(2).reverse(), 'seconds with a fraction');
+  await mark(`s=feed/${sourceId}&ts=0\n`);
+  assert.deepEqual(await unread(), [], 'apps mean everything');
 });
 
 test('marking the stream of read posts as read marks no unread post', async (t) => {
@@ -131,7 +143,7 @@ test('marking the stream of read posts as read marks no unread post', async (t) 
 test('marking a stream as read until a time that cannot be read is refused and marks nothing', async (t) => {
   const { ada, sourceId, app } = await hubWithApp(t);
   await edit(app, [await addPost(ada, sourceId)], `r=${STATE}read`);
-  for (const ts of ['1.7e15', '-1', '1'.repeat(19), 'now']) {
+  for (const ts of ['1.7e15', '-1', '1'.repeat(20), 'now']) {
     const { status, text } = await app.post('mark-all-as-read', `s=${STATE}reading-list&ts=${ts}`);
     assert.deepEqual([status, text], [400, 'ts must be a time in seconds, milliseconds or microseconds.\n'], ts);
   }

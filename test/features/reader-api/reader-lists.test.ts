@@ -48,7 +48,7 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
   const first = await addPost(ada, news, 'First');
   hub.passTime(1_000);
   const second = await addPost(ada, comics, 'Second', 'Text & more');
-  await addPost(ada, await addNotes(ada, 'Not followed'), 'Elsewhere');
+  const elsewhere = await addPost(ada, await addNotes(ada, 'Not followed'), 'Elsewhere');
   assert.equal((await bob.send('PUT', `/api/posts/${first}/star`)).status, 204);
   assert.equal((await bob.send('PUT', `/api/posts/${first}/read`)).status, 204);
 
@@ -60,6 +60,10 @@ test('streams hold the posts that pages show, newest arrival first, with the sta
   assert.deepEqual(await itemIds(app, `s=user/7/state/com.google/starred`), [first]);
   assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=${STATE}read`), []);
   assert.deepEqual(await itemIds(app, `s=${STATE}reading-list&xt=${STATE}read&xt=${STATE}starred`), [second]);
+  assert.equal((await bob.send('PUT', `/api/posts/${elsewhere}/star`)).status, 204);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred`), [elsewhere, first]);
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=feed/${news}`), [elsewhere], 'starred elsewhere');
+  assert.deepEqual(await itemIds(app, `s=${STATE}starred&xt=user/-/label/Comics/Daily&it=feed/${news}`), [first]);
   assert.deepEqual(await itemIds(app, `s=feed/${news}`), [first]);
   assert.deepEqual(await itemIds(app, `s=feed/${hub.config.baseUrl}/sources/${comics}.atom`), [second]);
   assert.deepEqual(await itemIds(app, `s=user/-/label/Comics/Daily`), [second]);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY } from '../../../src/platform/clock.ts';
-import { addFeed, addNotes } from '../../support/accounts.ts';
+import { addFeed, addNotes, sendJson } from '../../support/accounts.ts';
 import { serving } from '../../support/feeds.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin, type OriginHandler } from '../../support/origin.ts';
@@ -77,14 +77,14 @@ test('an image of a publisher reaches an app from the hub or not at all; audio s
   assert.deepEqual(hrefs, [`${hub.config.baseUrl}/attachments/…/a.jpg?app=…`, 'https://files.example/c.mp3']);
 });
 
-test('an app gets the icon of a private source without a header, until the app password ends', async (t) => {
+test('an app gets the icon of a private source without a header, until its account unfollows the source or the app password ends', async (t) => {
   const hub = await startHub(t);
   const icon = png({ width: 16, height: 16 });
   const routes: Record<string, OriginHandler> = { '/favicon.ico': reply(200, { 'content-type': 'image/png' }, icon) };
   const site = await startOrigin(t, routes);
   routes['/feed'] = serving(() => `<rss version="2.0"><channel><title>Owls</title><link>${site.url}/</link></channel></rss>`);
   const ada = await hub.person('ada');
-  await addFeed(ada, `${site.url}/feed`, { visibility: 'private' });
+  const source = await addFeed(ada, `${site.url}/feed`, { visibility: 'private' });
   await hub.findIcons();
   const { subscriptions } = (await appOf(hub, 'ada').get('subscription/list')).json<{ subscriptions: { iconUrl: string }[] }>();
   const { pathname, search } = new URL(subscriptions[0]?.iconUrl ?? '');
@@ -93,6 +93,10 @@ test('an app gets the icon of a private source without a header, until the app p
   assert.deepEqual([answer.status, answer.headers.get('cross-origin-resource-policy')], [200, 'cross-origin']);
   assert.deepEqual((await getFile(hub, pathname + search)).body, icon);
   assert.equal((await hub.anybody.get(pathname)).status, 404, 'without a signature');
+  await ada.delete(`/api/sources/${source}/follow`);
+  assert.equal((await hub.anybody.get(pathname + search)).status, 404, 'unfollowed');
+  assert.equal((await sendJson(ada, 'PUT', `/api/sources/${source}/follow`, {})).status, 204);
+  assert.equal((await hub.anybody.get(pathname + search)).status, 200);
   const id = /apps\/(\d+)\/end/.exec((await ada.page('/settings/apps')).text)?.[1];
   await ada.form(`/settings/apps/${id}/end`);
   assert.equal((await hub.anybody.get(pathname + search)).status, 404, 'the app password has ended');
