@@ -47,7 +47,7 @@ test('restic, sqlite3 and tar alone make a backup of a snapshot that verificatio
   if (!sent || !requireTool(t, 'sqlite3')) return;
   const { hub, name } = sent;
   const handbook = readFileSync(join(import.meta.dirname, '../../scripts/README.md'), 'utf8');
-  const [, commands = ''] = /If the hub's scripts are not at hand[^]*?```sh\n([^]*?)```/.exec(handbook) ?? [];
+  const [, commands = ''] = /scripts are\s+not at hand[^]*?```sh\n([^]*?)```/.exec(handbook) ?? [];
   assert.notEqual(commands, '', 'the handbook has the commands');
   const script = commands.replaceAll('20260131-031500', name).replaceAll('/mnt/backup-disk/restic', `'${hub.repository}'`)
     .replaceAll('/safe/place/restic-password', `'${hub.password}'`);
