@@ -69,7 +69,7 @@ ${isMember ? forMember(detail) : about(source)}`;
   };
 }
 
-/** Where a source comes from, and the addresses of its feeds. */
+/** The addresses of a source's site and of the feeds that the hub publishes for the source, and its description. */
 function about({ id, visibility, siteUrl, description }: Source): Html {
   return html`
 <p class="meta">${visibility === 'private' && html`<span class="tag">private</span>`}
