@@ -50,7 +50,7 @@ const OFFSET = randomInt(STRIDE);
 
 for (const isHealthy of [true, false]) {
   const end = isHealthy ? 'the hub becomes healthy' : 'the hub does not become healthy';
-  test(`case 62: a restore killed before each change to files, and again before each change of its recovery, leaves all the old data or all the new data (${end})`,
+  test(`case 62: a restore killed before each change to files, and again before changes of its recovery, leaves all the old data or all the new data (${end})`,
     async (t) => {
       const hub = await begunRestore(t);
       const ends = new Set<string>();
