@@ -70,8 +70,9 @@ function findOpener(
   return undefined;
 }
 
-/** Rules 9 and 10 of emphasis: of a run that may both open and close, lengths that add up to 3, 6, … do not pair. */
+/** Tildes pair in equal numbers. Rules 9 and 10 of emphasis: runs that may open and close do not add up to 3, 6, … */
 function mayPair(opener: Delimiter, closer: Delimiter): boolean {
+  if (closer.sign === '~') return opener.length === closer.length;
   if (!closer.canOpen && !opener.canClose) return true;
   return closer.length % 3 === 0 || (opener.length + closer.length) % 3 !== 0;
 }
@@ -85,19 +86,11 @@ function passOver(delimiter: Delimiter): Delimiter | undefined {
 function pair(opener: Delimiter, closer: Delimiter): Delimiter | undefined {
   opener.next = closer;
   closer.previous = opener;
-  if (closer.sign === '~') return strike(opener, closer);
   const used = Math.min(2, opener.piece.text.length, closer.piece.text.length);
-  wrap(opener, closer, used, used === 2 ? 'strong' : 'em');
+  if (closer.sign === '~') wrap(opener, closer, used, 'del');
+  else wrap(opener, closer, used, used === 2 ? 'strong' : 'em');
   if (opener.piece.text === '') remove(opener);
   if (closer.piece.text !== '') return closer;
-  remove(closer);
-  return closer.next;
-}
-
-/** Strikes through if both runs are equally long. GitHub also gives up two runs of unequal lengths. */
-function strike(opener: Delimiter, closer: Delimiter): Delimiter | undefined {
-  if (opener.length === closer.length) wrap(opener, closer, opener.length, 'del');
-  remove(opener);
   remove(closer);
   return closer.next;
 }

@@ -140,16 +140,34 @@ function readReference(inlines: Inlines): void {
 
 function readDelimiter(inlines: Inlines): void {
   const { text, at } = inlines;
-  let end = at + 1;
-  while (text[end] === text[at]) end += 1;
-  const before = [...text.slice(Math.max(0, at - 2), at)].at(-1) ?? '\n';
-  const after = String.fromCodePoint(text.codePointAt(end) ?? 10);
-  addDelimiter(inlines, readAsText(inlines, end - at), before, after);
+  const sign = text.charAt(at);
+  const end = endOfRun(text, at, sign);
+  const piece = readAsText(inlines, end - at);
+  if (sign === '~') return addDelimiter(inlines, piece, characterBefore(text, at), characterAt(text, end));
+  // GitHub looks beyond tildes, so that a**~~b~~**c is emphasis.
+  let start = at;
+  while (text[start - 1] === '~') start -= 1;
+  addDelimiter(inlines, piece, characterBefore(text, start), characterAt(text, endOfRun(text, end, '~')));
+}
+
+/** The character before `at`, which may be a surrogate pair; a line ending at the beginning of the text. */
+function characterBefore(text: string, at: number): string {
+  return [...text.slice(Math.max(0, at - 2), at)].at(-1) ?? '\n';
+}
+
+function characterAt(text: string, at: number): string {
+  return String.fromCodePoint(text.codePointAt(at) ?? 10);
+}
+
+function endOfRun(text: string, at: number, sign: string): number {
+  let end = at;
+  while (text[end] === sign) end += 1;
+  return end;
 }
 
 function readBackticks(inlines: Inlines): void {
   const { text, at } = inlines;
-  const length = backticksAt(text, at);
+  const length = endOfRun(text, at, '`') - at;
   const end = findBackticks(inlines, at + length, length);
   if (end === -1) return void readAsText(inlines, length);
   const content = text.slice(at + length, end).replaceAll('\n', ' ');
@@ -163,16 +181,11 @@ function readBackticks(inlines: Inlines): void {
 function findBackticks(inlines: Inlines, from: number, length: number): number {
   inlines.backticks ??= new Map([...inlines.text.matchAll(/`+/g)].map(({ 0: run, index }) => [run.length, index]));
   if ((inlines.backticks.get(length) ?? -1) < from) return -1;
-  for (let at = from; ; at += backticksAt(inlines.text, at)) {
-    at = inlines.text.indexOf('`', at);
-    if (backticksAt(inlines.text, at) === length) return at;
+  for (let end = from; ;) {
+    const start = inlines.text.indexOf('`', end);
+    end = endOfRun(inlines.text, start, '`');
+    if (end - start === length) return start;
   }
-}
-
-function backticksAt(text: string, at: number): number {
-  let end = at;
-  while (text[end] === '`') end += 1;
-  return end - at;
 }
 
 /** Reads an autolink, raw HTML, or `<` as text. */
@@ -254,6 +267,8 @@ function referenceTarget(
 ): LinkTarget & { end: number } | undefined {
   const target = context.references.get(normaliseLabel(label));
   if (target === undefined) return undefined;
-  context.budget -= target.destination.length + target.title.length;
-  return context.budget < 0 ? undefined : { ...target, end };
+  const length = target.destination.length + target.title.length;
+  if (length > context.budget) return undefined;
+  context.budget -= length;
+  return { ...target, end };
 }

@@ -1,16 +1,11 @@
 import { isBlankLine, textOfLine, trimBlanks } from './markdown-line.ts';
 import { type BlockOf, type BlockReader, closeInnermost, container, innermost, openBlock } from './markdown-tree.ts';
 
-/** The cells of a row of a table as GitHub writes them: an escaped `|` is part of its cell. */
+/** The cells of a table's row. A `|` after a backslash is part of its cell, also if the backslash is escaped. */
 export function cellsOf(row: string): string[] {
-  const cells = [''];
-  for (const [part] of trimBlanks(row).replace(/^\|/, '').matchAll(/\\[\\|]|[^\\|]+|[^]/g)) {
-    if (part === '|') cells.push('');
-    else cells.push(cells.pop() + (part === '\\|' ? '|' : part));
-  }
-  const trimmed = cells.map(trimBlanks);
-  if (trimmed.at(-1) === '') trimmed.pop();
-  return trimmed;
+  const cells = trimBlanks(row).replace(/^\|/, '').split(/(?<!\\)\|/);
+  if (trimBlanks(cells.at(-1) ?? '') === '') cells.pop();
+  return cells.map((cell) => trimBlanks(cell.replaceAll('\\|', '|')));
 }
 
 /** Begins a table if this line is a delimiter row that fits the last line of the paragraph before it. */

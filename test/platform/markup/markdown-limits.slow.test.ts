@@ -8,9 +8,9 @@ import { renderMarkdown } from '../../support/rendered-markdown.ts';
 
 /** Texts that have kept other readers of Markdown busy: a piece that is repeated. */
 const REPEATED = [
-  '[', '![', '[a](', '[a](<b', '[a](b "', '[a][', '![[]()', '[ *a', '`', '\\[', '*', '*a **b', 'a**b c* ', '*a_ ', '_*', '~a ~~b ',
-  '<', '<a b="', '<a b="<a b=\'', '<!--', '<?', '<!a', '<![CDATA[', '<a:', '<a@b.', '&', '&#x',
-  '> ', '- ', '* a\n', '1. a\n\n', '[a]: b "\n', "[a]:\n'", '[a]: b\n===\n', '|', 'a|\n', '|-\n', '#', '=\n', '\t', ' \n', '<div>\n',
+  '[', '[a](b', '[a](<b', '[a](b "', '[a][', '![[]()', '[ *a', '`', '*', '*a **b', 'a**b c* ', '*a_ ', '~a ~~b ',
+  '<', '<a b="<a b=\'', '<!--', '<?', '<![CDATA[', '<a:', '<a@b.', '&', '> ', '- ', '* a\n', '[a]: b "\n',
+  '[a]: b\n===\n', 'a|\n', '|-\n', ' \n',
 ];
 
 /** Further texts of about so many characters. */
@@ -37,7 +37,7 @@ test('time grows no faster than the text', () => {
 });
 
 test('a long text is read in many steps, also if it is a single paragraph, list or quote', () => {
-  for (const piece of ['*a* ', '[a](b) ', 'a\n', '- a\n', '> a\n\n', '|a\n|-\n', '`a` ', '<b>', '&amp;', '- - - ']) {
+  for (const piece of ['*a* ', '[a](b) ', 'a\n', '- a\n', '> a\n\n', '|a\n|-\n', '`a` ', '<b>', '&amp;', '- > a\n']) {
     const text = repeated(piece, 200_000);
     const reading = renderingMarkdown(text);
     let steps = 1;

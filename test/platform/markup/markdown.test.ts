@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderMarkdown } from '../../support/rendered-markdown.ts';
+import { clean } from '../../support/sanitized-markup.ts';
 
 /** Asserts the HTML of each text. */
 function assertRendered(cases: [markdown: string, html: string][]): void {
@@ -118,7 +119,8 @@ test('strikethrough has one or two tildes on either side, as GitHub writes it', 
   assertInlines([
     ['~~a~~ ~b~ ~~*c*~~', '<del>a</del> <del>b</del> <del><em>c</em></del>'],
     ['a ~~~b~~~ ~ c ~ ~~d~', 'a ~~~b~~~ ~ c ~ ~~d~'],
-    ['a~b~c', 'a<del>b</del>c'],
+    ['a~b~c a**~~b~~**c', 'a<del>b</del>c a<strong><del>b</del></strong>c'],
+    ['~a~~ b~ \\~a~', '<del>a~~ b</del> ~a~'],
   ]);
 });
 
@@ -212,4 +214,21 @@ test('byte order mark, NUL and lone surrogates', () => {
     ['a\0b \ud800 `\udfff`', '<p>a\ufffdb \ufffd <code>\ufffd</code></p>\n'],
     ['```\0\n\0\n```\n<div \0>', '<pre><code class="language-\ufffd">\ufffd\n</code></pre>\n<div \ufffd>\n'],
   ]);
+});
+
+test('alignment of tables, numbers of lists and languages of code stay in sanitised markup', () => {
+  const markdown = '|a|\n|:-:|\n\n3. b\n\n```js\nc\n```\n\n~~d~~ <script>alert(1)</script>[e](javascript:f)';
+  assert.equal(clean(renderMarkdown(markdown)), '<table>\n<thead>\n<tr>\n<th align="center">a</th>\n</tr>\n</thead>\n</table>\n'
+    + '<ol start="3">\n<li>b</li>\n</ol>\n<pre><code class="language-js">c\n</code></pre>\n<p><del>d</del> e</p>\n');
+});
+
+test('a text cannot multiply: deep marks, short rows and long references are bounded', () => {
+  const deep = renderMarkdown(`${'>'.repeat(1_000)} ${'- '.repeat(1_000)}a`);
+  assert.ok(deep.split('<blockquote>').length < 100 && deep.includes('&gt;'));
+  const wide = renderMarkdown(`${'|a'.repeat(1_000)}\n${'|-'.repeat(1_000)}\n${'|b\n'.repeat(1_000)}`);
+  assert.equal(wide.split('<td>b</td>').length, 1_001);
+  assert.ok(wide.length < 300_000, String(wide.length));
+  const referring = renderMarkdown(`[a]: /${'b'.repeat(9_999)}\n\n${'[a] '.repeat(1_000)}`);
+  assert.equal(referring.split('[a]').length, 991);
+  assert.ok(referring.length < 120_000, String(referring.length));
 });
