@@ -853,7 +853,7 @@ export const MUTATIONS: Mutation[] = [
     from: 'if (length > context.budget) return undefined;',
     to: '',
     test: 'test/platform/markup/markdown.test.ts',
-    name: 'a text cannot multiply: deep marks, short rows and long references are bounded',
+    name: 'deep marks, short rows of tables and repeated references do not make the HTML much longer than the text',
   },
   {
     promise: 'unpaired emphasis takes linear time',

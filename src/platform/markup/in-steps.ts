@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { refuseInTransaction } from '../db/open-database.ts';
 import { charged } from '../turns.ts';
 
 /** Resumable work on a text; `read` handles about `characters` characters and returns whether text is left. */
@@ -26,10 +27,11 @@ export function isPauseDue(pace: Pace, characters: number): boolean {
   return true;
 }
 
-/** The work of a generator that pauses as `isPauseDue` says. */
+/** Makes a `Reading` of a generator that pauses whenever `isPauseDue` returns true. */
 export function pausingWork<Result>(work: Generator<void, Result>): Reading<Result> {
   let result: Result | undefined;
   const read = (characters: number): boolean => {
+    refuseInTransaction('reading a text');
     for (let done = 0; done < characters; done += PAUSE) {
       const step = work.next();
       if (!step.done) continue;

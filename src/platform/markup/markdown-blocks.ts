@@ -24,7 +24,7 @@ export function* readBlocks(text: string): Generator<void, { document: MarkdownB
     const [whole = '', line = ''] = LINE.exec(text) ?? [];
     at += whole.length;
     readLine(reader, line);
-    if (isPauseDue(pace, whole.length)) yield;
+    if (isPauseDue(pace, whole.length + reader.matched)) yield;
   }
   while (reader.open.length > 0) closeInnermost(reader);
   return { document, references: reader.references };

@@ -21,8 +21,12 @@ const BLOCK_TAG_START = new RegExp(`</?(?:${[
   'track|ul',
 ].join('|')})(?=[ \\t]|/?>|$)`, 'iy');
 
-/** A block of raw HTML: its last line contains `end`, or else a blank line follows the block. */
-export type HtmlBlockStart = { end: string | RegExp | undefined; mayInterrupt: boolean };
+/** A block of raw HTML ends with a line that contains `end`, or before a blank line if `end` is undefined. */
+export type HtmlBlockStart = {
+  end: string | RegExp | undefined;
+  /** Whether the block may begin directly below a paragraph. */
+  mayInterrupt: boolean;
+};
 
 /** The kind of the block of raw HTML that begins in `line` at `at` (section 4.6); undefined if none begins. */
 export function htmlBlockAt(line: string, at: number): HtmlBlockStart | undefined {

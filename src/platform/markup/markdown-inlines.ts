@@ -27,10 +27,10 @@ type Inlines = DelimiterStack & {
   at: number;
   pieces: InlinePiece[];
   brackets: Bracket[];
-  /** The number of brackets before the last link; in these brackets, no further link may end. */
+  /** How many open brackets stand before the last link. A link from there would contain a link, which is forbidden. */
   linked: number;
   context: InlineContext;
-  /** For each length of a run of backticks, the index of the last run. */
+  /** For each length, the index of the text's last run of so many backticks. */
   backticks: Map<number, number> | undefined;
   /** Ends of raw HTML that the rest of the text lacks. */
   missingEnds: Set<string>;
@@ -110,7 +110,7 @@ function addMarkup(inlines: Inlines, markup: string): void {
   inlines.pieces.push({ before: markup, text: '', after: '' });
 }
 
-/** Reads a special character, or several, as text. */
+/** Makes text of the next `length` characters. */
 function readAsText(inlines: Inlines, length: number): InlinePiece {
   inlines.at += length;
   return addText(inlines, inlines.text.slice(inlines.at - length, inlines.at));
@@ -220,7 +220,7 @@ function openBracket(inlines: Inlines, sign: string): void {
   inlines.brackets.push({ isImage, piece, pieces: length, end: at, delimiter: top, hasBracket: false });
 }
 
-/** Reads a `]` and what belongs to it, and makes a link or an image if the `]` ends one. */
+/** Reads a `]`, and makes a link or an image if the `]` ends the text of a link or an image. */
 function closeBracket(inlines: Inlines): void {
   const bracket = inlines.brackets.pop();
   const mayEnd = bracket !== undefined && (bracket.isImage || inlines.brackets.length >= inlines.linked);

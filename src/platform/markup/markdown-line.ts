@@ -20,6 +20,7 @@ export function startLine(line: string): LineCursor {
   return cursor;
 }
 
+/** Whether only spaces and tabs are left of the line. */
 export function isBlankLine({ line, textAt }: LineCursor): boolean {
   return textAt === line.length;
 }

@@ -116,7 +116,7 @@ function readTitle(text: string, at: number): Part | undefined {
   return { value: text.slice(start + 1, close), end: close + 1 };
 }
 
-/** The index of the first sign of `pattern`, which also fits escaped signs, or else the length of the text. */
+/** The index of the first match of `pattern` that is no escape (two characters); the text's length if none is left. */
 function findUnescaped(text: string, from: number, pattern: RegExp): number {
   pattern.lastIndex = from;
   for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) {

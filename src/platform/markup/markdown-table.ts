@@ -1,5 +1,5 @@
 import { isBlankLine, textOfLine, trimBlanks } from './markdown-line.ts';
-import { type BlockOf, type BlockReader, closeInnermost, container, innermost, openBlock } from './markdown-tree.ts';
+import { type BlockOf, type BlockReader, closeInnermost, container, openBlock } from './markdown-tree.ts';
 
 /** The cells of a table's row. A `|` after a backslash is part of its cell, also if the backslash is escaped. */
 export function cellsOf(row: string): string[] {
@@ -11,7 +11,7 @@ export function cellsOf(row: string): string[] {
 /** Begins a table if this line is a delimiter row that fits the last line of the paragraph before it. */
 export function startTable(reader: BlockReader): boolean {
   const paragraph = container(reader);
-  if (paragraph.kind !== 'paragraph' || paragraph !== innermost(reader)) return false;
+  if (paragraph.kind !== 'paragraph') return false;
   const alignments = readAlignments(textOfLine(reader.cursor));
   const header = paragraph.text.at(-1) ?? '';
   if (alignments === undefined || cellsOf(header).length !== alignments.length) return false;
@@ -29,6 +29,7 @@ export function isTableRow({ cursor }: BlockReader): boolean {
   return !isBlankLine(cursor) && cellsOf(textOfLine(cursor)).length > 0;
 }
 
+/** Adds the rest of the line to the table. */
 export function addTableRow({ cursor, lineNumber }: BlockReader, table: BlockOf<'table'>): void {
   table.text.push(textOfLine(cursor));
   table.lastLine = lineNumber;

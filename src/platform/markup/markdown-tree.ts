@@ -19,6 +19,7 @@ export type MarkdownBlock = BlockContent & {
   firstLine: number; lastLine: number; children: MarkdownBlock[]; text: string[];
 };
 
+/** A block of one kind. */
 export type BlockOf<Kind extends MarkdownBlock['kind']> = MarkdownBlock & { kind: Kind };
 
 /** A document that is being read line by line. */
@@ -32,13 +33,15 @@ export type BlockReader = {
   matched: number;
 };
 
-/** The sanitiser flattens deeper markup, too. A limit keeps the time for a line, which each open block reads, short. */
+/** Each open block reads each line, so that deeper blocks would make lines slow. The sanitiser flattens them anyway. */
 const MAX_OPEN_BLOCKS = 90;
 
-export function mayNest({ open, matched }: BlockReader): boolean {
-  return Math.min(open.length, matched) < MAX_OPEN_BLOCKS;
+/** Whether a quote or a list item may begin in the current line. */
+export function mayNest({ matched }: BlockReader): boolean {
+  return matched < MAX_OPEN_BLOCKS;
 }
 
+/** The innermost open block, which may end in the current line. */
 export function innermost({ open }: BlockReader): MarkdownBlock {
   return open.at(-1) as MarkdownBlock;
 }
@@ -65,10 +68,12 @@ function mayHold({ kind }: MarkdownBlock, content: BlockContent): boolean {
   return kind === 'document' || kind === 'quote' || kind === 'item';
 }
 
+/** Ends the blocks that do not go on in the current line. */
 export function closeUnmatched(reader: BlockReader): void {
   while (reader.open.length > reader.matched) closeInnermost(reader);
 }
 
+/** Ends the innermost open block. */
 export function closeInnermost(reader: BlockReader): void {
   const block = reader.open.pop();
   if (block === undefined) return;

@@ -1,4 +1,3 @@
-import { refuseInTransaction } from '../db/open-database.ts';
 import { isPauseDue, pausingWork, type Reading } from './in-steps.ts';
 import { readBlocks } from './markdown-blocks.ts';
 import { escapeMarkdownText, type InlineContext, renderInlines } from './markdown-inlines.ts';
@@ -7,16 +6,16 @@ import { unescapeMarkdown } from './markdown-links.ts';
 import { cellsOf } from './markdown-table.ts';
 import type { BlockOf, MarkdownBlock } from './markdown-tree.ts';
 
-/** The HTML so far, and what is left of the document's budgets. */
+/** The HTML so far, and how many cells of tables may still be added. */
 type Draft = InlineContext & { html: string[]; endsLine: boolean; cellsToAdd: number };
 
-/** Reference links may take so many characters of addresses and titles, or as many as the text has. */
+/** All reference links together may write so many characters of addresses and titles, or as many as the text has. */
 const MIN_REFERENCE_BUDGET = 100_000;
 
-/** Rendering a block or a cell takes as long as so many characters. */
+/** Rendering a block or a cell of a table takes as long as reading so many characters. */
 const BLOCK_COST = 10;
 
-/** Empty cells that are added to short rows of tables, in the whole document. */
+/** The most empty cells that complete short rows of tables in a document. */
 const MAX_ADDED_CELLS = 10_000;
 
 /**
@@ -28,7 +27,6 @@ export function renderingMarkdown(text: string): Reading<string> {
 }
 
 function* renderDocument(source: string): Generator<void, string> {
-  refuseInTransaction('reading Markdown');
   const text = source.replace(/^\ufeff/, '').replaceAll('\0', '\ufffd').toWellFormed();
   const { document, references } = yield* readBlocks(text);
   const budget = Math.max(text.length, MIN_REFERENCE_BUDGET);
