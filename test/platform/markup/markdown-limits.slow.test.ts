@@ -43,5 +43,6 @@ test('a long text is read in many steps, also if it is a single paragraph, list 
     let steps = 1;
     while (reading.read(STEP)) steps += 1;
     assert.ok(steps >= text.length / STEP, `${JSON.stringify(piece)}: ${steps} steps`);
+    assert.equal(reading.end(), renderMarkdown(text));
   }
 });
