@@ -119,7 +119,7 @@ export const SCHEMAS: Record<string, Schema> = {
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,
-      sources: array(object({ id, title: text, unread: counted, notify: flag })),
+      sources: array(object({ id, title: text, unread: counted, notify: flag, hideGlobally: flag })),
     })),
   }),
   Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for a minute' } }),
@@ -146,7 +146,7 @@ export const SCHEMAS: Record<string, Schema> = {
     })),
     follows: array(object({
       sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
-      readUpTo: integer, since: time,
+      hideGlobally: flag, readUpTo: integer, since: time,
     })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),

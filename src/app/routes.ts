@@ -190,7 +190,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at(
     'PUT /api/sources/:id/follow', 'member',
-    'Put a source into your reading list: {folder?, notify?}; with notify its new posts make notifications',
+    'Put a source into your reading list: {title?, folder?, notify?, hideGlobally?}; with notify its new posts make '
+      + 'notifications, with hideGlobally they are in no list of all sources',
     reading.follow,
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),

@@ -102,7 +102,7 @@ test('a switch, choice or id of any other form that is not understood is refused
   const look = { density: 'compact', textSize: 'large' };
   const refused: [form: string, fields: Record<string, string>, wrong: Record<string, string[]>][] = [
     ['/settings/preferences', look, { density: ['', 'none'], textSize: [''], keys: ['on', ''], marksOpened: ['yes'], nextSteps: ['2'] }],
-    [`/sources/${source}/follow`, { folder: 'Birds' }, { notify: ['yes', 'true', ''] }],
+    [`/sources/${source}/follow`, { folder: 'Birds' }, { notify: ['yes', 'true', ''], hideGlobally: ['yes'] }],
     [`/sources/${source}`, { title: 'Notes' }, { visibility: ['', 'friends'], forget: ['yes', ''] }],
     ['/sources', { kind: 'native', title: 'More' }, { kind: ['', 'blog'], visibility: [''] }],
     [`/posts/${post}/star`, {}, { star: ['yes', 'false', ''] }],

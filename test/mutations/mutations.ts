@@ -3784,7 +3784,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a search within a list of one’s own finds nothing that one does not follow',
     file: 'src/features/reading/list-store.ts',
-    from: 'AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)',
+    from: 'AND (@isStarred OR @sourceId = p.source_id OR ${IN_LIST})',
     to: '',
     test: 'test/features/reading/search-lists.test.ts',
     name: 'a search in a list of very many sources and posts finds nothing of what is not in it',

@@ -47,7 +47,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   cached_files: { about: 'a source', readers: 'nobody', holds: 'hash, type and size of publishers’ files, when a file was used last' },
   content_usage: { about: 'a person', readers: 'the account and administrators', holds: 'bytes of posts in the account’s sources' },
   upload_usage: { ...OF_ACCOUNT, holds: 'bytes of the account’s files' },
-  follows: { ...OF_ACCOUNT, holds: 'which sources a reader follows, the reader’s own names for sources, and how far the reader has read each source' },
+  follows: { ...OF_ACCOUNT, holds: 'which sources a reader follows, the reader’s own names for sources, which sources are hidden from the lists of all sources, and how far the reader has read each source' },
   folders: { ...OF_ACCOUNT, holds: 'names of a reader’s folders' },
   read_marks: { ...OF_ACCOUNT, holds: 'posts that a reader has read, or has marked as unread' },
   read_undo: { ...OF_ACCOUNT, holds: 'what undoes a reader’s last marks' },

@@ -117,11 +117,12 @@ function* ownImports(hub: Hub, accountId: number): Generator<object> {
 
 /** The account's follows; `title` is null if the account may no longer see the source. */
 function* ownFollows(hub: Hub, account: Account): Generator<object> {
-  for (const { sourceId, ownTitle, folder, notify, readUpTo, createdAt } of inBatches<Follow>((last) =>
-    follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH))) {
+  const all = inBatches<Follow>((last) => follows(hub).listOf(account.id, last?.sourceId ?? 0, BATCH));
+  for (const { sourceId, ownTitle, folder, notify, hideGlobally, readUpTo, createdAt } of all) {
     const source = sources(hub).find(sourceId);
     const title = source && maySee(source, account) ? source.title : null;
-    const rest = { folder, notify: notify === 1, readUpTo, since: isoTime(createdAt) };
+    const switches = { notify: notify === 1, hideGlobally: hideGlobally === 1 };
+    const rest = { folder, ...switches, readUpTo, since: isoTime(createdAt) };
     if (source) yield { sourceId, title, ownTitle, ...rest };
   }
 }
