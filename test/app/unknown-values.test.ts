@@ -84,7 +84,7 @@ test('an invitation is refused when its hours or role are not understood, also w
 
 /** Everything that the forms below could change. */
 function stateOf(hub: Awaited<ReturnType<typeof startHub>>): string {
-  const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'posts', 'preferences', 'audit_records'];
+  const tables = ['accounts', 'sources', 'follows', 'stars', 'read_marks', 'read_undo', 'list_choices', 'posts', 'preferences', 'audit_records'];
   return JSON.stringify(rowsOf(hub, ...tables));
 }
 
@@ -108,6 +108,7 @@ test('a switch, choice or id of any other form that is not understood is refused
     [`/posts/${post}/star`, {}, { star: ['yes', 'false', ''] }],
     [`/posts/${post}/read`, {}, { read: ['yes', 'false', ''] }],
     ['/reading/mark-read', {}, { all: ['0', 'yes', 'false'], posts: ['abc', `${post},x`, '1.5', '-1'], source: ['x'] }],
+    ['/reading/choice', { list: 'unread', choice: 'oldest each' }, { list: ['', 'folder:', 'source:x', 'alls'], choice: ['', 'oldest'] }],
     ['/reading/mark-read', { all: '1' }, { upTo: ['x'], before: ['yesterday'] }],
     ['/sources/several', { source }, { act: ['explode', 'toString'] }],
     ['/sources/several', { act: 'pause' }, { source: ['x', '1.5'] }],

@@ -49,6 +49,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   upload_usage: { ...OF_ACCOUNT, holds: 'bytes of the account’s files' },
   follows: { ...OF_ACCOUNT, holds: 'which sources a reader follows, the reader’s own names for sources, which sources are hidden from the lists of all sources, and how far the reader has read each source' },
   folders: { ...OF_ACCOUNT, holds: 'names of a reader’s folders' },
+  list_choices: { ...OF_ACCOUNT, holds: 'which order and posts a reader chose for each list' },
   read_marks: { ...OF_ACCOUNT, holds: 'posts that a reader has read, or has marked as unread' },
   read_undo: { ...OF_ACCOUNT, holds: 'what undoes a reader’s last marks' },
   stars: { ...OF_ACCOUNT, holds: 'posts that a reader has starred' },
