@@ -122,7 +122,7 @@ export const SCHEMAS: Record<string, Schema> = {
       sources: array(object({ id, title: text, unread: counted, notify: flag, hideGlobally: flag })),
     })),
   }),
-  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for a minute' } }),
+  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for two minutes' } }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),

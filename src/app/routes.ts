@@ -205,7 +205,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /api/reading/mark-read', 'member',
     'Mark posts as read: all, folder, source or posts, and before, upTo, below, above', reading.markReadJson,
   ),
-  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within a minute', reading.undoJson),
+  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within two minutes', reading.undoJson),
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),

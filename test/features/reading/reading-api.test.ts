@@ -154,10 +154,10 @@ test('all is marked up to the newest post that was shown, and undone within a mi
   assert.equal((await bob.post('/api/reading/undo', { undo })).status, 410);
   const again = await mark(bob, { source: sourceId });
   assert.equal(again.marked, 5);
-  hub.passTime(MINUTE);
+  hub.passTime(2 * MINUTE);
   assert.equal((await bob.post('/api/reading/undo', { undo: again.undo })).status, 410, 'before it is tidied away, too');
   await mark(bob, { source: sourceId });
-  await hub.work(MINUTE);
+  await hub.work(2 * MINUTE);
   assert.equal(countRows(hub, 'read_undo'), 0);
 });
 
