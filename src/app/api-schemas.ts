@@ -2,6 +2,7 @@ import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
+import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -148,6 +149,7 @@ export const SCHEMAS: Record<string, Schema> = {
       sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
       hideGlobally: flag, readUpTo: integer, since: time,
     })),
+    listChoices: array(object({ list: text, order: choice(LIST_ORDERS), show: choice(LIST_SHOWS), chosenAt: time })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
