@@ -324,8 +324,6 @@ const STEPS: Record<string, Step[]> = {
       await walk.run("sed -i '/^UPGRADE_/d' .env", 'hub');
     },
   ],
-  // release.slow.test.ts runs the first two blocks, set-up-offline.slow.test.ts and upgrade-archive.slow.test.ts the others.
-  'An archive of a version': Array.from({ length: 4 }, () => async () => {}),
   'Moving to another machine': [
     async (walk, text) => done(walk, text),
     async (walk, text) => {
@@ -349,6 +347,8 @@ const STEPS: Record<string, Step[]> = {
       assert.equal((await walk.ada.post('/api/sources', { kind: 'webhook', title: 'Hook' })).status, 201);
     },
   ],
+  // release.slow.test.ts runs the first two blocks, set-up-offline.slow.test.ts and upgrade-archive.slow.test.ts the others.
+  'An archive of a version': Array.from({ length: 4 }, () => async () => {}),
 };
 
 /** The authors sign the newest version as v1.2.3 and publish their key. */
