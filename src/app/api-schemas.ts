@@ -116,7 +116,10 @@ export const SCHEMAS: Record<string, Schema> = {
     id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
     author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
     attachments: array(named('Attachment')),
-  }, { read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag }),
+  }, {
+    read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag,
+    also: array(object({ id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }) })),
+  }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,

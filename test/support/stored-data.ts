@@ -40,6 +40,8 @@ export const STORED_DATA: Record<TableName, Stored> = {
   source_runs: { ...OF_OWNER, holds: 'results of the last synchronisations' },
   posts: { ...OF_SOURCE, holds: 'posts' },
   posts_search: { ...OF_SOURCE, holds: 'words of posts' },
+  post_links: { about: 'a source', readers: 'nobody', holds: 'hashes of the links of posts' },
+  doubles: { about: 'a source', readers: 'nobody', holds: 'which posts have the same link as posts of other sources' },
   post_tombstones: { about: 'a source', readers: 'nobody', holds: 'ids of deleted posts' },
   webhook_events: { about: 'a source', readers: 'nobody', holds: 'ids and times of received events' },
   attachments: { ...OF_SOURCE, holds: 'names, types and addresses of files' },

@@ -2,6 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
 import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
+import { links } from './link-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
 
 /** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
@@ -39,6 +40,8 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   summary: string;
   /** The address as the publisher gives it; `url` is this address without tracking parameters. */
   givenUrl: string | null;
+  /** Made by `linkKey`. */
+  link: Uint8Array | null;
   contentHash: string;
   attachments: RemoteFile[];
 };
@@ -89,7 +92,7 @@ export type PostQuery = {
   limit: number;
 };
 
-type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | keyof SearchTerms | 'attachments'> & {
+type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number;
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
@@ -150,7 +153,7 @@ export function newestFirst(a: Position, b: Position): number {
 /** Posts. Lists of posts use keyset paging by (published_at, id), for which an index exists. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
-  const [index, files] = [searchIndex(hub), attachments(hub)];
+  const [index, files, linked] = [searchIndex(hub), attachments(hub), links(hub)];
   const [reading, writing] = [prepareReading(db), prepareWriting(db)];
 
   function newest(query: PostQuery): Post[] {
@@ -230,7 +233,9 @@ export const posts = store((hub) => {
       if (!row) return undefined;
       index.put({ ...row, ...post, sourceId, publishedAt: row.publishedAt });
       files.replaceRemote(row.id, post.attachments);
-      return { id: row.id, isNew: row.searchKey === null };
+      const stored = { id: row.id, isNew: row.searchKey === null };
+      linked.put({ ...stored, sourceId }, post.link);
+      return stored;
     },
 
     contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',

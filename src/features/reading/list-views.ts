@@ -193,12 +193,23 @@ ${readButton(post)}${list.icons.get(sourceId)}
 <div class="text" ${languageOf(post)}>
 <h3 dir="auto" id="t${id}"><a href="${postAt(id)}">${title}</a></h3><p
  class="line" dir="auto">${
- view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
+ view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>${namesOfDoubles(post)}`}<span
+ class="sum">${rest}</span></p></div>
 ${showTime(times, post.publishedAt, 'row')}${
   picture !== undefined && html`<img class="thumb" src="${picture}" width="52" height="39" alt="" loading="lazy">`}${
   starButton(post)}${
   rowMenu(list, post)}</li>
 `;
+}
+
+/** Maximum number of other sources that a row names. */
+const NAMED = 3;
+
+/** The names of the other sources whose posts the row of a post stands for. */
+function namesOfDoubles({ also }: ListedPost): Html {
+  const more = also.length - NAMED;
+  return html`${also.slice(0, NAMED).map(({ sourceTitle }) => html`, <b dir="auto">${sourceTitle}</b>`)}${
+    more > 0 && html`<b>, +${more}</b>`}`;
 }
 
 /** The HTML of a post's title and summary; in a search, with the matches marked and the text around the first match. */

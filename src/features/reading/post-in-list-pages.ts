@@ -19,7 +19,7 @@ import { readingHistory } from './reading-history-store.ts';
 import { neighbours, withReadState, type ListedPost, type Neighbours, type View } from './reading-list.ts';
 
 type PostInList = {
-  post: WholePost & Pick<ListedPost, 'read' | 'starred'>;
+  post: WholePost & Pick<ListedPost, 'read' | 'starred' | 'also'>;
   view: View;
   /** The name of the list that contains the post. */
   name: string;
@@ -70,7 +70,7 @@ async function shownInList(
     times: timesOf(hub, viewer),
     may: { delete: may, change: may && post.sourceKind === 'native' },
   };
-  const article = await postArticle(hub, state, shown.times, shown.may, turnAtEnd(shown));
+  const article = await postArticle(hub, state, shown.times, shown.may, html`${alsoIn(shown)}${turnAtEnd(shown)}`);
   return page({
     title: titleOf(post).title, main: html`${article}${nextInList(shown)}`, bar: postBar(shown), shape: 'article',
   });
@@ -141,6 +141,13 @@ function moreMenu(shown: PostInList): Html {
 ${may.change && html`<a class="button" href="/posts/${post.id}/edit">Edit</a>`}
 ${may.delete && html`<a class="button" href="/posts/${post.id}/delete">Delete</a>`}
 <a class="button" href="/write">Write a post</a></div></details>`;
+}
+
+/** Links to the posts with the same link in other sources that the viewer follows. */
+function alsoIn({ post: { also } }: PostInList): Html | false {
+  return also.length > 0 && html`
+<p class="meta"><span>Also in</span>${also.map(({ id, sourceTitle }) => html`
+<a href="/posts/${id}" dir="auto">${sourceTitle}</a>`)}</p>`;
 }
 
 /** Links at the end of a post to its neighbours in the list. */
