@@ -4,6 +4,7 @@ import {
 } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { DOUBLES } from '../posts/link-store.ts';
+import { POSTS } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 // Doubles are posts of several sources with the same link. In each list of several sources, the double that arrived
@@ -19,8 +20,8 @@ export type LaterDoubles = { inFolder: number; inAll: number; inApps: number };
 /** Posts of a source whose ids are above `after` and at most `upTo`. */
 export type MarkedRange = [sourceId: number, after: number, upTo: number];
 
-/** Maximum number of unread doubles that one count of unread posts examines, in about 6 ms. */
-const COUNTED_MAX = 2_000;
+/** Maximum number of doubles above high-water marks that one count of unread posts examines, in about 5 ms. */
+const COUNTED_MAX = 4_000;
 
 /** Maximum number of a source's newest doubles that get the state of their rows when a member follows the source. */
 const FOLLOWED_MAX = 1_000;
@@ -63,11 +64,9 @@ const IS_READ = 'COALESCE(m.is_read, e.post_id <= f.read_up_to)';
 const MARK = `LEFT JOIN read_marks m
   ON m.account_id = @viewerId AND m.source_id = e.source_id AND m.post_id = e.post_id`;
 
-/** SQL: whether the unread double `u` of the viewer's follow `f` has a double `e` that arrived earlier. */
-const hasEarlier = (condition: string): string => `EXISTS (SELECT 1 FROM ${DOUBLES} e
-    CROSS JOIN ${FOLLOWS} g ON g.account_id = @viewerId AND g.source_id = e.source_id
-    CROSS ${joinSource('e.source_id')} AND ${MAY_SEE}
-   WHERE e.row_id = u.row_id AND e.post_id < u.post_id AND ${condition})`;
+/** SQL: the newest doubles of a source. */
+const OF_SOURCE = `(SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @sourceId
+  ORDER BY post_id DESC LIMIT ${FOLLOWED_MAX})`;
 
 /** Reads doubles, and gives doubles the state of their rows. */
 export const doubles = store(({ db, clock }) => {
@@ -84,27 +83,38 @@ export const doubles = store(({ db, clock }) => {
      WHERE NOT ${IS_READ} AND ${JOINS_DOUBLES} LIMIT @limit`);
   const selectLater = db.prepare<[Asking & { folder: null }], LaterDoubles & { sourceId: number }>(
     'count later doubles', `
-    SELECT u.source_id AS sourceId, SUM(${hasEarlier('g.folder_id IS u.folder_id')}) AS inFolder,
-           SUM(NOT u.hide_globally AND ${hasEarlier('NOT g.hide_globally')}) AS inAll,
-           SUM(${hasEarlier('TRUE')}) AS inApps
-      FROM (
-        SELECT e.post_id, e.row_id, e.source_id, f.folder_id, f.hide_globally FROM ${LISTED} f
-          CROSS JOIN ${DOUBLES} e ON e.source_id = f.source_id AND e.post_id > f.read_up_to ${MARK}
-         WHERE m.is_read IS NOT 1
-        UNION ALL SELECT e.post_id, e.row_id, e.source_id, f.folder_id, f.hide_globally FROM ${LISTED} f
-          CROSS JOIN read_marks m INDEXED BY read_marks_unread ON m.account_id = @viewerId
-           AND m.source_id = f.source_id AND m.is_read = 0 AND m.post_id <= f.read_up_to
-          CROSS JOIN ${DOUBLES} e ON e.post_id = m.post_id
-         LIMIT ${COUNTED_MAX}) u
-     GROUP BY u.source_id`);
+    SELECT sourceId, SUM(inFolder) AS inFolder, SUM(inAll) AS inAll, COUNT(*) AS inApps FROM (
+      SELECT d.source_id AS sourceId, MAX(d.folder_id IS f.folder_id) AS inFolder,
+             MAX(NOT d.hide_globally AND NOT f.hide_globally) AS inAll
+        FROM (SELECT d.post_id, d.row_id, l.* FROM ${LISTED} l
+                CROSS JOIN ${DOUBLES} d ON d.source_id = l.source_id AND d.post_id > l.read_up_to LIMIT ${COUNTED_MAX}
+             ) d ${FOLLOWED_DOUBLES} AND e.post_id < d.post_id
+        LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = d.source_id AND m.post_id = d.post_id
+       WHERE m.is_read IS NOT 1 GROUP BY d.post_id
+      UNION ALL SELECT d.source_id, MAX(d.folder_id IS f.folder_id), MAX(NOT d.hide_globally AND NOT f.hide_globally)
+        FROM (SELECT d.post_id, d.row_id, l.* FROM ${LISTED} l
+                CROSS JOIN read_marks m INDEXED BY read_marks_unread ON m.account_id = @viewerId
+                 AND m.source_id = l.source_id AND m.is_read = 0 AND m.post_id <= l.read_up_to
+                CROSS JOIN ${DOUBLES} d ON d.post_id = m.post_id LIMIT ${COUNTED_MAX}
+             ) d ${FOLLOWED_DOUBLES} AND e.post_id < d.post_id
+       GROUP BY d.post_id)
+     GROUP BY sourceId`);
   const takeStates = db.prepare<[Asking & { sourceId: number; readUpTo: number; now: number; limit: number }]>(
     'give doubles the states of their rows', `
     INSERT INTO read_marks (account_id, source_id, post_id, is_read, marked_at)
     SELECT @viewerId, @sourceId, d.post_id, MAX(${IS_READ}) AS isRead, @now
-      FROM (SELECT post_id, row_id FROM ${DOUBLES} WHERE source_id = @sourceId
-             ORDER BY post_id DESC LIMIT ${FOLLOWED_MAX}) d ${FOLLOWED_DOUBLES} ${MARK}
-     WHERE ${JOINS_DOUBLES} GROUP BY d.post_id HAVING isRead <> (d.post_id <= @readUpTo) LIMIT @limit
+      FROM ${OF_SOURCE} d ${FOLLOWED_DOUBLES} ${MARK}
+      LEFT JOIN read_marks o ON o.account_id = @viewerId AND o.source_id = @sourceId AND o.post_id = d.post_id
+     WHERE ${JOINS_DOUBLES}
+     GROUP BY d.post_id HAVING isRead <> COALESCE(o.is_read, d.post_id <= @readUpTo) LIMIT @limit
     ON CONFLICT DO UPDATE SET is_read = excluded.is_read, marked_at = excluded.marked_at`);
+  const takeStars = db.prepare<[Asking & { sourceId: number }]>('star doubles of starred posts', `
+    INSERT INTO stars (account_id, post_id, source_id, published_at, starred_at)
+    SELECT @viewerId, p.id, p.source_id, p.published_at, MAX(t.starred_at)
+      FROM ${OF_SOURCE} d ${FOLLOWED_DOUBLES}
+      CROSS JOIN stars t ON t.account_id = @viewerId AND t.post_id = e.post_id
+      CROSS JOIN ${POSTS} p ON p.id = d.post_id
+     WHERE ${JOINS_DOUBLES} GROUP BY p.id ON CONFLICT DO NOTHING`);
 
   return {
     /** The doubles of posts in other sources that the viewer follows and may see, in the order of arrival. */
@@ -115,8 +125,10 @@ export const doubles = store(({ db, clock }) => {
     /** For each followed source with unread doubles: how many of its unread posts earlier doubles stand for. */
     later: (viewer: Asking): Map<number, LaterDoubles> =>
       new Map(selectLater.all({ ...viewer, folder: null }).map(({ sourceId, ...later }) => [sourceId, later])),
-    /** Marks up to `limit` posts of a newly followed source as read or unread, as their doubles are. */
-    takeStates: (viewer: Asking, sourceId: number, readUpTo: number, limit: number): void =>
-      void takeStates.run({ ...viewer, sourceId, readUpTo, now: clock(), limit }),
+    /** Marks up to `limit` posts of a newly followed source as read, unread or starred, as their doubles are. */
+    takeStates(viewer: Asking, sourceId: number, readUpTo: number, limit: number): void {
+      takeStates.run({ ...viewer, sourceId, readUpTo, now: clock(), limit });
+      takeStars.run({ ...viewer, sourceId });
+    },
   };
 });

@@ -1,13 +1,27 @@
 // Protects rows of posts with the same link: which posts are one row, for whom, in which lists, and in which state.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { doubles } from '../../../src/features/reading/double-store.ts';
+import { accounts } from '../../../src/features/accounts/account-store.ts';
+import { follows, type ListedFollow } from '../../../src/features/follows/follow-store.ts';
+import { DEFAULT_PREFERENCES } from '../../../src/features/hub/preferences.ts';
 import { linkKey } from '../../../src/features/posts/link-key.ts';
+import { links } from '../../../src/features/posts/link-store.ts';
+import { doubles } from '../../../src/features/reading/double-store.ts';
+import { followSource, unfollowSource } from '../../../src/features/reading/follow-source.ts';
+import { markRead, setRead, setStar, undoMark, type MarkTarget } from '../../../src/features/reading/mark-read.ts';
+import { raiseMarks } from '../../../src/features/reading/raise-marks.ts';
+import { readingCounts } from '../../../src/features/reading/reading-counts.ts';
+import { listView } from '../../../src/features/reading/reading-list.ts';
+import { readMarks } from '../../../src/features/reading/reading-store.ts';
+import { sources } from '../../../src/features/sources/source-store.ts';
 import { MINUTE } from '../../../src/platform/clock.ts';
+import type { Viewer } from '../../../src/platform/http/router.ts';
 import { addNotes, itemsAt, sendJson } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { hubWith, type Hub } from '../../support/hub.ts';
+import { randomBelow } from '../../support/random.ts';
 import { appOf, edit, itemIds, STATE } from '../../support/reader-app.ts';
+import { addPosts } from '../../support/stored-posts.ts';
 
 const LINK = 'https://news.example/2026/ferry';
 
@@ -68,7 +82,7 @@ test('posts of two followed sources with the same link are one row that names bo
   assert.deepEqual(await ids(bob, `view=list&source=${beta}`), [other, second]);
   assert.deepEqual(await counts(bob), { unread: 2, starred: 0, folders: [2, 1], sources: [2, 1] });
   const page = (await bob.get('/')).text;
-  assert.match(page, /<b dir="auto">Alpha<\/b>, <b dir="auto">Beta<\/b>/);
+  assert.match(page, /<b dir="auto">Alpha, <bdi>Beta<\/bdi><\/b>/);
   assert.doesNotMatch(page, new RegExp(`id="post-${second}"`));
   assert.match((await bob.get(`/posts/${first}`)).text, new RegExp(`Also in.*\\s*<a href="/posts/${second}"`));
 });
@@ -215,4 +229,65 @@ test('one row has at most 32 posts, so that no link makes lists slow', async (t)
 
   assert.deepEqual(await ids(bob, 'view=list'), [posts.at(-1), first]);
   assert.equal(doubles(hub.handle).of({ viewerId: 2, isAdmin: 0 }, [first]).length, 31);
+});
+
+/** Links of the posts of the random acts; some posts have no link. */
+const LINKS = ['a', 'b', 'c', 'd', 'e', 'f', null, null];
+
+test('after any acts, each list has one post of each link, and counts and states agree with the lists', async (t) => {
+  const { hub: { handle, now, passTime }, hub, ada } = await hubWithTwo(t);
+  const below = randomBelow(Number(process.env['RANDOM_SEED'] ?? 1));
+  const account = accounts(handle).findByName('bob') ?? assert.fail();
+  const viewer: Viewer = { ...account, via: 'session', credentialId: 1, preferences: DEFAULT_PREFERENCES };
+  const sourceIds = [...sources(handle).listOwned(1, 0, 10).map(({ id }) => id), await addNotes(ada, 'C'), await addNotes(ada, 'D')];
+  const known = new Map<number, { sourceId: number; link: string | null }>();
+  const undos: number[] = [];
+  const pick = <Item>(items: Item[]): Item => items[below(items.length)] as Item;
+  const acts = [arrive, arrive, arrive,
+    () => setRead(handle, viewer, pick([...known.keys()]), below(3) > 0),
+    () => setStar(handle, viewer, pick([...known.keys()]), below(2) > 0),
+    async () => void undos.push((await markRead(handle, viewer, target(), below(2) > 0 ? {} : { before: now() - below(3) * MINUTE })).undo),
+    async () => void await undoMark(handle, viewer, undos.pop() ?? 0).catch(() => undefined),
+    () => followSource(handle, viewer, pick(sourceIds), { folder: pick([null, 'F', 'G']), hideGlobally: below(4) === 0 }),
+    () => unfollowSource(handle, viewer, pick(sourceIds)), () => raiseMarks(handle)];
+
+  function arrive(): void {
+    const [sourceId, link] = [pick(sourceIds), pick(LINKS)];
+    const [id = NaN] = addPosts(hub, sourceId, 1, () => ({ publishedAt: now() - below(5) * MINUTE, createdAt: now() }));
+    const isFirst = ![...known.values()].some((post) => post.sourceId === sourceId && post.link === link);
+    known.set(id, { sourceId, link: isFirst ? link : null });
+    handle.db.write('link', () => links(handle).put({ id, sourceId, isNew: true }, link === null ? null : Buffer.from(link)));
+  }
+
+  function target(): MarkTarget {
+    const { folder, sourceId } = pick(follows(handle).listed(viewer).concat([{ folder: null, sourceId: 0 } as ListedFollow]));
+    if (sourceId === 0) return { all: true };
+    return folder === null || below(2) === 0 ? { sourceId } : { folder };
+  }
+
+  function check(step: number): void {
+    const followed = follows(handle).listed(viewer);
+    const { folders, unread, starred } = readingCounts(handle, viewer);
+    const folderNames = folders.flatMap(({ name }) => name ?? []);
+    for (const folder of [undefined, ...folderNames]) {
+      const list = (kind: 'all' | 'unread') => listView(handle, viewer, { kind, ...(folder !== undefined && { folder }) }, { limit: 1_000 }).items;
+      const among = followed.filter((one) => (folder === undefined ? one.hideGlobally === 0 : one.folder === folder)).map(({ sourceId }) => sourceId);
+      const rows = new Set([...known].filter(([, { sourceId }]) => among.includes(sourceId)).map(([id, { link }]) => link ?? id));
+      assert.deepEqual(list('all').map(({ id }) => known.get(id)?.link ?? id).toSorted(), [...rows].toSorted(), `${step}: ${folder}`);
+      const count = folder === undefined ? unread : folders.find(({ name }) => name === folder)?.unread;
+      assert.equal(list('unread').length, count, `${step}: unread of ${folder}`);
+      assert.deepEqual(list('unread').map(({ id }) => id), list('all').filter(({ read }) => !read).map(({ id }) => id), `${step}: ${folder}`);
+    }
+    assert.equal(listView(handle, viewer, { kind: 'starred' }, { limit: 1_000 }).items.length, starred, `${step}: starred`);
+    const states = readMarks(handle).statesOf(viewer, [...known.keys()]).filter(({ isFollowed }) => isFollowed === 1);
+    const byLink = Map.groupBy(states, ({ id }) => known.get(id)?.link ?? id);
+    for (const [link, same] of byLink) assert.equal(new Set(same.map(({ isRead }) => isRead)).size, 1, `${step}: ${link}`);
+  }
+
+  for (let step = 0; step < Number(process.env['RANDOM_STEPS'] ?? 150); step++) {
+    passTime(below(MINUTE));
+    await (known.size === 0 ? arrive : pick(acts))();
+    check(step);
+  }
+  assert.ok(known.size > 25);
 });
