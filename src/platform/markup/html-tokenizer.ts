@@ -5,12 +5,14 @@ import { decodeAttributeEntities, decodeEntities } from './entities.ts';
 /** A tag's attributes: lower-case names, decoded values; the first of equal names wins. */
 export type Attributes = ReadonlyMap<string, string>;
 
-/** Callbacks for tags, with lower-case names, and for decoded text. The tokenizer skips comments and raw text. */
+/** Callbacks for tags, with lower-case names, and for decoded text. The tokenizer skips comments. */
 export type TokenReader = {
   startTag: (name: string, attributes: Attributes, selfClosing: boolean) => void;
   endTag: (name: string) => void;
   /** A long text arrives in several calls of `text`. */
   text: (text: string) => void;
+  /** The content of a raw-text element such as `script` or `title`, as written; readers without `rawText` skip it. */
+  rawText?: (name: string, written: string) => void;
   /** Whether the innermost open element belongs to svg or math, where CDATA exists and raw-text elements do not. */
   inForeignContent: () => boolean;
 };
@@ -88,7 +90,9 @@ function readStartTag(html: string, start: number, reader: TokenReader): number 
   const tag = readTag(html, start);
   if (tag === undefined) return html.length;
   reader.startTag(tag.name, tag.attributes, tag.selfClosing);
-  return endOfRawText(html, tag, reader);
+  const end = endOfRawText(html, tag, reader);
+  if (end > tag.end) reader.rawText?.(tag.name, html.slice(tag.end, end));
+  return end;
 }
 
 function readEndTag(html: string, start: number, reader: TokenReader): number {

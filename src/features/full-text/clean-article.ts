@@ -1,0 +1,96 @@
+import { HEADINGS } from '../../platform/markup/implied-ends.ts';
+import type { Choice, Rules } from './find-article.ts';
+import type { Page } from './measure-page.ts';
+
+const CONDITIONAL = new Set('div section ul ol dl table form fieldset header'.split(' '));
+const LISTS = new Set(['ul', 'ol', 'dl']);
+const KEEPS = new Set(['figure', 'pre', 'code']);
+const CELLS = /^(?:caption|col|colgroup|thead|tfoot|th)$/;
+
+/** Drops what does not read like a part of the article. Returns the number of characters that are left. */
+export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rules, titles: string[]): number {
+  const { tree, sizes, commas, linked, hints } = page;
+  const titleWords = titles.map(wordsOf).filter((words) => words.size > 0);
+  let left = 0;
+  const { count } = page;
+  const sums = () => new Float64Array(count);
+  const [all, links, signs, paragraphs, images, items, inputs, headings, frames, cells] =
+    [sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums()];
+  const kept = markKept();
+  for (const root of roots.toReversed()) cleanSubtree(root);
+  for (const root of roots) left += all[root] ?? 0;
+  return left;
+
+  function markKept(): Uint8Array {
+    const found = new Uint8Array(count);
+    for (const root of roots) {
+      for (let node = root; node < (tree.ends[root] ?? 0); node += 1) {
+        found[node] = node > root && (found[tree.parents[node] ?? 0] === 1 || KEEPS.has(tree.names[node] ?? '')) ? 1 : 0;
+      }
+    }
+    return found;
+  }
+
+  function cleanSubtree(root: number): void {
+    for (let node = (tree.ends[root] ?? 0) - 1; node >= root; node -= 1) {
+      if (dropped[node] === 1) continue;
+      const name = tree.names[node] ?? '';
+      const size = sizes[node] ?? 0;
+      all[node] = (all[node] ?? 0) + size;
+      links[node] = (links[node] ?? 0) + size * (linked[node] ?? 0);
+      signs[node] = (signs[node] ?? 0) + (commas[node] ?? 0);
+      if (node !== root && isDropped(node, name)) {
+        dropped[node] = 1;
+        continue;
+      }
+      if (node === root) continue;
+      const parent = tree.parents[node] ?? 0;
+      if (name === 'p') paragraphs[node] = (paragraphs[node] ?? 0) + 1;
+      if (name === 'img' || name === 'amp-img') images[node] = (images[node] ?? 0) + 1;
+      if (name === 'li') items[node] = (items[node] ?? 0) + 1;
+      if (name === 'input') inputs[node] = (inputs[node] ?? 0) + 1;
+      if (name === 'iframe') frames[node] = (frames[node] ?? 0) + 1;
+      if (CELLS.test(name)) cells[node] = (cells[node] ?? 0) + 1;
+      if (HEADINGS.has(name)) headings[node] = (headings[node] ?? 0) + (all[node] ?? 0);
+      for (const sum of [all, links, signs, paragraphs, images, items, inputs, headings, frames, cells]) {
+        sum[parent] = (sum[parent] ?? 0) + (sum[node] ?? 0);
+      }
+    }
+  }
+
+  function isDropped(node: number, name: string): boolean {
+    if (HEADINGS.has(name)) return isBadHeading(node, name);
+    if (!rules.cleans || !CONDITIONAL.has(name) || kept[node] === 1) return false;
+    if (name === 'table' && (cells[node] ?? 0) > 0) return false;
+    const weight = rules.usesWeights ? hints[node]?.weight ?? 0 : 0;
+    if (weight < 0) return true;
+    if ((signs[node] ?? 0) >= 10) return false;
+    const size = all[node] ?? 0;
+    const density = size === 0 ? 0 : (links[node] ?? 0) / size;
+    const isList = LISTS.has(name);
+    const [p, img, li, input] = [paragraphs[node] ?? 0, images[node] ?? 0, items[node] ?? 0, inputs[node] ?? 0];
+    if (img > 1 && p / img < 0.5) return true;
+    if (!isList && li - 100 > p) return true;
+    if (input > Math.floor(p / 3)) return true;
+    if (!isList && size < 25 && (img === 0 || img > 2) && density > 0) return true;
+    if (!isList && weight < 25 && density > 0.2) return true;
+    if (weight >= 25 && density > 0.5) return true;
+    return img === 0 && size === 0 && (frames[node] ?? 0) === 0;
+  }
+
+  function isBadHeading(node: number, name: string): boolean {
+    if (rules.usesWeights && (hints[node]?.weight ?? 0) < 0) return true;
+    if (name !== 'h1' && name !== 'h2') return false;
+    const words = wordsOf(tree.texts.slice(node, tree.ends[node]).join(' '));
+    return words.size > 0 && titleWords.some((title) => isLike(title, words));
+  }
+}
+
+function wordsOf(text: string): Set<string> {
+  return new Set(text.normalize('NFKC').toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}]+/gu) ?? []);
+}
+
+function isLike(title: ReadonlySet<string>, words: ReadonlySet<string>): boolean {
+  const shared = [...words].filter((word) => title.has(word)).length;
+  return shared / words.size > 0.75;
+}
