@@ -17,6 +17,7 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
   const [all, links, signs, paragraphs, images, items, inputs, headings, frames, cells] =
     [sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums()];
   const kept = markKept();
+  const most = roots.reduce((sum, root) => sum + (page.prose[root] ?? 0), 0) / 2;
   for (const root of roots.toReversed()) cleanSubtree(root);
   for (const root of roots) left += all[root] ?? 0;
   return left;
@@ -45,7 +46,7 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
       }
       if (node === root) continue;
       const parent = tree.parents[node] ?? 0;
-      if (name === 'p') paragraphs[node] = (paragraphs[node] ?? 0) + 1;
+      if (name === 'p' || (name === 'div' && page.isOuter[node] === 0 && (all[node] ?? 0) >= 25)) paragraphs[node] = (paragraphs[node] ?? 0) + 1;
       if (name === 'img' || name === 'amp-img') images[node] = (images[node] ?? 0) + 1;
       if (name === 'li') items[node] = (items[node] ?? 0) + 1;
       if (name === 'input') inputs[node] = (inputs[node] ?? 0) + 1;
@@ -59,9 +60,11 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
   }
 
   function isDropped(node: number, name: string): boolean {
+    if (isAddition(node, name)) return true;
     if (HEADINGS.has(name)) return isBadHeading(node, name);
     if (!rules.cleans || !CONDITIONAL.has(name) || kept[node] === 1) return false;
     if (name === 'table' && (cells[node] ?? 0) > 0) return false;
+    if ((page.prose[node] ?? 0) > most || (page.isOuter[node] === 0 && (page.prose[node] ?? 0) > 0)) return false;
     const weight = rules.usesWeights ? hints[node]?.weight ?? 0 : 0;
     if (weight < 0) return true;
     if ((signs[node] ?? 0) >= 10) return false;
@@ -76,6 +79,19 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
     if (!isList && weight < 25 && density > 0.2) return true;
     if (weight >= 25 && density > 0.5) return true;
     return img === 0 && size === 0 && (frames[node] ?? 0) === 0;
+  }
+
+  function isAddition(node: number, name: string): boolean {
+    if (name === '' || !rules.cleans) return false;
+    const hint = hints[node];
+    const size = all[node] ?? 0;
+    if (size > 0 && size < 150 && (hint?.isByline === true || isAuthor(node))) return true;
+    return hint?.hasClutter === true && rules.dropsClutter && (page.prose[node] ?? 0) <= most * 0.3;
+  }
+
+  function isAuthor(node: number): boolean {
+    const { rel, itemprop } = Object.fromEntries(tree.attributes[node] ?? []);
+    return rel === 'author' || /^(?:author|datePublished|dateModified)$/.test(itemprop ?? '');
   }
 
   function isBadHeading(node: number, name: string): boolean {

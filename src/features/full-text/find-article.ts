@@ -34,28 +34,25 @@ export function findArticle(page: Page, rules: Rules): Choice {
 
 function dropClutter({ tree, count, hints, hidden, prose }: Page, { dropsClutter }: Rules): Uint8Array {
   const dropped = new Uint8Array(count);
-  const most = (prose[0] ?? 0) / 2;
+  const [most, nearlyAll] = [(prose[0] ?? 0) / 2, (prose[0] ?? 0) * 0.97];
   for (let node = 1; node < count; node += 1) {
     const hint = hints[node];
-    const holdsMost = (prose[node] ?? 0) > most;
-    const isClutter = hidden[node] === 1 || (dropsClutter && hint?.isClutter === true);
+    const held = prose[node] ?? 0;
     const isDropped = (dropped[tree.parents[node] ?? 0] ?? 0) === 1 || NEVER.has(tree.names[node] ?? '')
-      || (isClutter && (!holdsMost || hint?.isComments === true));
+      || (hidden[node] === 1 && held <= most) || (hint?.isComments === true && held < nearlyAll)
+      || (dropsClutter && hint?.isClutter === true && held <= most);
     dropped[node] = isDropped ? 1 : 0;
   }
   return dropped;
 }
 
 function scoreBlocks(page: Page, dropped: Uint8Array, { usesWeights }: Rules): Float64Array {
-  const { tree, count, sizes, commas, blocks, linked, hints } = page;
+  const { tree, count, sizes, commas, blocks, isOuter, linked, hints } = page;
   const [own, ownCommas, runs] = [new Float64Array(count), new Int32Array(count), new Int32Array(count)];
-  const isMixed = new Uint8Array(count);
   let lastBreak = -1;
   for (let node = 1; node < count; node += 1) {
     if (dropped[node] === 1) continue;
     const block = blocks[node] ?? 0;
-    const outer = blocks[tree.parents[node] ?? 0] ?? 0;
-    if (block === node) isMixed[outer] = 1;
     if (tree.names[node] === 'br') {
       if (lastBreak === block) runs[block] = (runs[block] ?? 0) + 1;
       lastBreak = block;
@@ -71,7 +68,7 @@ function scoreBlocks(page: Page, dropped: Uint8Array, { usesWeights }: Rules): F
     if (size < MIN_PARAGRAPH) continue;
     const parts = 1 + (runs[node] ?? 0);
     const points = parts + (ownCommas[node] ?? 0) + Math.min(size / POINT, MAX_POINTS * parts);
-    const isHolder = isMixed[node] === 1 || parts > 1;
+    const isHolder = isOuter[node] === 1 || parts > 1;
     award(isHolder ? node : blocks[tree.parents[node] ?? 0] ?? 0, points);
   }
   const { all, links } = sumTexts(page, dropped);
@@ -174,7 +171,7 @@ function withSiblings(
   function joins(node: number): boolean {
     const bonus = classes !== '' && tree.attributes[node]?.get('class') === classes ? best / 5 : 0;
     if ((scores[node] ?? 0) + bonus >= threshold) return true;
-    if (tree.names[node] !== 'p') return false;
+    if (page.isOuter[node] === 1 || (tree.names[node] !== 'p' && tree.names[node] !== 'div')) return false;
     const size = all[node] ?? 0;
     const density = size === 0 ? 0 : (links[node] ?? 0) / size;
     return size > 80 ? density < 0.25 : size > 0 && density === 0;

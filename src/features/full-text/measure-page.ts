@@ -11,6 +11,8 @@ export type Page = {
   commas: Int32Array;
   /** The node itself, if the node is a block, or else the nearest block around the node. */
   blocks: Int32Array;
+  /** Whether a block has other blocks within. */
+  isOuter: Uint8Array;
   /** How much of a text is part of a link: 1, or LOCAL_LINK for a link within the page. */
   linked: Float32Array;
   hints: Hint[];
@@ -29,7 +31,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, Page> {
   const page: Page = {
     tree, count,
     sizes: new Int32Array(count), commas: new Int32Array(count), blocks: new Int32Array(count),
-    linked: new Float32Array(count), hints: [], hidden: new Uint8Array(count), prose: new Int32Array(count),
+    isOuter: new Uint8Array(count),    linked: new Float32Array(count), hints: [], hidden: new Uint8Array(count), prose: new Int32Array(count),
   };
   const hintOf = createHints();
   for (let node = 0; node < count; node += 1) {
@@ -37,6 +39,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, Page> {
     const attributes = tree.attributes[node] ?? new Map<string, string>();
     const name = tree.names[node] ?? '';
     page.blocks[node] = node === 0 || BLOCK_ELEMENTS.has(name) ? node : page.blocks[parent] ?? 0;
+    if (page.blocks[node] === node && node > 0) page.isOuter[page.blocks[parent] ?? 0] = 1;
     page.linked[node] = name === 'a' ? linkedShare(attributes.get('href')) : page.linked[parent] ?? 0;
     page.hints.push(hintOf(attributes));
     page.hidden[node] = isHidden(attributes) && tree.names[node + 1] !== 'math' ? 1 : 0;

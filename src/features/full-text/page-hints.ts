@@ -1,5 +1,13 @@
 /** What the class, id and role of an element say about its content. */
-export type Hint = { weight: number; isClutter: boolean; isComments: boolean };
+export type Hint = {
+  weight: number;
+  /** Whether a word for clutter stands alone, or beside words for prose too. */
+  isClutter: boolean;
+  hasClutter: boolean;
+  isComments: boolean;
+  /** Whether the element names author or date, which a post has of its own. */
+  isByline: boolean;
+};
 
 /** Parts of class names and ids of elements that rarely belong to an article. */
 const CLUTTER = pattern(
@@ -11,12 +19,16 @@ const CLUTTER = pattern(
   '.ad. .ads. .nav. .aside. .tags. .tag. .tools. .rss. .poll. .rail. .utility. .meta.',
 );
 const COMMENTS = pattern('comment disqus respond discussion replies livefyre');
-const PROSE = pattern('article body content entry main post story text blog prose .page. .column. .copy.');
+const PROSE = pattern('article body content entry main post story text blog prose embed tweet .page. .column. .copy.');
+const BYLINE = pattern(
+  'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name .author.',
+  'published posted-on updated-on date-published modified .date. .time. .credit. writtenby written-by reporter',
+);
 const CLUTTER_ROLES = new Set('menu menubar complementary navigation alert alertdialog dialog search banner'.split(' '));
 
 const WEIGHT = 25;
 const MAX_LENGTH = 200;
-const NO_HINT: Hint = { weight: 0, isClutter: false, isComments: false };
+const NO_HINT: Hint = { weight: 0, isClutter: false, hasClutter: false, isComments: false, isByline: false };
 
 /** Makes a function that reads the hints of elements and remembers the hints of repeated classes. */
 export function createHints(): (attributes: ReadonlyMap<string, string>) => Hint {
@@ -37,6 +49,8 @@ function readHint(classes: string, id: string, role: string): Hint {
   const isClutter = isComments || CLUTTER.test(both);
   return {
     weight: weightOf(classes) + weightOf(id),
+    hasClutter: isClutter,
+    isByline: BYLINE.test(both),
     isClutter: (isClutter && !PROSE.test(both)) || CLUTTER_ROLES.has(role),
     isComments,
   };
