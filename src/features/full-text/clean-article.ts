@@ -1,6 +1,7 @@
 import { HEADINGS } from '../../platform/markup/implied-ends.ts';
 import type { Choice, Rules } from './find-article.ts';
 import type { Page } from './measure-page.ts';
+import { shareOf, wordsOf } from './shared-words.ts';
 
 const CONDITIONAL = new Set('div section ul ol dl table form fieldset header'.split(' '));
 const LISTS = new Set(['ul', 'ol', 'dl']);
@@ -98,15 +99,6 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
     if (rules.usesWeights && (hints[node]?.weight ?? 0) < 0) return true;
     if (name !== 'h1' && name !== 'h2') return false;
     const words = wordsOf(tree.texts.slice(node, tree.ends[node]).join(' '));
-    return words.size > 0 && titleWords.some((title) => isLike(title, words));
+    return words.size > 0 && titleWords.some((title) => shareOf(words, title) > 0.75);
   }
-}
-
-function wordsOf(text: string): Set<string> {
-  return new Set(text.normalize('NFKC').toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}]+/gu) ?? []);
-}
-
-function isLike(title: ReadonlySet<string>, words: ReadonlySet<string>): boolean {
-  const shared = [...words].filter((word) => title.has(word)).length;
-  return shared / words.size > 0.75;
 }

@@ -13,6 +13,8 @@ export type Page = {
   blocks: Int32Array;
   /** Whether a block has other blocks within. */
   isOuter: Uint8Array;
+  /** Whether a block has visible text that is not within an inner block. */
+  hasText: Uint8Array;
   /** How much of a text is part of a link: 1, or LOCAL_LINK for a link within the page. */
   linked: Float32Array;
   hints: Hint[];
@@ -31,7 +33,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, Page> {
   const page: Page = {
     tree, count,
     sizes: new Int32Array(count), commas: new Int32Array(count), blocks: new Int32Array(count),
-    isOuter: new Uint8Array(count),    linked: new Float32Array(count), hints: [], hidden: new Uint8Array(count), prose: new Int32Array(count),
+    isOuter: new Uint8Array(count), hasText: new Uint8Array(count),    linked: new Float32Array(count), hints: [], hidden: new Uint8Array(count), prose: new Int32Array(count),
   };
   const hintOf = createHints();
   for (let node = 0; node < count; node += 1) {
@@ -74,6 +76,7 @@ function measureText(page: Page, node: number, text: string): void {
     if (isComma(code)) commas += 1;
   }
   page.sizes[node] = size;
+  if (size > 1) page.hasText[page.blocks[node] ?? 0] = 1;
   page.commas[node] = commas;
 }
 
