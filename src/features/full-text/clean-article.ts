@@ -8,6 +8,19 @@ const LISTS = new Set(['ul', 'ol', 'dl']);
 const KEEPS = new Set(['figure', 'pre', 'code']);
 const CELLS = /^(?:caption|col|colgroup|thead|tfoot|th)$/;
 
+/** How short blocks begin that lead away from the article. */
+const ADDITIONS = new RegExp([
+  'advert(?:isement)?$|sponsored$|ad$|related(?: |:|$)|you may also|you might also|see also:|see more|read (?:more|next|also)',
+  'more (?:on|from|stories|news|about)\\b.{0,40}$|don.t miss|recommended|most (?:read|popular)|trending|also on|click here',
+  'subscribe|sign up|get the latest|follow (?:us|@|me)|like us|share (?:this|on)|like this:|leave a (?:reply|comment)',
+  'comments?$|no comments|post a comment|comments are closed|tags?:|tags?$|filed under|posted in|categor(?:y|ies):',
+  'copyright|©|all rights reserved|(?:previous|next) (?:post|article)|this slideshow requires|media playback is unsupported',
+  'anzeige$|lesen sie auch|mehr zum thema|auch interessant|weiterlesen|teilen$|das könnte sie|publicité$|(?:à )?lire aussi',
+  'sur le même sujet|voir aussi :|partager|publicidad$|publicidade$|lea también|lee también|te puede interesar|compartir$',
+  'leia (?:também|mais)|veja também|compartilhe|leggi anche|condividi|ti potrebbe|lees ook|czytaj (?:także|też|więcej)',
+  'zobacz (?:też|także)|читайте также|смотрите также|поделиться|читать далее|関連記事|あわせて読みたい|相关阅读|延伸閱讀|관련기사',
+].map((line) => `^(?:${line})`).join('|'), 'i');
+
 /** Drops what does not read like a part of the article. Returns the number of characters that are left. */
 export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rules, titles: string[]): number {
   const { tree, sizes, commas, linked, hints } = page;
@@ -18,6 +31,7 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
   const [all, links, signs, paragraphs, images, items, inputs, headings, frames, cells] =
     [sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums()];
   const kept = markKept();
+  const seen = new Set<string>();
   const most = roots.reduce((sum, root) => sum + (page.prose[root] ?? 0), 0) / 2;
   for (const root of roots.toReversed()) cleanSubtree(root);
   for (const root of roots) left += all[root] ?? 0;
@@ -62,6 +76,7 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
 
   function isDropped(node: number, name: string): boolean {
     if (isAddition(node, name)) return true;
+    if (page.blocks[node] === node && page.isOuter[node] === 0 && isPhrase(node)) return true;
     if (HEADINGS.has(name)) return isBadHeading(node, name);
     if (!rules.cleans || !CONDITIONAL.has(name) || kept[node] === 1) return false;
     if (name === 'table' && (cells[node] ?? 0) > 0) return false;
@@ -80,6 +95,18 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
     if (!isList && weight < 25 && density > 0.2) return true;
     if (weight >= 25 && density > 0.5) return true;
     return img === 0 && size === 0 && (frames[node] ?? 0) === 0;
+  }
+
+  /** Whether a short block begins like an advertisement or a hint to other pages, or repeats a block behind. */
+  function isPhrase(node: number): boolean {
+    const size = all[node] ?? 0;
+    if (size === 0 || size > 400 || !rules.cleans) return false;
+    const text = tree.texts.slice(node, tree.ends[node]).join('').trim();
+    if (size < 160 && ADDITIONS.test(text)) return true;
+    if (size < 60) return false;
+    const isRepeated = seen.has(text);
+    seen.add(text);
+    return isRepeated;
   }
 
   function isAddition(node: number, name: string): boolean {

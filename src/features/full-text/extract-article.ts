@@ -15,6 +15,8 @@ export type Extraction = { article: Article } | { refused: ExtractionRefusal };
 
 /** An attempt that finds fewer characters is followed by an attempt with weaker rules. */
 const ENOUGH = 500;
+/** An attempt with at least this many characters counts unless a later attempt finds twice as many. */
+const FAIR = 200;
 const ATTEMPTS: Rules[] = [
   { dropsClutter: true, usesWeights: true, cleans: true },
   { dropsClutter: false, usesWeights: true, cleans: true },
@@ -37,7 +39,7 @@ function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {
     yield;
     const size = cleanArticle(page, choice, rules, [tree.title, post.title]);
     yield;
-    if (best === undefined || size > best.size) best = { size, choice };
+    if (best === undefined || size > best.size * (best.size < FAIR ? 1 : 2)) best = { size, choice };
     if (size >= ENOUGH) break;
   }
   if (best === undefined) return { refused: 'empty' };

@@ -19,7 +19,8 @@ const CLUTTER = pattern(
   '.ad. .ads. .nav. .aside. .tags. .tag. .tools. .rss. .poll. .rail. .utility. .meta.',
 );
 const COMMENTS = pattern('comment disqus respond discussion replies livefyre');
-const PROSE = pattern('article body content entry main post story text blog prose embed tweet .page. .column. .copy.');
+const PROSE = pattern('article body content entry main post story text blog prose .page. .column. .copy.');
+const EMBED = pattern('embed tweet instagram youtube video');
 const BYLINE = pattern(
   'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name .author.',
   'published posted-on updated-on date-published modified .date. .time. .credit. writtenby written-by reporter',
@@ -46,7 +47,7 @@ export function createHints(): (attributes: ReadonlyMap<string, string>) => Hint
 function readHint(classes: string, id: string, role: string): Hint {
   const both = classes + id;
   const isComments = COMMENTS.test(both);
-  const isClutter = isComments || CLUTTER.test(both);
+  const isClutter = isComments || (CLUTTER.test(both) && !EMBED.test(both));
   return {
     weight: weightOf(classes) + weightOf(id),
     hasClutter: isClutter,
