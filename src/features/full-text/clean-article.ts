@@ -1,12 +1,16 @@
 import { HEADINGS } from '../../platform/markup/implied-ends.ts';
-import type { Choice, Rules } from './find-article.ts';
+import { isApart, type Choice, type Rules } from './find-article.ts';
 import type { Page } from './measure-page.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
 
 const CONDITIONAL = new Set('div section ul ol dl table form fieldset header'.split(' '));
 const LISTS = new Set(['ul', 'ol', 'dl']);
 const KEEPS = new Set(['figure', 'pre', 'code']);
-const CELLS = /^(?:caption|col|colgroup|thead|tfoot|th)$/;
+/** The elements of which each subtree's number is counted. */
+const COUNTED = {
+  paragraphs: ['p'], images: ['img', 'amp-img'], items: ['li'], inputs: ['input', 'textarea'], frames: ['iframe', 'video'],
+  cells: ['caption', 'colgroup', 'thead', 'th'], rows: ['tr'], fields: ['td'],
+};
 
 /** How short blocks begin that lead away from the article. */
 const ADDITIONS = new RegExp([
@@ -28,8 +32,9 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
   let left = 0;
   const { count } = page;
   const sums = () => new Float64Array(count);
-  const [all, links, signs, paragraphs, images, items, inputs, headings, frames, cells] =
-    [sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums(), sums()];
+  const [all, links, signs] = [sums(), sums(), sums()];
+  const counts = Object.values(COUNTED).map((names) => ({ names, found: new Int32Array(count) }));
+  const [paragraphs, images, items, inputs, frames, cells, rows, fields] = counts.map(({ found }) => found);
   const kept = markKept();
   const seen = new Set<string>();
   const most = roots.reduce((sum, root) => sum + (page.prose[root] ?? 0), 0) / 2;
@@ -61,16 +66,12 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
       }
       if (node === root) continue;
       const parent = tree.parents[node] ?? 0;
-      if (name === 'p' || (name === 'div' && page.isOuter[node] === 0 && (all[node] ?? 0) >= 25)) paragraphs[node] = (paragraphs[node] ?? 0) + 1;
-      if (name === 'img' || name === 'amp-img') images[node] = (images[node] ?? 0) + 1;
-      if (name === 'li') items[node] = (items[node] ?? 0) + 1;
-      if (name === 'input') inputs[node] = (inputs[node] ?? 0) + 1;
-      if (name === 'iframe') frames[node] = (frames[node] ?? 0) + 1;
-      if (CELLS.test(name)) cells[node] = (cells[node] ?? 0) + 1;
-      if (HEADINGS.has(name)) headings[node] = (headings[node] ?? 0) + (all[node] ?? 0);
-      for (const sum of [all, links, signs, paragraphs, images, items, inputs, headings, frames, cells]) {
-        sum[parent] = (sum[parent] ?? 0) + (sum[node] ?? 0);
+      const counted = name === 'div' && page.isOuter[node] === 0 && (all[node] ?? 0) >= 25 ? 'p' : name;
+      for (const { names, found } of counts) {
+        if (names.includes(counted)) found[node] = (found[node] ?? 0) + 1;
+        found[parent] = (found[parent] ?? 0) + (found[node] ?? 0);
       }
+      for (const sum of [all, links, signs]) sum[parent] = (sum[parent] ?? 0) + (sum[node] ?? 0);
     }
   }
 
@@ -79,7 +80,7 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
     if (page.blocks[node] === node && page.isOuter[node] === 0 && isPhrase(node)) return true;
     if (HEADINGS.has(name)) return isBadHeading(node, name);
     if (!rules.cleans || !CONDITIONAL.has(name) || kept[node] === 1) return false;
-    if (name === 'table' && (cells[node] ?? 0) > 0) return false;
+    if (name === 'table' && isData(node)) return false;
     if ((page.prose[node] ?? 0) > most || (page.isOuter[node] === 0 && (page.prose[node] ?? 0) > 0)) return false;
     const weight = rules.usesWeights ? hints[node]?.weight ?? 0 : 0;
     if (weight < 0) return true;
@@ -87,14 +88,20 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
     const size = all[node] ?? 0;
     const density = size === 0 ? 0 : (links[node] ?? 0) / size;
     const isList = LISTS.has(name);
-    const [p, img, li, input] = [paragraphs[node] ?? 0, images[node] ?? 0, items[node] ?? 0, inputs[node] ?? 0];
+    const [p, img, li, input] = [paragraphs?.[node] ?? 0, images?.[node] ?? 0, items?.[node] ?? 0, inputs?.[node] ?? 0];
     if (img > 1 && p / img < 0.5) return true;
     if (!isList && li - 100 > p) return true;
     if (input > Math.floor(p / 3)) return true;
     if (!isList && size < 25 && (img === 0 || img > 2) && density > 0) return true;
     if (!isList && weight < 25 && density > 0.2) return true;
     if (weight >= 25 && density > 0.5) return true;
-    return img === 0 && size === 0 && (frames[node] ?? 0) === 0;
+    return img === 0 && size === 0 && (frames?.[node] ?? 0) === 0;
+  }
+
+  function isData(table: number): boolean {
+    if ((cells?.[table] ?? 0) > 0) return true;
+    const [tr, td] = [rows?.[table] ?? 0, fields?.[table] ?? 0];
+    return tr >= 3 && td >= 2 * tr && (all[table] ?? 0) < td * 100 && (paragraphs?.[table] ?? 0) < tr;
   }
 
   /** Whether a short block begins like an advertisement or a hint to other pages, or repeats a block behind. */
@@ -103,14 +110,23 @@ export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rule
     if (size === 0 || size > 400 || !rules.cleans) return false;
     const text = tree.texts.slice(node, tree.ends[node]).join('').trim();
     if (size < 160 && ADDITIONS.test(text)) return true;
-    if (size < 60) return false;
+    if (size < 60 || !isInMedia(node)) return false;
     const isRepeated = seen.has(text);
     seen.add(text);
     return isRepeated;
   }
 
+  /** Whether a block is a caption: a picture, a film or a gallery is the block or one of three elements around. */
+  function isInMedia(block: number): boolean {
+    for (let [node, level] = [block, 0]; node > 0 && level < 4; level += 1) {
+      if (hints[node]?.isMedia === true || tree.names[node] === 'figcaption') return true;
+      node = tree.parents[node] ?? 0;
+    }
+    return false;
+  }
+
   function isAddition(node: number, name: string): boolean {
-    if (name === '' || !rules.cleans) return false;
+    if (name === '' || !rules.cleans || !isApart(page, node)) return false;
     const hint = hints[node];
     const size = all[node] ?? 0;
     if (size > 0 && size < 150 && (hint?.isByline === true || isAuthor(node))) return true;

@@ -18,6 +18,8 @@ const NEVER = new Set([
   'script style template select nav dialog button canvas link meta base footer aside input textarea object applet',
 ].flatMap((line) => line.split(' ')));
 
+const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
+
 /** The least characters of a paragraph, and those of each run of text for which another point is given. */
 const [MIN_PARAGRAPH, POINT, MAX_POINTS] = [25, 100, 3];
 /** Shares of a paragraph's points for the blocks around, innermost first. */
@@ -32,7 +34,9 @@ export function findArticle(page: Page, rules: Rules): Choice {
   return { roots: withSiblings(page, { scores, dropped, root }), dropped };
 }
 
-function dropClutter({ tree, count, hints, hidden, prose }: Page, { dropsClutter }: Rules): Uint8Array {
+function dropClutter(page: Page, { dropsClutter }: Rules): Uint8Array {
+  const { tree, count, hints, hidden, prose } = page;
+  const mastheads = headersWithNavigation(tree);
   const dropped = new Uint8Array(count);
   const [most, nearlyAll] = [(prose[0] ?? 0) / 2, (prose[0] ?? 0) * 0.97];
   for (let node = 1; node < count; node += 1) {
@@ -40,10 +44,28 @@ function dropClutter({ tree, count, hints, hidden, prose }: Page, { dropsClutter
     const held = prose[node] ?? 0;
     const isDropped = (dropped[tree.parents[node] ?? 0] ?? 0) === 1 || NEVER.has(tree.names[node] ?? '')
       || (hidden[node] === 1 && held <= most) || (hint?.isComments === true && held < nearlyAll)
-      || (dropsClutter && hint?.isClutter === true && held <= most);
+      || (dropsClutter && held <= most && (mastheads.has(node) || (hint?.isClutter === true && isApart(page, node))));
     dropped[node] = isDropped ? 1 : 0;
   }
   return dropped;
+}
+
+/** Headers of the whole site. */
+function headersWithNavigation({ names, parents }: Page['tree']): Set<number> {
+  const found = new Set<number>();
+  names.forEach((name, node) => {
+    if (name !== 'nav') return;
+    let around = parents[node] ?? 0;
+    while (around > 0 && names[around] !== 'header') around = parents[around] ?? 0;
+    if (around > 0) found.add(around);
+  });
+  return found;
+}
+
+/** Whether an element is more than some words within a paragraph. */
+export function isApart({ tree, blocks }: Page, node: number): boolean {
+  const block = blocks[node] ?? 0;
+  return block === node || !PARAGRAPHS.has(tree.names[block] ?? '');
 }
 
 function scoreBlocks(page: Page, dropped: Uint8Array, { usesWeights }: Rules): Float64Array {

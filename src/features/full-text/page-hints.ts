@@ -7,6 +7,8 @@ export type Hint = {
   isComments: boolean;
   /** Whether the element names author or date, which a post has of its own. */
   isByline: boolean;
+  /** Whether the element holds a picture, a film or a caption. */
+  isMedia: boolean;
 };
 
 /** Parts of class names and ids of elements that rarely belong to an article. */
@@ -20,7 +22,8 @@ const CLUTTER = pattern(
 );
 const COMMENTS = pattern('comment disqus respond discussion replies livefyre');
 const PROSE = pattern('article body content entry main post story text blog prose .page. .column. .copy.');
-const EMBED = pattern('embed tweet instagram youtube video');
+/** Words of pictures, films and quoted messages, which stay whatever other words say. */
+const EMBED = pattern('embed tweet instagram youtube video image photo picture figure caption media gallery');
 const BYLINE = pattern(
   'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name .author.',
   'published posted-on updated-on date-published modified .date. .time. .credit. writtenby written-by reporter',
@@ -29,7 +32,9 @@ const CLUTTER_ROLES = new Set('menu menubar complementary navigation alert alert
 
 const WEIGHT = 25;
 const MAX_LENGTH = 200;
-const NO_HINT: Hint = { weight: 0, isClutter: false, hasClutter: false, isComments: false, isByline: false };
+const NO_HINT: Hint = {
+  weight: 0, isClutter: false, hasClutter: false, isComments: false, isByline: false, isMedia: false,
+};
 
 /** Makes a function that reads the hints of elements and remembers the hints of repeated classes. */
 export function createHints(): (attributes: ReadonlyMap<string, string>) => Hint {
@@ -52,6 +57,7 @@ function readHint(classes: string, id: string, role: string): Hint {
     weight: weightOf(classes) + weightOf(id),
     hasClutter: isClutter,
     isByline: BYLINE.test(both),
+    isMedia: EMBED.test(both),
     isClutter: (isClutter && !PROSE.test(both)) || CLUTTER_ROLES.has(role),
     isComments,
   };
@@ -59,7 +65,8 @@ function readHint(classes: string, id: string, role: string): Hint {
 
 function weightOf(words: string): number {
   if (words === '') return 0;
-  return (PROSE.test(words) ? WEIGHT : 0) - (CLUTTER.test(words) || COMMENTS.test(words) ? WEIGHT : 0);
+  const isClutter = COMMENTS.test(words) || (CLUTTER.test(words) && !EMBED.test(words));
+  return (PROSE.test(words) ? WEIGHT : 0) - (isClutter ? WEIGHT : 0);
 }
 
 /** The words of names, such as `-entry-content-main-col-` for `entryContent main_col`. */
