@@ -5,6 +5,7 @@ import { ADDITION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
 
 const CONDITIONAL = new Set('div section ul ol dl table form fieldset header'.split(' '));
+const LISTS = new Set(['ul', 'ol', 'dl']);
 const KEPT = new Set(['figure', 'pre', 'code', 'math', 'img', 'amp-img', 'picture', 'iframe', 'video', 'audio']);
 /** Elements that only tables of data have. */
 const TABLE_HEADS = new Set(['caption', 'colgroup', 'thead', 'th']);
@@ -50,7 +51,7 @@ export function* cleanArticle(
     if (blocks[node] === node && isOuter[node] === 0 && (isAddition(node) || repeatsCaption(node))) return true;
     if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > most || (name === 'table' && isData(node))) return false;
     const size = all[node] ?? 0;
-    return size === 0 ? kept[node] === 0 : (links[node] ?? 0) > size * MANY_LINKS;
+    return size === 0 ? kept[node] === 0 : (links[node] ?? 0) > size * (LISTS.has(name) ? 0.9 : MANY_LINKS);
   }
 
   function repeatsTitle(node: number): boolean {

@@ -25,6 +25,8 @@ const [MIN_PARAGRAPH, POINT, MAX_POINTS] = [25, 100, 3];
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
 /** A block around MIN_NEAR of the TOP best blocks is chosen if each has NEAR of the best points. */
 const [TOP, NEAR, MIN_NEAR] = [5, 0.75, 3];
+/** A block around the best block is chosen instead if the block has no more prose and at most this much text. */
+const MORE_TEXT = 1.3;
 /** A block beside the chosen block is chosen too if the block has this share of the points. */
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
@@ -34,10 +36,10 @@ export function* findArticle(page: Page, rules: Rules): Generator<void, Choice> 
   yield;
   const points = scoreBlocks(page, dropped);
   yield;
-  const density = linkDensity(page, dropped);
+  const { density, sizes } = linkDensity(page, dropped);
   points.forEach((value, node) => (points[node] = value * (1 - (density[node] ?? 0))));
   yield;
-  const root = onlyChildUp(page, chooseBest(page, points));
+  const root = onlyChildUp(page, sizes, chooseBest(page, points));
   return { roots: withBlocksBeside(page, { points, density }, dropped, root), dropped };
 }
 
@@ -55,7 +57,7 @@ function dropClutter(page: Page, { dropsClutter }: Rules): Uint8Array {
     const [hint, held] = [hints[node], prose[node] ?? 0];
     const isClutter = isHidden[node] === 1 || (dropsClutter && hint?.isClutter === true && isApart(page, node));
     const isDropped = dropped[parentOf(page, node)] === 1 || NEVER.has(tree.names[node] ?? '')
-      || (isClutter && held <= all / 2) || (hint?.isComments === true && held < all * 0.97);
+      || (isClutter && held <= all * 0.6) || (hint?.isComments === true && held < all * 0.97);
     dropped[node] = Number(isDropped);
   }
   return dropped;
@@ -94,18 +96,17 @@ function blockAround(page: Page, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
-function linkDensity(page: Page, dropped: Uint8Array): Float64Array {
-  const [all, links, density] = Array.from({ length: 3 }, () => new Float64Array(page.count)) as [Float64Array, Float64Array, Float64Array];
+/** The characters of each subtree, and the share of links in them. */
+function linkDensity(page: Page, dropped: Uint8Array) {
+  const [sizes, links, density] = [Int32Array.from(page.sizes), Int32Array.from(page.linkedSizes), new Float64Array(page.count)];
   for (let node = page.count - 1; node >= 0; node -= 1) {
     if (dropped[node] === 1) continue;
-    raise(all, node, page.sizes[node] ?? 0);
-    raise(links, node, page.linkedSizes[node] ?? 0);
-    density[node] = (links[node] ?? 0) / Math.max(1, all[node] ?? 0);
+    density[node] = (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
     if (node === 0) break;
-    raise(all, parentOf(page, node), all[node] ?? 0);
+    raise(sizes, parentOf(page, node), sizes[node] ?? 0);
     raise(links, parentOf(page, node), links[node] ?? 0);
   }
-  return density;
+  return { sizes, density };
 }
 
 /** The block with the most points, or the innermost block around several blocks with nearly as many. */
@@ -126,10 +127,11 @@ function chooseBest(page: Page, points: Float64Array): number {
   return best;
 }
 
-/** Goes up to the outermost block that has no more prose. */
-function onlyChildUp(page: Page, best: number): number {
+/** Goes up to the outermost block that has hardly more text. */
+function onlyChildUp(page: Page, sizes: Int32Array, best: number): number {
   const around = blockAround(page, best);
-  return around > 0 && page.prose[around] === page.prose[best] ? onlyChildUp(page, around) : best;
+  const isSame = page.prose[around] === page.prose[best] && (sizes[around] ?? 0) <= (sizes[best] ?? 0) * MORE_TEXT;
+  return around > 0 && isSame ? onlyChildUp(page, sizes, around) : best;
 }
 
 /** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
@@ -138,11 +140,14 @@ function withBlocksBeside(page: Page, { points, density }: Scores, dropped: Uint
   const { tree, isOuter, prose } = page;
   const enough = Math.max(MIN_POINTS, (points[root] ?? 0) * BESIDE);
   const parent = parentOf(page, root);
+  const classes = tree.attributes[root]?.get('class') ?? '';
   const roots: number[] = [];
   for (let node = parent + 1; node < (tree.ends[parent] ?? 0); node = tree.ends[node] ?? Infinity) {
     const isLong = (prose[node] ?? 0) > LONG_PARAGRAPH && (density[node] ?? 0) < 0.25;
     const isParagraph = isLong && isOuter[node] === 0 && (tree.names[node] === 'p' || tree.names[node] === 'div');
-    if (node === root || (dropped[node] === 0 && (isParagraph || (points[node] ?? 0) >= enough))) roots.push(node);
+    const isAlike = classes !== '' && tree.attributes[node]?.get('class') === classes;
+    const hasPoints = (points[node] ?? 0) >= (isAlike ? 0 : enough);
+    if (node === root || (dropped[node] === 0 && (isParagraph || hasPoints))) roots.push(node);
   }
   return roots;
 }
