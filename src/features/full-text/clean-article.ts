@@ -1,6 +1,6 @@
 import { HEADINGS } from '../../platform/markup/implied-ends.ts';
 import { isApart, type Choice, type Rules } from './find-article.ts';
-import { NODES_AT_ONCE, parentOf, raise, type Page } from './measure-page.ts';
+import { NODES_AT_ONCE, parentOf, raise, type MeasuredPage } from './measure-page.ts';
 import { ADDITION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
 
@@ -12,11 +12,12 @@ const TABLE_HEADS = new Set(['caption', 'colgroup', 'thead', 'th']);
 const BYLINE_ITEMS = /^(?:author|datePublished|dateModified)$/;
 /** The most characters of a byline, of a block that an ADDITION begins, and of a caption. */
 const [MAX_BYLINE, MAX_ADDITION, MAX_CAPTION] = [150, 160, 400];
+const MAX_HEADING_NODES = 100;
 const [MIN_CAPTION, CAPTION_LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
 
 /** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
 export function* cleanArticle(
-  page: Page, { roots, dropped }: Choice, { dropsClutter, cleans }: Rules, titles: string[],
+  page: MeasuredPage, { roots, dropped }: Choice, { dropsClutter, cleans }: Rules, titles: string[],
 ): Generator<void, number> {
   const { tree, hints, isOuter, blocks, prose, count } = page;
   const titleWords = titles.map((title) => wordsOf(title)).filter((words) => words.size > 0);
@@ -55,7 +56,7 @@ export function* cleanArticle(
   }
 
   function repeatsTitle(node: number): boolean {
-    if ((all[node] ?? 0) > MAX_CAPTION) return false;
+    if ((all[node] ?? 0) > MAX_CAPTION || (tree.ends[node] ?? 0) - node > MAX_HEADING_NODES) return false;
     const words = wordsOf(textOf(node));
     return titleWords.some((title) => shareOf(words, title) > SAME_TITLE);
   }

@@ -1,5 +1,5 @@
 import { readTree } from '../../platform/markup/html-tree.ts';
-import { readingOf, type Reading } from '../../platform/markup/in-steps.ts';
+import { readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
 import { cleanArticle } from './clean-article.ts';
 import { findArticle, type Choice, type Rules } from './find-article.ts';
 import { measurePage } from './measure-page.ts';
@@ -23,7 +23,7 @@ const ATTEMPTS: Rules[] = [
 
 /** Finds the article of a page, or says why the post's teaser should stay. Works in steps, for `inSteps`. */
 export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
-  return readingOf(extract(html, post));
+  return readingInParts(extract(html, post));
 }
 
 function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {

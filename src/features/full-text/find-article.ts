@@ -1,4 +1,4 @@
-import { parentOf, raise, type Page } from './measure-page.ts';
+import { parentOf, raise, type MeasuredPage } from './measure-page.ts';
 
 /** The rules of an attempt; an attempt that finds too little text is followed by an attempt with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
@@ -31,7 +31,7 @@ const MORE_TEXT = 1.3;
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
 /** Chooses the part of the page with the most connected prose, in parts. */
-export function* findArticle(page: Page, rules: Rules): Generator<void, Choice> {
+export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, Choice> {
   const dropped = dropClutter(page, rules);
   yield;
   const points = scoreBlocks(page, dropped);
@@ -44,12 +44,12 @@ export function* findArticle(page: Page, rules: Rules): Generator<void, Choice> 
 }
 
 /** Whether an element is more than some words within a paragraph. */
-export function isApart({ tree, blocks }: Page, node: number): boolean {
+export function isApart({ tree, blocks }: MeasuredPage, node: number): boolean {
   return blocks[node] === node || !PARAGRAPHS.has(tree.names[blocks[node] ?? 0] ?? '');
 }
 
 /** Drops hidden elements, comments and clutter, unless they hold most of the page's prose. */
-function dropClutter(page: Page, { dropsClutter }: Rules): Uint8Array {
+function dropClutter(page: MeasuredPage, { dropsClutter }: Rules): Uint8Array {
   const { tree, count, hints, isHidden, prose } = page;
   const dropped = new Uint8Array(count);
   const all = prose[0] ?? 0;
@@ -64,8 +64,8 @@ function dropClutter(page: Page, { dropsClutter }: Rules): Uint8Array {
 }
 
 /** Gives points for each paragraph to the blocks around the paragraph; NaN for blocks without points. */
-function scoreBlocks(page: Page, dropped: Uint8Array): Float64Array {
-  const { tree, count, sizes, linkedSizes, blocks, isOuter, hints } = page;
+function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
+  const { tree, count, sizes, linkedSizes, blocks, isOuter } = page;
   const [own, parts] = [new Int32Array(count), new Int32Array(count).fill(1)];
   let lastBreak = -1; // the block of the last `br`, if no text stands behind
   for (let node = 1; node < count; node += 1) {
@@ -83,7 +83,7 @@ function scoreBlocks(page: Page, dropped: Uint8Array): Float64Array {
     if (size < MIN_PARAGRAPH) continue;
     let block = isOuter[node] === 1 || count > 1 ? node : blockAround(page, node);
     for (const share of SHARES) {
-      if (Number.isNaN(points[block])) points[block] = (BASE_POINTS.get(tree.names[block] ?? '') ?? 0) + (hints[block]?.weight ?? 0);
+      if (Number.isNaN(points[block])) points[block] = basePoints(page, block);
       raise(points, block, share * (2 * count + Math.min(size / POINT, MAX_POINTS * count)));
       if (block === 0) break;
       block = blockAround(page, block);
@@ -92,13 +92,18 @@ function scoreBlocks(page: Page, dropped: Uint8Array): Float64Array {
   return points;
 }
 
-function blockAround(page: Page, node: number): number {
+function basePoints({ tree, hints }: MeasuredPage, block: number): number {
+  return (BASE_POINTS.get(tree.names[block] ?? '') ?? 0) + (hints[block]?.weight ?? 0);
+}
+
+function blockAround(page: MeasuredPage, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
 /** The characters of each subtree, and the share of links in them. */
-function linkDensity(page: Page, dropped: Uint8Array) {
-  const [sizes, links, density] = [Int32Array.from(page.sizes), Int32Array.from(page.linkedSizes), new Float64Array(page.count)];
+function linkDensity(page: MeasuredPage, dropped: Uint8Array) {
+  const [sizes, links] = [page.sizes.slice(), page.linkedSizes.slice()];
+  const density = new Float64Array(page.count);
   for (let node = page.count - 1; node >= 0; node -= 1) {
     if (dropped[node] === 1) continue;
     density[node] = (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
@@ -110,7 +115,7 @@ function linkDensity(page: Page, dropped: Uint8Array) {
 }
 
 /** The block with the most points, or the innermost block around several blocks with nearly as many. */
-function chooseBest(page: Page, points: Float64Array): number {
+function chooseBest(page: MeasuredPage, points: Float64Array): number {
   const top: number[] = [];
   points.forEach((value, node) => {
     if (Number.isNaN(value) || (top.length === TOP && value <= (points[top[TOP - 1] ?? 0] ?? 0))) return;
@@ -128,14 +133,16 @@ function chooseBest(page: Page, points: Float64Array): number {
 }
 
 /** Goes up to the outermost block that has hardly more text. */
-function onlyChildUp(page: Page, sizes: Int32Array, best: number): number {
+function onlyChildUp(page: MeasuredPage, sizes: Int32Array, best: number): number {
   const around = blockAround(page, best);
   const isSame = page.prose[around] === page.prose[best] && (sizes[around] ?? 0) <= (sizes[best] ?? 0) * MORE_TEXT;
   return around > 0 && isSame ? onlyChildUp(page, sizes, around) : best;
 }
 
 /** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
-function withBlocksBeside(page: Page, { points, density }: Scores, dropped: Uint8Array, root: number): number[] {
+function withBlocksBeside(
+  page: MeasuredPage, { points, density }: Scores, dropped: Uint8Array, root: number,
+): number[] {
   if (root === 0) return [0];
   const { tree, isOuter, prose } = page;
   const enough = Math.max(MIN_POINTS, (points[root] ?? 0) * BESIDE);

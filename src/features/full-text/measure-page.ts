@@ -3,7 +3,7 @@ import { BLOCK_ELEMENTS } from '../../platform/markup/implied-ends.ts';
 import { createHints, type Hint } from './page-hints.ts';
 
 /** A page's tree with what extraction asks of each node; arrays are indexed by node. */
-export type Page = {
+export type MeasuredPage = {
   tree: HtmlTree;
   count: number;
   /** Characters of a text, with white space collapsed; an ideograph counts as two. */
@@ -27,9 +27,9 @@ const INVISIBLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;
 
 /** Measures each node of a page, in parts. */
-export function* measurePage(tree: HtmlTree): Generator<void, Page> {
+export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   const count = tree.names.length;
-  const page: Page = {
+  const page: MeasuredPage = {
     tree, count, hints: [],
     sizes: new Int32Array(count), linkedSizes: new Int32Array(count), blocks: new Int32Array(count),
     isOuter: new Uint8Array(count), isHidden: new Uint8Array(count), prose: new Int32Array(count),
@@ -58,7 +58,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, Page> {
 }
 
 /** The element around a node; the page itself for the page. */
-export function parentOf({ tree }: Pick<Page, 'tree'>, node: number): number {
+export function parentOf({ tree }: Pick<MeasuredPage, 'tree'>, node: number): number {
   return Math.max(0, tree.parents[node] ?? 0);
 }
 
@@ -84,9 +84,9 @@ function sizeOf(text: string): number {
   return size;
 }
 
-function sumProse({ tree, count, sizes, linkedSizes, blocks, prose }: Page): void {
+function sumProse({ tree, count, sizes, linkedSizes, blocks, prose }: MeasuredPage): void {
   const own = new Int32Array(count);
-  for (let node = 0; node < count; node += 1) raise(own, blocks[node] ?? 0, (sizes[node] ?? 0) - (linkedSizes[node] ?? 0));
+  sizes.forEach((size, node) => raise(own, blocks[node] ?? 0, size - (linkedSizes[node] ?? 0)));
   for (let node = count - 1; node >= 0; node -= 1) {
     if ((own[node] ?? 0) >= LONG) raise(prose, node, own[node] ?? 0);
     if (node > 0) raise(prose, parentOf({ tree }, node), prose[node] ?? 0);

@@ -1,7 +1,7 @@
 import type { HtmlTree } from '../../platform/markup/html-tree.ts';
 import type { Choice } from './find-article.ts';
-import type { Page } from './measure-page.ts';
-import { CONSENT, ROBOT_CHECK, SUBSCRIPTION } from './page-phrases.ts';
+import type { MeasuredPage } from './measure-page.ts';
+import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, SUBSCRIPTION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
 
 /** Why a page's text is not shown in place of a post's teaser. */
@@ -19,18 +19,17 @@ const MAX_READ = 100_000;
 const HEADING = /^h[1-4]$/;
 const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
-const FORUM_SOFTWARE =
-  /phpbb|vbulletin|xenforo|discourse|mybb|simple machines|invision|ip\.board|vanilla|nodebb|flarum|woltlab/i;
 
 /** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
-export function refusalOf(page: Page, choice: Choice, post: PostOfPage): ExtractionRefusal | undefined {
+export function refusalOf(page: MeasuredPage, choice: Choice, post: PostOfPage): ExtractionRefusal | undefined {
   const { tree } = page;
   const blocks = blocksOf(page, choice);
   const size = sum(blocks, (block) => block.size);
   const text = blocks.map((block) => block.text).join('\n');
   const isShort = size < CUT_ARTICLE;
   if (isLocked(tree) || (isShort && SUBSCRIPTION.test(text))) return 'paywall';
-  if ((isShort && ROBOT_CHECK.test(tree.title)) || isAboutConsent(blocks, size, `${tree.title} ${post.title} ${post.teaser}`)) return 'wall';
+  if (isShort && ROBOT_CHECK.test(tree.title)) return 'wall';
+  if (asksForConsent(blocks, size, `${post.title} ${post.teaser}`)) return 'wall';
   if (size < MIN_ARTICLE) return 'empty';
   if (isForum(tree)) return 'forum';
   if (isFrontPage(blocks, size, wordsOf(post.title), wordsOf(tree.title))) return 'front-page';
@@ -38,7 +37,7 @@ export function refusalOf(page: Page, choice: Choice, post: PostOfPage): Extract
 }
 
 /** The blocks of the chosen part with their own texts. */
-function blocksOf({ tree, blocks, sizes, linkedSizes }: Page, { roots, dropped }: Choice): Block[] {
+function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: Choice): Block[] {
   const found = new Map<number, Block>();
   let read = 0;
   for (const root of roots) {
@@ -58,13 +57,13 @@ function blocksOf({ tree, blocks, sizes, linkedSizes }: Page, { roots, dropped }
 
 /** Whether the page says in its data that the article is not free. */
 function isLocked(tree: HtmlTree): boolean {
-  const said = tree.linkedData.flatMap((data) => Array.from(data.matchAll(LOCKED), ([, word = '']) => word.toLowerCase()));
+  const said = tree.linkedData.flatMap((data) => Array.from(data.matchAll(LOCKED), ([, word]) => word?.toLowerCase()));
   return said.length > 0 ? !said.includes('true') : tree.attributes.some((attributes) =>
     attributes.get('itemprop') === 'isAccessibleForFree' && /^false$/i.test(attributes.get('content') ?? ''));
 }
 
 /** Whether most of the text asks for consent, and the post itself is about something else. */
-function isAboutConsent(blocks: Block[], size: number, about: string): boolean {
+function asksForConsent(blocks: Block[], size: number, about: string): boolean {
   const asking = blocks.filter(({ text }) => CONSENT.test(text));
   return sum(asking, (block) => block.size) > size / 2 && !CONSENT.test(about);
 }

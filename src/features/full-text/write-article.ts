@@ -2,7 +2,7 @@ import { escapeHtml, escapeText } from '../../platform/markup/entities.ts';
 import { VOID_ELEMENTS, type Attributes } from '../../platform/markup/html-tokenizer.ts';
 import { imageCandidates, isTracker, largestImage, type ImageCandidate } from '../../platform/markup/remote-media.ts';
 import type { Choice } from './find-article.ts';
-import { parentOf, type Page } from './measure-page.ts';
+import { parentOf, type MeasuredPage } from './measure-page.ts';
 
 /** Attributes that the sanitiser reads, and those of them that hold addresses. */
 const ATTRIBUTES = new Set(
@@ -17,13 +17,15 @@ const MAX_ADDRESS = 2_000;
 const [MAX_LENGTH, NODES, IMAGES_AT_ONCE] = [400_000, 5_000, 20];
 
 /** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
-export function* writeArticle(page: Page, { roots, dropped }: Choice, pageUrl: string): Generator<void, string> {
+export function* writeArticle(
+  page: MeasuredPage, { roots, dropped }: Choice, pageUrl: string,
+): Generator<void, string> {
   const { tree } = page;
   const base = baseOf(page, pageUrl);
   const parts: string[] = [];
   const open: { end: number; tag: string }[] = [];
   let [length, work, candidates]: [number, number, ImageCandidate[]] = [0, 0, []];
-  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // if no text was written behind the image
+  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined after a text
   for (const root of roots) {
     for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_LENGTH; node += 1) {
       closeBefore(node);
@@ -69,8 +71,8 @@ export function* writeArticle(page: Page, { roots, dropped }: Choice, pageUrl: s
   function writeImage(node: number, attributes: Attributes): void {
     work += NODES / IMAGES_AT_ONCE;
     const isPlaceholder = isLazy(attributes);
-    const offered = [...imageCandidates(attributes), ...candidates.splice(0), ...isPlaceholder ? hiddenFiles(attributes) : []];
-    const url = largestImage(offered, base);
+    const files = isPlaceholder ? hiddenFiles(attributes) : [];
+    const url = largestImage([...imageCandidates(attributes), ...candidates.splice(0), ...files], base);
     const isSubstitute = tree.names[parentOf(page, node)] === 'noscript';
     if (isSubstitute && (url === undefined || lastImage?.isPlaceholder === false || isTracker(attributes, url))) return;
     if (isSubstitute && lastImage !== undefined) parts[lastImage.part] = '';
@@ -94,13 +96,13 @@ export function* writeArticle(page: Page, { roots, dropped }: Choice, pageUrl: s
 }
 
 /** The address against which the page's addresses are resolved. */
-function baseOf({ tree }: Page, pageUrl: string): string {
+function baseOf({ tree }: MeasuredPage, pageUrl: string): string {
   const href = tree.attributes[tree.names.indexOf('base')]?.get('href');
   return href === undefined ? pageUrl : URL.parse(href, pageUrl)?.href ?? pageUrl;
 }
 
 /** The direction and language that the article gets from elements around the article. */
-function inherited(page: Page, root: number): string {
+function inherited(page: MeasuredPage, root: number): string {
   return ['dir', 'lang'].map((name) => {
     let node = parentOf(page, root);
     while (node > 0 && !page.tree.attributes[node]?.has(name)) node = parentOf(page, node);
@@ -125,6 +127,6 @@ function hiddenFiles(attributes: Attributes): ImageCandidate[] {
 /** The attributes of a frame with its address; AMP's player of YouTube has only the number of a film. */
 function frameOf(attributes: Attributes): Attributes {
   const film = attributes.get('data-videoid');
-  const address = attributes.get('src') ?? attributes.get('data-src');
-  return new Map([...attributes, ['src', address ?? (film === undefined ? '' : `https://www.youtube.com/embed/${film}`)]]);
+  const address = attributes.get('src') ?? attributes.get('data-src') ?? '';
+  return new Map([...attributes, ['src', film === undefined ? address : `https://www.youtube.com/embed/${film}`]]);
 }
