@@ -1,15 +1,16 @@
 /** How a short block begins that leads away from the article, or stands for content that the hub does not show. */
 export const ADDITION = beginningWith(
-  'advert(?:isement)?$|sponsored$|ad$|related(?: |:|$)|you (?:may|might) also|see (?:also:|more)',
-  'read (?:more|next|also)|more (?:on|from|stories|news|about)\\b.{0,40}$|don.t miss|recommended|trending|also on',
-  'most (?:read|popular)|click here|subscribe|sign up|get the latest|follow (?:us|@|me)|like us|like this:',
-  'share (?:this|on)|leave a (?:reply|comment)|(?:no )?comments?$|post a comment|comments are closed|tags?(?::|$)',
-  'filed under|posted in|categor(?:y|ies):|copyright|©|all rights reserved|(?:previous|next) (?:post|article)',
-  'this slideshow requires|media playback is unsupported|anzeige$|lesen sie auch|mehr zum thema|auch interessant',
-  'weiterlesen|teilen$|das könnte sie|publicité$|(?:à )?lire aussi|sur le même sujet|voir aussi :|partager',
-  'publicida(?:d|de)$|le[ae] también|te puede interesar|compartir$|compartilhe|leia (?:também|mais)|veja também',
-  'leggi anche|condividi|ti potrebbe|lees ook|czytaj (?:także|też|więcej)|zobacz (?:też|także)|читайте также',
-  'смотрите также|поделиться|читать далее|関連記事|あわせて読みたい|相关阅读|延伸閱讀|관련기사',
+  'advert(?:isement)?$|sponsored$|ad$|related(?::|$| (?:articles?|stories|posts?|news|links|topics|videos?))',
+  'you (?:may|might) also|see (?:also:|more)|read (?:more|next|also)|more (?:on|from|stories|news|about)\\b.{0,40}$',
+  'don.t miss|recommended(?:$| for you)|trending(?: now)?$|also on|most (?:read|popular)|click here|subscribe',
+  'sign up|get the latest|follow (?:us|@|me)|like us|like this:|share (?:this|on)|leave a (?:reply|comment)',
+  '(?:no )?comments?$|post a comment|comments are closed|tags?(?::|$)|filed under|posted in|categor(?:y|ies):',
+  'copyright (?:©|\\(c\\)|\\d)|©|all rights reserved|(?:previous|next) (?:post|article)|this slideshow requires',
+  'media playback is unsupported|anzeige$|lesen sie auch|mehr zum thema|auch interessant|weiterlesen$|teilen$',
+  'das könnte sie|publicité$|(?:à )?lire aussi|sur le même sujet|voir aussi :|partager$|publicida(?:d|de)$',
+  'le[ae] también|te puede interesar|compartir$|compartilhe|leia (?:também|mais)|veja também|leggi anche|condividi',
+  'ti potrebbe|lees ook|czytaj (?:także|też|więcej)|zobacz (?:też|także)|читайте также|смотрите также|поделиться',
+  'читать далее|関連記事|あわせて読みたい|相关阅读|延伸閱讀|관련기사',
 );
 
 /** Texts of a page in place of the rest of an article that costs money. */
