@@ -38,7 +38,8 @@ const MAX_NAMES = 200;
 export function createHints(): (attributes: Attributes) => Hint {
   const known = new Map<string, Hint>();
   return (attributes) => {
-    const names = ['class', 'id'].map((name) => attributes.get(name)?.slice(0, MAX_NAMES) ?? '').join(' ');
+    const [classes, id] = [attributes.get('class') ?? '', attributes.get('id') ?? ''];
+    const names = classes === '' && id === '' ? '' : `${classes.slice(0, MAX_NAMES)} ${id.slice(0, MAX_NAMES)}`;
     const hint = known.get(names) ?? readHint(wordsOfNames(names));
     known.set(names, hint);
     return hint;

@@ -16,6 +16,8 @@ type Block = { isHeading: boolean; text: string; size: number; linked: number };
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 /** The characters of an article that are looked at. */
 const MAX_READ = 100_000;
+/** The letters of words that say what a text is about, and the share of a post's words that its page has. */
+const [MIN_WORD, IN_COMMON] = [4, 0.15];
 const HEADING = /^h[1-4]$/;
 const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
@@ -33,7 +35,7 @@ export function refusalOf(page: MeasuredPage, choice: Choice, post: PostOfPage):
   if (size < MIN_ARTICLE) return 'empty';
   if (isForum(tree)) return 'forum';
   if (isFrontPage(blocks, size, wordsOf(post.title), wordsOf(tree.title))) return 'front-page';
-  return isDifferent(wordsOf(`${tree.title} ${text}`, 4), wordsOf(text, 4), post) ? 'different' : undefined;
+  return isDifferent(tree.title, text, post) ? 'different' : undefined;
 }
 
 /** The blocks of the chosen part with their own texts. */
@@ -85,11 +87,13 @@ function isFrontPage(blocks: Block[], size: number, title: Set<string>, pageTitl
 }
 
 /** Whether title and teaser of the post have nothing in common with the page. */
-function isDifferent(pageWords: Set<string>, words: Set<string>, { title, teaser }: PostOfPage): boolean {
-  const ofTeaser = wordsOf(teaser, 4);
-  const all = new Set([...wordsOf(title, 4), ...ofTeaser]);
+function isDifferent(pageTitle: string, text: string, { title, teaser }: PostOfPage): boolean {
+  const [ofTitle, ofTeaser] = [wordsOf(title, MIN_WORD), wordsOf(teaser, MIN_WORD)];
+  const all = new Set([...ofTitle, ...ofTeaser]);
   if (all.size < 3) return false;
-  return (ofTeaser.size >= 8 && shareOf(ofTeaser, words) === 0) || shareOf(all, pageWords) < 0.15;
+  const words = wordsOf(text, MIN_WORD);
+  if (ofTeaser.size >= 8 && shareOf(ofTeaser, words) === 0) return true;
+  return shareOf(all, new Set([...words, ...wordsOf(pageTitle, MIN_WORD)])) < IN_COMMON;
 }
 
 function sum(blocks: Block[], valueOf: (block: Block) => number): number {
