@@ -13,13 +13,14 @@ export type Extraction = { article: Article } | { refused: ExtractionRefusal };
 
 export type { ExtractionRefusal, PostOfPage };
 
-/** An attempt that finds fewer characters is followed by an attempt with weaker rules. */
-const ENOUGH = 500;
-/** Text of at least this length counts unless an attempt with weaker rules finds twice as much. */
-const FAIR = 200;
-const ATTEMPTS: Rules[] = [
-  { dropsClutter: true, cleans: true }, { dropsClutter: false, cleans: true }, { dropsClutter: false, cleans: false },
+/** Attempts until one finds `enough` characters, each with weaker rules than the one before. */
+const ATTEMPTS: (Rules & { enough: number })[] = [
+  { dropsClutter: true, cleans: true, enough: 500 },
+  { dropsClutter: false, cleans: true, enough: 200 },
+  { dropsClutter: false, cleans: false, enough: 0 },
 ];
+/** A text of at least FAIR characters counts unless an attempt with weaker rules finds twice as much. */
+const FAIR = 200;
 
 /** Finds the article of a page, or says why the post's teaser should stay. Works in steps, for `inSteps`. */
 export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
@@ -35,7 +36,7 @@ function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {
     const choice = yield* findArticle(page, rules);
     const size = yield* cleanArticle(page, choice, rules, [tree.title, post.title]);
     if (best === undefined || size > best.size * (best.size < FAIR ? 1 : 2)) best = { size, choice };
-    if (size >= ENOUGH) break;
+    if (best.size >= rules.enough) break;
   }
   if (best === undefined) return { refused: 'empty' };
   const refused = refusalOf(page, best.choice, post);
