@@ -17,7 +17,7 @@ const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 /** The characters of an article that are looked at. */
 const MAX_READ = 100_000;
 /** The letters of words that say what a text is about, and the share of a post's words that its page has. */
-const [MIN_WORD, IN_COMMON] = [4, 0.15];
+const [MIN_WORD, IN_COMMON] = [5, 0.25];
 const HEADING = /^h[1-4]$/;
 const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
@@ -44,17 +44,21 @@ function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, d
   let read = 0;
   for (const root of roots) {
     for (let node = root; node < (tree.ends[root] ?? 0) && read < MAX_READ; node += 1) {
-      if (dropped[node] === 1 || (sizes[node] ?? 0) === 0) continue;
-      const key = blocks[node] ?? 0;
-      const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
-      found.set(key, block);
-      block.text += tree.texts[node] ?? '';
-      block.size += sizes[node] ?? 0;
-      block.linked += linkedSizes[node] ?? 0;
-      read += sizes[node] ?? 0;
+      if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
+      else if ((sizes[node] ?? 0) > 0) addText(node);
     }
   }
   return [...found.values()];
+
+  function addText(node: number): void {
+    const key = blocks[node] ?? 0;
+    const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
+    found.set(key, block);
+    block.text += tree.texts[node] ?? '';
+    block.size += sizes[node] ?? 0;
+    block.linked += linkedSizes[node] ?? 0;
+    read += sizes[node] ?? 0;
+  }
 }
 
 /** Whether the page says in its data that the article is not free. */
