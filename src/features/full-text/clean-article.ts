@@ -52,13 +52,14 @@ export function* cleanArticle(
     if (blocks[node] === node && isOuter[node] === 0 && (isAddition(node) || repeatsCaption(node))) return true;
     if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > most || (name === 'table' && isData(node))) return false;
     const size = all[node] ?? 0;
+    if (hints[node]?.isMedia === true || hints[node]?.isNotes === true) return false;
     return size === 0 ? kept[node] === 0 : (links[node] ?? 0) > size * (LISTS.has(name) ? 0.9 : MANY_LINKS);
   }
 
   function repeatsTitle(node: number): boolean {
     if ((all[node] ?? 0) > MAX_CAPTION || (tree.ends[node] ?? 0) - node > MAX_HEADING_NODES) return false;
     const words = wordsOf(textOf(node));
-    return titleWords.some((title) => shareOf(words, title) > SAME_TITLE);
+    return titleWords.some((title) => shareOf(words, title) > SAME_TITLE && words.size >= Math.min(3, title.size / 2));
   }
 
   function textOf(node: number): string {

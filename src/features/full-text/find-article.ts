@@ -58,7 +58,7 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
   for (let node = 1; node < count; node += 1) {
     const [hint, held] = [hints[node], prose[node] ?? 0];
     const isClutter = (dropsClutter && hint?.isClutter === true && isApart(page, node))
-      || hiding[node] === SILENT || NEVER.has(tree.names[node] ?? '');
+      || hiding[node] === SILENT || (NEVER.has(tree.names[node] ?? '') && hint?.isNotes !== true);
     const isDropped = dropped[parentOf(page, node)] === 1 || (hiding[node] === INVISIBLE && cleans)
       || (isClutter && held <= all * MOST) || (hint?.isComments === true && held < all * NEARLY_ALL);
     dropped[node] = Number(isDropped);

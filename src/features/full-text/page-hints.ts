@@ -10,6 +10,7 @@ export type Hint = {
   hasClutter: boolean;
   /** Whether the element holds a picture, a film, a quoted message or a caption. */
   isMedia: boolean;
+  isNotes: boolean;
   /** Whether the element names author or date, which the post has already. */
   isByline: boolean;
 };
@@ -26,6 +27,7 @@ const CLUTTER = anyOf(
 const COMMENTS = anyOf('comment disqus respond discussion replies livefyre');
 const PROSE = anyOf('article body content entry main post story text blog prose -page- -column- -copy-');
 const MEDIA = anyOf('embed tweet instagram youtube video image photo picture figure caption media gallery');
+const NOTES = anyOf('footnote endnote reference reflist citation');
 const BYLINE = anyOf(
   'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name -author-',
   'published posted-on updated-on modified -date- -time- -credit- writtenby written-by reporter',
@@ -47,10 +49,12 @@ export function createHints(): (attributes: Attributes) => Hint {
 }
 
 function readHint(words: string): Hint {
-  const [isProse, isMedia, isComments] = [PROSE.test(words), MEDIA.test(words), COMMENTS.test(words)];
-  const hasClutter = isComments || (CLUTTER.test(words) && !isMedia);
+  const [isProse, isMedia, isNotes] = [PROSE.test(words), MEDIA.test(words), NOTES.test(words)];
+  const isComments = COMMENTS.test(words);
+  const hasClutter = isComments || (CLUTTER.test(words) && !isMedia && !isNotes);
   const weight = (isProse ? WEIGHT : 0) - (hasClutter ? WEIGHT : 0);
-  return { weight, isComments, isClutter: hasClutter && !isProse, hasClutter, isMedia, isByline: BYLINE.test(words) };
+  const isClutter = hasClutter && !isProse;
+  return { weight, isComments, isClutter, hasClutter, isMedia, isNotes, isByline: BYLINE.test(words) };
 }
 
 /** The words of names, such as `-entry-content-main-col-` for `entryContent main_col`. */

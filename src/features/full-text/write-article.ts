@@ -54,9 +54,9 @@ export function* writeArticle(
     if (name === '') return writeText(node);
     if (name === 'math') return write(tree.formulas.get(node) ?? '');
     if (IMAGES.has(name)) return writeImage(node, attributes);
-    if (name === 'picture') candidates = [];
-    if (name === 'source') candidates.push(...imageCandidates(attributes));
-    if (node === 0 || name === 'noscript' || name === 'picture') return;
+    if (node === 0 || name === 'noscript') return;
+    if (name === 'picture') return void (candidates = []);
+    if (tree.names[parentOf(page, node)] === 'picture') return void candidates.push(...imageCandidates(attributes));
     const tag = name === 'amp-video' ? 'video' : name.startsWith('amp-') ? 'iframe' : name;
     write(`<${tag}${written(tag === 'iframe' ? frameOf(attributes) : attributes)}>`);
     if (!VOID_ELEMENTS.has(tag)) open.push({ end: tree.ends[node] ?? 0, tag });
