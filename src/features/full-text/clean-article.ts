@@ -13,7 +13,7 @@ const BYLINE_ITEMS = /^(?:author|datePublished|dateModified)$/;
 /** The most characters of a byline, of a block that an ADDITION begins, and of a caption. */
 const [MAX_BYLINE, MAX_ADDITION, MAX_CAPTION] = [150, 160, 400];
 const MAX_HEADING_NODES = 100;
-const [MIN_CAPTION, CAPTION_LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
+const [MIN_CAPTION, LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
 
 /** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
 export function* cleanArticle(
@@ -52,7 +52,7 @@ export function* cleanArticle(
     if (blocks[node] === node && isOuter[node] === 0 && (isAddition(node) || repeatsCaption(node))) return true;
     if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > most || (name === 'table' && isData(node))) return false;
     const size = all[node] ?? 0;
-    if (hints[node]?.isMedia === true || hints[node]?.isNotes === true) return false;
+    if (hints[node]?.isMedia === true || isWithin('isNotes', node)) return false;
     return size === 0 ? kept[node] === 0 : (links[node] ?? 0) > size * (LISTS.has(name) ? 0.9 : MANY_LINKS);
   }
 
@@ -84,14 +84,15 @@ export function* cleanArticle(
   /** Whether the block is a caption that stands in the page again. */
   function repeatsCaption(node: number): boolean {
     const size = all[node] ?? 0;
-    if (size < MIN_CAPTION || size > MAX_CAPTION || !isInMedia(node)) return false;
+    if (size < MIN_CAPTION || size > MAX_CAPTION || !isWithin('isMedia', node)) return false;
     const { size: before } = captions;
     return captions.add(textOf(node)).size === before;
   }
 
-  function isInMedia(block: number): boolean {
-    for (let [node, level] = [block, 0]; node > 0 && level < CAPTION_LEVELS; level += 1) {
-      if (hints[node]?.isMedia === true || tree.names[node] === 'figcaption') return true;
+  /** Whether an element, or one of the elements closely around, is named like media or notes. */
+  function isWithin(kind: 'isMedia' | 'isNotes', element: number): boolean {
+    for (let [node, level] = [element, 0]; node > 0 && level < LEVELS; level += 1) {
+      if (hints[node]?.[kind] === true) return true;
       node = parentOf(page, node);
     }
     return false;
