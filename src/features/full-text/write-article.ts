@@ -13,8 +13,10 @@ const ADDRESSES = new Set(['href', 'src', 'cite']);
 const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
 const IMAGE_FILE = /^[^\s,]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
-/** The most characters of an article, as of a post; the nodes and images that are written at a time. */
-const [MAX_LENGTH, NODES, IMAGES_AT_ONCE] = [400_000, 5_000, 20];
+/** The most characters of an article, as of a post. */
+const MAX_LENGTH = 400_000;
+/** The nodes that are written at a time; an image takes as much time as IMAGE_WORK nodes, and one for each file. */
+const [NODES, IMAGE_WORK] = [5_000, 100];
 
 /** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
 export function* writeArticle(
@@ -69,10 +71,11 @@ export function* writeArticle(
 
   /** Writes the largest file of an image. The image of a `noscript` replaces a placeholder directly before. */
   function writeImage(node: number, attributes: Attributes): void {
-    work += NODES / IMAGES_AT_ONCE;
     const isPlaceholder = isLazy(attributes);
-    const files = isPlaceholder ? hiddenFiles(attributes) : [];
-    const url = largestImage([...imageCandidates(attributes), ...candidates.splice(0), ...files], base);
+    const offered = [...imageCandidates(attributes), ...candidates.splice(0)];
+    if (isPlaceholder) offered.push(...hiddenFiles(attributes));
+    work += IMAGE_WORK + offered.length;
+    const url = largestImage(offered, base);
     const isSubstitute = tree.names[parentOf(page, node)] === 'noscript';
     if (isSubstitute && (url === undefined || lastImage?.isPlaceholder === false || isTracker(attributes, url))) return;
     if (isSubstitute && lastImage !== undefined) parts[lastImage.part] = '';
