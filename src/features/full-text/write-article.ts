@@ -129,7 +129,6 @@ function hiddenFiles(attributes: Attributes): ImageCandidate[] {
 
 /** The attributes of a frame with its address; AMP's player of YouTube has only the number of a film. */
 function frameOf(attributes: Attributes): Attributes {
-  const film = attributes.get('data-videoid');
-  const address = attributes.get('src') ?? attributes.get('data-src') ?? '';
-  return new Map([...attributes, ['src', film === undefined ? address : `https://www.youtube.com/embed/${film}`]]);
+  const film = `https://www.youtube.com/embed/${attributes.get('data-videoid') ?? ''}`;
+  return new Map([...attributes, ['src', attributes.get('src') ?? attributes.get('data-src') ?? film]]);
 }
