@@ -1,5 +1,5 @@
 import { HEADINGS } from '../../platform/markup/implied-ends.ts';
-import { isApart, type Choice, type Rules } from './find-article.ts';
+import { isApart, type ChosenPart, type Rules } from './find-article.ts';
 import { NODES_AT_ONCE, parentOf, raise, type MeasuredPage } from './measure-page.ts';
 import { ADDITION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
@@ -17,7 +17,7 @@ const [MIN_CAPTION, LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
 
 /** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
 export function* cleanArticle(
-  page: MeasuredPage, { roots, dropped }: Choice, { dropsClutter, cleans }: Rules, titles: string[],
+  page: MeasuredPage, { roots, dropped }: ChosenPart, { dropsClutter, cleans }: Rules, titles: string[],
 ): Generator<void, number> {
   const { tree, hints, isOuter, blocks, prose, count } = page;
   const titleWords = titles.map((title) => wordsOf(title)).filter((words) => words.size > 0);

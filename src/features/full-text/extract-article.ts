@@ -1,7 +1,7 @@
 import { readTree } from '../../platform/markup/html-tree.ts';
 import { readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
 import { cleanArticle } from './clean-article.ts';
-import { findArticle, type Choice, type Rules } from './find-article.ts';
+import { findArticle, type ChosenPart, type Rules } from './find-article.ts';
 import { measurePage } from './measure-page.ts';
 import { refusalOf, type ExtractionRefusal, type PostOfPage } from './refuse-article.ts';
 import { writeArticle } from './write-article.ts';
@@ -31,7 +31,7 @@ function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {
   const tree = yield* readTree(html);
   if (tree === null) return { refused: 'too-large' };
   const page = yield* measurePage(tree);
-  let best: { size: number; choice: Choice } | undefined;
+  let best: { size: number; choice: ChosenPart } | undefined;
   for (const rules of ATTEMPTS) {
     const choice = yield* findArticle(page, rules);
     const size = yield* cleanArticle(page, choice, rules, [tree.title, post.title]);

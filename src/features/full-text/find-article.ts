@@ -4,7 +4,7 @@ import { INVISIBLE, parentOf, raise, SILENT, type MeasuredPage } from './measure
 export type Rules = { dropsClutter: boolean; cleans: boolean };
 
 /** The chosen subtrees, in document order, and the dropped nodes of the page (1). */
-export type Choice = { roots: number[]; dropped: Uint8Array };
+export type ChosenPart = { roots: number[]; dropped: Uint8Array };
 
 /** Points of each block for the prose within, and the share of links in the text of each subtree. */
 type Scores = { points: Float64Array; density: Float64Array };
@@ -33,7 +33,7 @@ const MORE_TEXT = 1.3;
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
 /** Chooses the part of the page with the most connected prose, in parts. */
-export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, Choice> {
+export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, ChosenPart> {
   const dropped = dropClutter(page, rules);
   yield;
   const points = scoreBlocks(page, dropped);

@@ -1,5 +1,5 @@
 import type { HtmlTree } from '../../platform/markup/html-tree.ts';
-import type { Choice } from './find-article.ts';
+import type { ChosenPart } from './find-article.ts';
 import type { MeasuredPage } from './measure-page.ts';
 import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, SUBSCRIPTION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
@@ -23,7 +23,7 @@ const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
 
 /** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
-export function refusalOf(page: MeasuredPage, choice: Choice, post: PostOfPage): ExtractionRefusal | undefined {
+export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPage): ExtractionRefusal | undefined {
   const { tree } = page;
   const blocks = blocksOf(page, choice);
   const size = sum(blocks, (block) => block.size);
@@ -39,7 +39,7 @@ export function refusalOf(page: MeasuredPage, choice: Choice, post: PostOfPage):
 }
 
 /** The blocks of the chosen part with their own texts. */
-function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: Choice): Block[] {
+function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: ChosenPart): Block[] {
   const found = new Map<number, Block>();
   let read = 0;
   for (const root of roots) {

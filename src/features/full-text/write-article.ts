@@ -1,7 +1,7 @@
 import { escapeHtml, escapeText } from '../../platform/markup/entities.ts';
 import { VOID_ELEMENTS, type Attributes } from '../../platform/markup/html-tokenizer.ts';
 import { imageCandidates, isTracker, largestImage, type ImageCandidate } from '../../platform/markup/remote-media.ts';
-import type { Choice } from './find-article.ts';
+import type { ChosenPart } from './find-article.ts';
 import { parentOf, type MeasuredPage } from './measure-page.ts';
 
 /** Attributes that the sanitiser reads, and those of them that hold addresses. */
@@ -20,7 +20,7 @@ const [NODES, IMAGE_WORK] = [5_000, 100];
 
 /** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
 export function* writeArticle(
-  page: MeasuredPage, { roots, dropped }: Choice, pageUrl: string,
+  page: MeasuredPage, { roots, dropped }: ChosenPart, pageUrl: string,
 ): Generator<void, string> {
   const { tree } = page;
   const base = baseOf(page, pageUrl);
