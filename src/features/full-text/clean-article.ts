@@ -48,7 +48,7 @@ export function* cleanArticle(
   function isNoPart(node: number, name: string): boolean {
     if (HEADINGS.has(name) && repeatsTitle(node)) return true;
     if (!cleans) return false;
-    if (isApart(page, node) && (isByline(node) || isClutter(node))) return true;
+    if (isApart(page, node) && (isByline(node, name) || isClutter(node))) return true;
     if (blocks[node] === node && isOuter[node] === 0 && (isAddition(node) || repeatsCaption(node))) return true;
     if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > most || (name === 'table' && isData(node))) return false;
     const size = all[node] ?? 0;
@@ -66,8 +66,9 @@ export function* cleanArticle(
     return tree.texts.slice(node, tree.ends[node]).join('').trim();
   }
 
-  function isByline(node: number): boolean {
+  function isByline(node: number, name: string): boolean {
     const size = all[node] ?? 0;
+    if (name === 'td' || name === 'th') return false; // of a timetable
     const item = tree.attributes[node]?.get('itemprop') ?? '';
     return size > 0 && size < MAX_BYLINE && (hints[node]?.isByline === true || BYLINE_ITEMS.test(item));
   }

@@ -59,8 +59,9 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
     const [hint, held] = [hints[node], prose[node] ?? 0];
     const isClutter = (dropsClutter && hint?.isClutter === true && isApart(page, node))
       || hiding[node] === SILENT || (NEVER.has(tree.names[node] ?? '') && hint?.isNotes !== true);
-    const isDropped = dropped[parentOf(page, node)] === 1 || (hiding[node] === INVISIBLE && cleans)
-      || (isClutter && held <= all * MOST) || (hint?.isComments === true && held < all * NEARLY_ALL);
+    const isComments = hint?.isComments === true && held < all * NEARLY_ALL;
+    const isDropped = dropped[parentOf(page, node)] === 1 || (isClutter && held <= all * MOST)
+      || (cleans && (isComments || hiding[node] === INVISIBLE));
     dropped[node] = Number(isDropped);
   }
   return dropped;

@@ -20,11 +20,13 @@ const CLUTTER = anyOf(
   'advert sponsor promo banner outbrain taboola dfp cookie consent gdpr newsletter subscri signup sign-up login',
   'popup modal overlay lightbox sidebar side-bar footer masthead breadcrumb navbar navigation menu pagination pager',
   'related recommend recirc most-read most-popular most-viewed trending popular more-stories more-news more-from',
-  'share sharing social follow-us widget toolbar skip-link skip-to author-bio author-box about-author feedback',
-  'read-next up-next read-more see-also also-read print-only screen-reader sr-only visually-hidden',
-  '-ad- -ads- -nav- -aside- -tags- -tag- -tools- -rss- -poll- -rail- -utility- -meta-',
+  '-share sharing social follow-us toolbar skip-link skip-to author-bio author-box about-author feedback',
+  '(?<!elementor-)widget(?!-blog) read-next up-next read-more see-also also-read print-only screen-reader sr-only visually-hidden',
+  '-ad- -ads- -nav- -aside- -tags- -tools- -rss- -poll- -rail- -utility- -meta-',
 );
-const COMMENTS = anyOf('comment disqus respond discussion replies livefyre');
+const COMMENTS = anyOf(
+  '(?<!-has-|-no-|-with-)comment(?!s?-(?:open|closed|enabled|disabled|status|count)-) disqus livefyre respond replies',
+);
 const PROSE = anyOf('article body content entry main post story text blog prose -page- -column- -copy-');
 const MEDIA = anyOf('embed tweet instagram youtube video image photo picture figure caption media gallery');
 const NOTES = anyOf('footnote endnote reference reflist citation');
