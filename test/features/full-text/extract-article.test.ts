@@ -101,8 +101,9 @@ test('weaker rules find an article in an element that is named like clutter, and
 });
 
 test('comments stay out, even if they are longer than the article', () => {
-  const comments = `<p>${'I read this, and I think that much more could be said about it, by others too. '.repeat(9)}</p>`;
-  const article = articleOf(`<div class="a">${PROSE}</div><div class="a" id="comments">${comments}</div>`);
+  const words = 'I read this, and I think that much more could be said about it, by others too. ';
+  const comments = `<div class="comment-body"><p>${words}</p><p>${words.repeat(5)}</p></div>`.repeat(6);
+  const article = articleOf(`<div class="a">${PROSE}</div><div id="comments">${comments}</div>`);
   assert.doesNotMatch(article, /more could be said/);
 });
 
