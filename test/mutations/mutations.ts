@@ -4214,8 +4214,8 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a signed address ends when a private source is unfollowed',
     file: 'src/features/posts/attachment-routes.ts',
-    from: '  if (!isPublic && isSigned) requireFollowed(hub, signedFor, post);\n',
-    to: '',
+    from: '  requireFollowed(hub, signedFor, post);\n  const isPublic',
+    to: '  const isPublic',
     test: 'test/features/reader-api/signed-addresses.test.ts',
     name: 'a signed address ends with the app password, with unfollowing a private source, and when the post is hidden',
   },
