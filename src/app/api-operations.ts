@@ -55,7 +55,7 @@ const PASSWORD = LOGIN.password;
 const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } };
 const FULL_TEXT_OF_SOURCE = {
   fullText: choice(['asked', 'always']),
-  fullTextOfLast: { ...flag, description: 'With always: also fetch the full texts of the last 20 posts' },
+  fullTextOfLast: { ...flag, description: 'Whether to fetch the full texts of the last 20 posts now' },
 };
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };

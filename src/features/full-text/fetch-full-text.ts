@@ -156,9 +156,9 @@ export function planFullTexts(hub: Hub): void {
   });
 }
 
-/** Scheduled task: removes full texts beyond the limit, for example after the limit was lowered. */
+/** Scheduled task: removes full texts beyond the limit, and all that is known of full texts once they are off. */
 export function evictFullTexts(hub: Hub, limit: number): number {
-  return fullTexts(hub).evict(hub.config.fullTextMaxBytes, limit);
+  return !hasFullTexts(hub) ? fullTexts(hub).clear(limit) : fullTexts(hub).evict(hub.config.fullTextMaxBytes, limit);
 }
 
 /** Scheduled task: adds full texts to the search index whose readers have changed. */

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { createTimeRepair, type StoredTime } from '../../platform/jobs/scheduler.ts';
 import { counts, store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Post, type SearchTerms } from '../posts/post-store.ts';
+import { createMerge } from '../posts/search-index-store.ts';
 import { ownersTerms } from '../posts/search-words.ts';
 import { joinSource } from '../sources/source-store.ts';
 
@@ -91,6 +92,9 @@ export const fullTexts = store((hub) => {
         sql.remove.run(next.postId);
       }
     },
+    /** Removes up to `limit` rows, whatever their state; returns how many rows were removed. */
+    clear: (limit: number): number => sql.clear.run(limit).changes,
+    forgetRemoved: createMerge(db, words.merge),
     bringBackTimes: createTimeRepair(db, clock, TIMES),
 
     /** Up to `limit` posts whose full texts are not in the search index. */
@@ -145,6 +149,8 @@ function prepareFullTexts(db: Db) {
       SELECT post_id AS postId FROM full_texts
        WHERE content_html IS NOT NULL AND post_id <> ? ORDER BY used_at, post_id LIMIT 1`),
     remove: db.prepare<[number]>('remove full text', 'DELETE FROM full_texts WHERE post_id = ?'),
+    clear: db.prepare<[number]>('remove some full texts',
+      'DELETE FROM full_texts WHERE post_id IN (SELECT post_id FROM full_texts LIMIT ?)'),
   };
 }
 
@@ -156,6 +162,8 @@ function prepareWords(db: Db) {
       `
       UPDATE full_texts SET search_key = ?
        WHERE post_id = ? AND content_html IS NOT NULL AND search_key IS NULL`),
+    merge: db.prepare<[number]>('merge the index of full texts',
+      `INSERT INTO full_texts_search (full_texts_search, rank) VALUES ('merge', ?)`),
     insert: db.prepare<[number, string, string, string]>('index full text',
       'INSERT INTO full_texts_search (rowid, title, body, source) VALUES (?, ?, ?, ?)'),
   };

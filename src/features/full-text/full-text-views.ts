@@ -81,13 +81,12 @@ export function fullTextSettings(hub: Hub, sourceId: number): Html {
 <p>${resultsText(sourceFullTexts(hub).results(sourceId))}</p>`;
 }
 
-/** How often fetching full texts worked, and why it did not: "Full text of 5 posts fetched, not of 2: paywall 2." */
+/** How often fetching full texts worked, and why it did not: "The hub fetched 7 pages, and found 5 full texts; paywall 2." */
 export function resultsText(results: ResultCount[]): string {
   const worked = results.find(({ reason }) => reason === READY)?.n ?? 0;
   const others = results.filter(({ reason }) => reason !== READY);
   if (results.length === 0) return 'The hub has fetched no full text yet.';
-  const missing = others.reduce((sum, { n }) => sum + n, 0);
+  const all = others.reduce((sum, { n }) => sum + n, worked);
   const why = others.map(({ reason, n }) => `${shortReason(reason)} ${n}`).join(', ');
-  const told = missing > 0 ? `, and no full text of ${plural(missing, 'post')}: ${why}` : '';
-  return `The hub has the full text of ${plural(worked, 'post')}${told}.`;
+  return `The hub fetched ${plural(all, 'page')}, and found ${plural(worked, 'full text')}${why && `; ${why}`}.`;
 }

@@ -69,7 +69,7 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
     fullText: input.optionalChoice('fullText', FULL_TEXT_CHOICES),
     fullTextOfLast: input.optionalFlag('fullTextOfLast'),
   };
-  const isOwn = change.fullText !== undefined && source.kind === 'native';
+  const isOwn = source.kind === 'native' && (change.fullText !== undefined || change.fullTextOfLast !== undefined);
   if (isOwn) input.refuse('fullText', 'applies only to feeds and webhooks.');
   input.done();
   return change;
@@ -114,11 +114,11 @@ function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
 
 /** Applies a choice of full texts; returns whether the choice is another than before. */
 function chooseFullText(hub: Hub, sourceId: number, { fullText, fullTextOfLast }: Change): boolean {
-  if (fullText === undefined || !hasFullTexts(hub)) return false;
+  if (fullTextOfLast && hasFullTexts(hub)) wantNewest(hub, sourceId);
+  if (fullText === undefined) return false;
   const isAlways = fullText === 'always';
   const isChanged = isAlways !== (sourceFullTexts(hub).find(sourceId).isAlways === 1);
   sourceFullTexts(hub).choose(sourceId, isAlways);
-  if (isAlways && fullTextOfLast) wantNewest(hub, sourceId);
   return isChanged;
 }
 

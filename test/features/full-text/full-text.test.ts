@@ -1,8 +1,9 @@
 // Protects the full texts of posts: a page is fetched once, for whoever may see the post, and visitors never see it.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { foundTitles } from '../../support/accounts.ts';
+import { foundTitles, leave } from '../../support/accounts.ts';
 import { articlePage, askFor, fullTextOf, htmlPage, hubWithTeasers, keptFullTexts, teaser } from '../../support/full-texts.ts';
 import { reply } from '../../support/origin.ts';
 import { appOf, itemId } from '../../support/reader-app.ts';
@@ -280,4 +281,19 @@ test('when a source becomes private or public, its full texts are found by its r
     await hub.work(MINUTE);
     assert.deepEqual(await found(), expected, visibility);
   }
+});
+
+test('when a member leaves, the words of their full texts leave the database’s files too', async (t) => {
+  const { hub, ada, bob, publisher } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tytonidaeonly')) }, { visibility: 'private' });
+  const { id } = (await bob.post('/api/sources', { kind: 'feed', url: `${publisher.url}/feed`, visibility: 'private' })).json<{ id: number }>();
+  const [own] = (await bob.get(`/api/posts?source=${id}`)).json<{ items: { id: number }[] }>().items;
+  await askFor(bob, own?.id ?? 0);
+  await hub.work();
+  assert.equal((await fullTextOf(bob, own?.id ?? 0)).state, 'ready');
+  await bob.delete(`/api/sources/${id}`);
+  await leave(hub, bob);
+  for (let hours = 0; hours < 3; hours++) await hub.work(HOUR);
+  const stored = ['', '-wal'].map((end) => readFileSync(hub.config.databasePath + end, 'latin1')).join('');
+  assert.doesNotMatch(stored.toLowerCase(), /tytonidaeonly/);
+  assert.equal((await ada.get('/api/posts')).status, 200);
 });

@@ -63,7 +63,8 @@ addEventListener('submit', (event) => {
 async function switchText(form, button) {
   if (button.ariaBusy) return;
   button.ariaBusy = true;
-  let answer = await send(form.action, new FormData(form, button));
+  const body = new URLSearchParams(new FormData(form, button));
+  let answer = await ask(form.action, { method: 'POST', body });
   for (;;) {
     if (!answer.ok) return form.submit(); // the page that answers says why
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
