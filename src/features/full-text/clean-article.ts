@@ -1,147 +1,106 @@
 import { HEADINGS } from '../../platform/markup/implied-ends.ts';
 import { isApart, type Choice, type Rules } from './find-article.ts';
-import type { Page } from './measure-page.ts';
+import { NODES_AT_ONCE, parentOf, raise, type MeasuredPage } from './measure-page.ts';
+import { ADDITION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
 
 const CONDITIONAL = new Set('div section ul ol dl table form fieldset header'.split(' '));
 const LISTS = new Set(['ul', 'ol', 'dl']);
-const KEEPS = new Set(['figure', 'pre', 'code']);
-/** The elements of which each subtree's number is counted. */
-const COUNTED = {
-  paragraphs: ['p'], images: ['img', 'amp-img'], items: ['li'], inputs: ['input', 'textarea'], frames: ['iframe', 'video'],
-  cells: ['caption', 'colgroup', 'thead', 'th'], rows: ['tr'], fields: ['td'],
-};
+const KEPT = new Set(['figure', 'pre', 'code', 'math', 'img', 'amp-img', 'picture', 'iframe', 'video', 'audio']);
+/** Elements that only tables of data have. */
+const TABLE_HEADS = new Set(['caption', 'colgroup', 'thead', 'th']);
+const BYLINE_ITEMS = /^(?:author|datePublished|dateModified)$/;
+/** The most characters of a byline, of a block that an ADDITION begins, and of a caption. */
+const [MAX_BYLINE, MAX_ADDITION, MAX_CAPTION] = [150, 160, 400];
+const MAX_HEADING_NODES = 100;
+const [MIN_CAPTION, CAPTION_LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
 
-/** How short blocks begin that lead away from the article. */
-const ADDITIONS = new RegExp([
-  'advert(?:isement)?$|sponsored$|ad$|related(?: |:|$)|you may also|you might also|see also:|see more|read (?:more|next|also)',
-  'more (?:on|from|stories|news|about)\\b.{0,40}$|don.t miss|recommended|most (?:read|popular)|trending|also on|click here',
-  'subscribe|sign up|get the latest|follow (?:us|@|me)|like us|share (?:this|on)|like this:|leave a (?:reply|comment)',
-  'comments?$|no comments|post a comment|comments are closed|tags?:|tags?$|filed under|posted in|categor(?:y|ies):',
-  'copyright|©|all rights reserved|(?:previous|next) (?:post|article)|this slideshow requires|media playback is unsupported',
-  'anzeige$|lesen sie auch|mehr zum thema|auch interessant|weiterlesen|teilen$|das könnte sie|publicité$|(?:à )?lire aussi',
-  'sur le même sujet|voir aussi :|partager|publicidad$|publicidade$|lea también|lee también|te puede interesar|compartir$',
-  'leia (?:também|mais)|veja também|compartilhe|leggi anche|condividi|ti potrebbe|lees ook|czytaj (?:także|też|więcej)',
-  'zobacz (?:też|także)|читайте также|смотрите также|поделиться|читать далее|関連記事|あわせて読みたい|相关阅读|延伸閱讀|관련기사',
-].map((line) => `^(?:${line})`).join('|'), 'i');
+/** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
+export function* cleanArticle(
+  page: MeasuredPage, { roots, dropped }: Choice, { dropsClutter, cleans }: Rules, titles: string[],
+): Generator<void, number> {
+  const { tree, hints, isOuter, blocks, prose, count } = page;
+  const titleWords = titles.map((title) => wordsOf(title)).filter((words) => words.size > 0);
+  const captions = new Set<string>();
+  const most = roots.reduce((sum, root) => sum + (prose[root] ?? 0), 0) / 2;
+  const all = new Int32Array(count);
+  const [links, kept, heads, rows, cells] = [all, all, all, all, all].map((array) => array.slice()) as Five;
+  for (const root of roots.toReversed()) yield* cleanSubtree(root);
+  return roots.reduce((sum, root) => sum + (all[root] ?? 0), 0);
 
-/** Drops what does not read like a part of the article. Returns the number of characters that are left. */
-export function cleanArticle(page: Page, { roots, dropped }: Choice, rules: Rules, titles: string[]): number {
-  const { tree, sizes, commas, linked, hints } = page;
-  const titleWords = titles.map(wordsOf).filter((words) => words.size > 0);
-  let left = 0;
-  const { count } = page;
-  const sums = () => new Float64Array(count);
-  const [all, links, signs] = [sums(), sums(), sums()];
-  const counts = Object.values(COUNTED).map((names) => ({ names, found: new Int32Array(count) }));
-  const [paragraphs, images, items, inputs, frames, cells, rows, fields] = counts.map(({ found }) => found);
-  const kept = markKept();
-  const seen = new Set<string>();
-  const most = roots.reduce((sum, root) => sum + (page.prose[root] ?? 0), 0) / 2;
-  for (const root of roots.toReversed()) cleanSubtree(root);
-  for (const root of roots) left += all[root] ?? 0;
-  return left;
-
-  function markKept(): Uint8Array {
-    const found = new Uint8Array(count);
-    for (const root of roots) {
-      for (let node = root; node < (tree.ends[root] ?? 0); node += 1) {
-        found[node] = node > root && (found[tree.parents[node] ?? 0] === 1 || KEEPS.has(tree.names[node] ?? '')) ? 1 : 0;
-      }
-    }
-    return found;
-  }
-
-  function cleanSubtree(root: number): void {
+  function* cleanSubtree(root: number): Generator<void, void> {
     for (let node = (tree.ends[root] ?? 0) - 1; node >= root; node -= 1) {
+      if (node % NODES_AT_ONCE === 0) yield;
       if (dropped[node] === 1) continue;
       const name = tree.names[node] ?? '';
-      const size = sizes[node] ?? 0;
-      all[node] = (all[node] ?? 0) + size;
-      links[node] = (links[node] ?? 0) + size * (linked[node] ?? 0);
-      signs[node] = (signs[node] ?? 0) + (commas[node] ?? 0);
-      if (node !== root && isDropped(node, name)) {
-        dropped[node] = 1;
-        continue;
-      }
-      if (node === root) continue;
-      const parent = tree.parents[node] ?? 0;
-      const counted = name === 'div' && page.isOuter[node] === 0 && (all[node] ?? 0) >= 25 ? 'p' : name;
-      for (const { names, found } of counts) {
-        if (names.includes(counted)) found[node] = (found[node] ?? 0) + 1;
-        found[parent] = (found[parent] ?? 0) + (found[node] ?? 0);
-      }
-      for (const sum of [all, links, signs]) sum[parent] = (sum[parent] ?? 0) + (sum[node] ?? 0);
+      raise(all, node, page.sizes[node] ?? 0);
+      raise(links, node, page.linkedSizes[node] ?? 0);
+      raise(kept, node, Number(KEPT.has(name)));
+      raise(heads, node, Number(TABLE_HEADS.has(name)));
+      raise(rows, node, Number(name === 'tr'));
+      raise(cells, node, Number(name === 'td'));
+      if (node === root) break;
+      if (name !== '' && isNoPart(node, name)) dropped[node] = 1;
+      else for (const sum of [all, links, kept, heads, rows, cells]) raise(sum, parentOf(page, node), sum[node] ?? 0);
     }
   }
 
-  function isDropped(node: number, name: string): boolean {
-    if (isAddition(node, name)) return true;
-    if (page.blocks[node] === node && page.isOuter[node] === 0 && isPhrase(node)) return true;
-    if (HEADINGS.has(name)) return isBadHeading(node, name);
-    if (!rules.cleans || !CONDITIONAL.has(name) || kept[node] === 1) return false;
-    if (name === 'table' && isData(node)) return false;
-    if ((page.prose[node] ?? 0) > most || (page.isOuter[node] === 0 && (page.prose[node] ?? 0) > 0)) return false;
-    const weight = rules.usesWeights ? hints[node]?.weight ?? 0 : 0;
-    if (weight < 0) return true;
-    if ((signs[node] ?? 0) >= 10) return false;
+  function isNoPart(node: number, name: string): boolean {
+    if (HEADINGS.has(name) && repeatsTitle(node)) return true;
+    if (!cleans) return false;
+    if (isApart(page, node) && (isByline(node) || isClutter(node))) return true;
+    if (blocks[node] === node && isOuter[node] === 0 && (isAddition(node) || repeatsCaption(node))) return true;
+    if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > most || (name === 'table' && isData(node))) return false;
     const size = all[node] ?? 0;
-    const density = size === 0 ? 0 : (links[node] ?? 0) / size;
-    const isList = LISTS.has(name);
-    const [p, img, li, input] = [paragraphs?.[node] ?? 0, images?.[node] ?? 0, items?.[node] ?? 0, inputs?.[node] ?? 0];
-    if (img > 1 && p / img < 0.5) return true;
-    if (!isList && li - 100 > p) return true;
-    if (input > Math.floor(p / 3)) return true;
-    if (!isList && size < 25 && (img === 0 || img > 2) && density > 0) return true;
-    if (!isList && weight < 25 && density > 0.2) return true;
-    if (weight >= 25 && density > 0.5) return true;
-    return img === 0 && size === 0 && (frames?.[node] ?? 0) === 0;
+    return size === 0 ? kept[node] === 0 : (links[node] ?? 0) > size * (LISTS.has(name) ? 0.9 : MANY_LINKS);
   }
 
-  function isData(table: number): boolean {
-    if ((cells?.[table] ?? 0) > 0) return true;
-    const [tr, td] = [rows?.[table] ?? 0, fields?.[table] ?? 0];
-    return tr >= 3 && td >= 2 * tr && (all[table] ?? 0) < td * 100 && (paragraphs?.[table] ?? 0) < tr;
+  function repeatsTitle(node: number): boolean {
+    if ((all[node] ?? 0) > MAX_CAPTION || (tree.ends[node] ?? 0) - node > MAX_HEADING_NODES) return false;
+    const words = wordsOf(textOf(node));
+    return titleWords.some((title) => shareOf(words, title) > SAME_TITLE);
   }
 
-  /** Whether a short block begins like an advertisement or a hint to other pages, or repeats a block behind. */
-  function isPhrase(node: number): boolean {
+  function textOf(node: number): string {
+    return tree.texts.slice(node, tree.ends[node]).join('').trim();
+  }
+
+  function isByline(node: number): boolean {
     const size = all[node] ?? 0;
-    if (size === 0 || size > 400 || !rules.cleans) return false;
-    const text = tree.texts.slice(node, tree.ends[node]).join('').trim();
-    if (size < 160 && ADDITIONS.test(text)) return true;
-    if (size < 60 || !isInMedia(node)) return false;
-    const isRepeated = seen.has(text);
-    seen.add(text);
-    return isRepeated;
+    const item = tree.attributes[node]?.get('itemprop') ?? '';
+    return size > 0 && size < MAX_BYLINE && (hints[node]?.isByline === true || BYLINE_ITEMS.test(item));
   }
 
-  /** Whether a block is a caption: a picture, a film or a gallery is the block or one of three elements around. */
+  function isClutter(node: number): boolean {
+    return dropsClutter && hints[node]?.hasClutter === true && (prose[node] ?? 0) <= most * 0.3;
+  }
+
+  function isAddition(node: number): boolean {
+    const size = all[node] ?? 0;
+    return size > 0 && size < MAX_ADDITION && ADDITION.test(textOf(node));
+  }
+
+  /** Whether the block is a caption that stands in the page again. */
+  function repeatsCaption(node: number): boolean {
+    const size = all[node] ?? 0;
+    if (size < MIN_CAPTION || size > MAX_CAPTION || !isInMedia(node)) return false;
+    const { size: before } = captions;
+    return captions.add(textOf(node)).size === before;
+  }
+
   function isInMedia(block: number): boolean {
-    for (let [node, level] = [block, 0]; node > 0 && level < 4; level += 1) {
+    for (let [node, level] = [block, 0]; node > 0 && level < CAPTION_LEVELS; level += 1) {
       if (hints[node]?.isMedia === true || tree.names[node] === 'figcaption') return true;
-      node = tree.parents[node] ?? 0;
+      node = parentOf(page, node);
     }
     return false;
   }
 
-  function isAddition(node: number, name: string): boolean {
-    if (name === '' || !rules.cleans || !isApart(page, node)) return false;
-    const hint = hints[node];
-    const size = all[node] ?? 0;
-    if (size > 0 && size < 150 && (hint?.isByline === true || isAuthor(node))) return true;
-    return hint?.hasClutter === true && rules.dropsClutter && (page.prose[node] ?? 0) <= most * 0.3;
-  }
-
-  function isAuthor(node: number): boolean {
-    const { rel, itemprop } = Object.fromEntries(tree.attributes[node] ?? []);
-    return rel === 'author' || /^(?:author|datePublished|dateModified)$/.test(itemprop ?? '');
-  }
-
-  function isBadHeading(node: number, name: string): boolean {
-    if (rules.usesWeights && (hints[node]?.weight ?? 0) < 0) return true;
-    if (name !== 'h1' && name !== 'h2') return false;
-    const words = wordsOf(tree.texts.slice(node, tree.ends[node]).join(' '));
-    return words.size > 0 && titleWords.some((title) => shareOf(words, title) > 0.75);
+  /** Whether a table holds data: headings, or several rows with short cells. */
+  function isData(table: number): boolean {
+    const [tr, td] = [rows[table] ?? 0, cells[table] ?? 0];
+    return (heads[table] ?? 0) > 0 || (tr >= 3 && td >= 2 * tr && (all[table] ?? 0) < td * 100);
   }
 }
+
+type Five = [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];

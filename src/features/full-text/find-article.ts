@@ -1,203 +1,162 @@
-import type { Page } from './measure-page.ts';
+import { parentOf, raise, type MeasuredPage } from './measure-page.ts';
 
-/** The rules of an attempt; an attempt that finds too little text is followed by one with weaker rules. */
-export type Rules = { dropsClutter: boolean; usesWeights: boolean; cleans: boolean };
+/** The rules of an attempt; an attempt that finds too little text is followed by an attempt with weaker rules. */
+export type Rules = { dropsClutter: boolean; cleans: boolean };
 
-/** The chosen subtrees, in document order, and the dropped nodes of the page. */
+/** The chosen subtrees, in document order, and the dropped nodes of the page (1). */
 export type Choice = { roots: number[]; dropped: Uint8Array };
 
-/** Points of an element for its name alone. */
-const BASE_POINTS = new Map<string, number>([
-  ...named(10, 'article main'),
-  ...named(5, 'div section'),
-  ...named(3, 'pre td blockquote'),
-  ...named(-3, 'address ol ul dl dd dt li form details'),
-  ...named(-5, 'h1 h2 h3 h4 h5 h6 th'),
-]);
-const NEVER = new Set([
-  'script style template select nav dialog button canvas link meta base footer aside input textarea object applet',
-].flatMap((line) => line.split(' ')));
+/** Points of each block for the prose within, and the share of links in the text of each subtree. */
+type Scores = { points: Float64Array; density: Float64Array };
 
+const BASE_POINTS = new Map<string, number>([
+  ...named(10, 'article main'), ...named(5, 'div section'), ...named(3, 'pre td blockquote'),
+  ...named(-3, 'address ol ul dl dd dt li form details'), ...named(-5, 'h1 h2 h3 h4 h5 h6 th'),
+]);
+const NEVER = new Set(
+  'script style template select nav dialog button canvas link meta base footer aside object applet'.split(' '),
+);
+/** Blocks within which an element is part of a sentence. */
 const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
 
-/** The least characters of a paragraph, and those of each run of text for which another point is given. */
+/** The least characters of a paragraph, the characters for another point, and the most of these points. */
 const [MIN_PARAGRAPH, POINT, MAX_POINTS] = [25, 100, 3];
-/** Shares of a paragraph's points for the blocks around, innermost first. */
+/** The shares of a paragraph's points for the blocks around the paragraph, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
-const [TOP, NEAR_TOP, MIN_NEAR] = [5, 0.75, 3];
+/** A block around MIN_NEAR of the TOP best blocks is chosen if each has NEAR of the best points. */
+const [TOP, NEAR, MIN_NEAR] = [5, 0.75, 3];
+/** A block around the best block is chosen instead if the block has no more prose and at most this much text. */
+const MORE_TEXT = 1.3;
+/** A block beside the chosen block is chosen too if the block has this share of the points. */
+const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
-/** Chooses the part of the page that has most of the connected prose. */
-export function findArticle(page: Page, rules: Rules): Choice {
+/** Chooses the part of the page with the most connected prose, in parts. */
+export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, Choice> {
   const dropped = dropClutter(page, rules);
-  const scores = scoreBlocks(page, dropped, rules);
-  const root = climb(page, scores, chooseBest(page, scores));
-  return { roots: withSiblings(page, { scores, dropped, root }), dropped };
+  yield;
+  const points = scoreBlocks(page, dropped);
+  yield;
+  const { density, sizes } = linkDensity(page, dropped);
+  points.forEach((value, node) => (points[node] = value * (1 - (density[node] ?? 0))));
+  yield;
+  const root = onlyChildUp(page, sizes, chooseBest(page, points));
+  return { roots: withBlocksBeside(page, { points, density }, dropped, root), dropped };
 }
 
-function dropClutter(page: Page, { dropsClutter }: Rules): Uint8Array {
-  const { tree, count, hints, hidden, prose } = page;
-  const mastheads = headersWithNavigation(tree);
+/** Whether an element is more than some words within a paragraph. */
+export function isApart({ tree, blocks }: MeasuredPage, node: number): boolean {
+  return blocks[node] === node || !PARAGRAPHS.has(tree.names[blocks[node] ?? 0] ?? '');
+}
+
+/** Drops hidden elements, comments and clutter, unless they hold most of the page's prose. */
+function dropClutter(page: MeasuredPage, { dropsClutter }: Rules): Uint8Array {
+  const { tree, count, hints, isHidden, prose } = page;
   const dropped = new Uint8Array(count);
-  const [most, nearlyAll] = [(prose[0] ?? 0) / 2, (prose[0] ?? 0) * 0.97];
+  const all = prose[0] ?? 0;
   for (let node = 1; node < count; node += 1) {
-    const hint = hints[node];
-    const held = prose[node] ?? 0;
-    const isDropped = (dropped[tree.parents[node] ?? 0] ?? 0) === 1 || NEVER.has(tree.names[node] ?? '')
-      || (hidden[node] === 1 && held <= most) || (hint?.isComments === true && held < nearlyAll)
-      || (dropsClutter && held <= most && (mastheads.has(node) || (hint?.isClutter === true && isApart(page, node))));
-    dropped[node] = isDropped ? 1 : 0;
+    const [hint, held] = [hints[node], prose[node] ?? 0];
+    const isClutter = isHidden[node] === 1 || (dropsClutter && hint?.isClutter === true && isApart(page, node));
+    const isDropped = dropped[parentOf(page, node)] === 1 || NEVER.has(tree.names[node] ?? '')
+      || (isClutter && held <= all * 0.6) || (hint?.isComments === true && held < all * 0.97);
+    dropped[node] = Number(isDropped);
   }
   return dropped;
 }
 
-/** Headers of the whole site. */
-function headersWithNavigation({ names, parents }: Page['tree']): Set<number> {
-  const found = new Set<number>();
-  names.forEach((name, node) => {
-    if (name !== 'nav') return;
-    let around = parents[node] ?? 0;
-    while (around > 0 && names[around] !== 'header') around = parents[around] ?? 0;
-    if (around > 0) found.add(around);
-  });
-  return found;
-}
-
-/** Whether an element is more than some words within a paragraph. */
-export function isApart({ tree, blocks }: Page, node: number): boolean {
-  const block = blocks[node] ?? 0;
-  return block === node || !PARAGRAPHS.has(tree.names[block] ?? '');
-}
-
-function scoreBlocks(page: Page, dropped: Uint8Array, { usesWeights }: Rules): Float64Array {
-  const { tree, count, sizes, commas, blocks, isOuter, linked, hints } = page;
-  const [own, ownCommas, runs] = [new Float64Array(count), new Int32Array(count), new Int32Array(count)];
-  let lastBreak = -1;
+/** Gives points for each paragraph to the blocks around the paragraph; NaN for blocks without points. */
+function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
+  const { tree, count, sizes, linkedSizes, blocks, isOuter } = page;
+  const [own, parts] = [new Int32Array(count), new Int32Array(count).fill(1)];
+  let lastBreak = -1; // the block of the last `br`, if no text stands behind
   for (let node = 1; node < count; node += 1) {
     if (dropped[node] === 1) continue;
     const block = blocks[node] ?? 0;
+    raise(own, block, (sizes[node] ?? 0) - (linkedSizes[node] ?? 0));
     if (tree.names[node] === 'br') {
-      if (lastBreak === block) runs[block] = (runs[block] ?? 0) + 1;
+      if (lastBreak === block) raise(parts, block, 1);
       lastBreak = block;
-    } else if ((sizes[node] ?? 0) > 1) {
-      lastBreak = -1;
-      own[block] = (own[block] ?? 0) + (sizes[node] ?? 0) * (1 - (linked[node] ?? 0));
-      ownCommas[block] = (ownCommas[block] ?? 0) + (commas[node] ?? 0);
-    }
+    } else if ((sizes[node] ?? 0) > 1) lastBreak = -1;
   }
-  const scores = new Float64Array(count).fill(NaN);
-  for (let node = 1; node < count; node += 1) {
-    const size = own[node] ?? 0;
-    if (size < MIN_PARAGRAPH) continue;
-    const parts = 1 + (runs[node] ?? 0);
-    const points = parts + (ownCommas[node] ?? 0) + Math.min(size / POINT, MAX_POINTS * parts);
-    const isHolder = isOuter[node] === 1 || parts > 1;
-    award(isHolder ? node : blocks[tree.parents[node] ?? 0] ?? 0, points);
-  }
-  const { all, links } = sumTexts(page, dropped);
+  const points = new Float64Array(count).fill(NaN);
   for (let node = 0; node < count; node += 1) {
-    const size = all[node] ?? 0;
-    scores[node] = (scores[node] ?? NaN) * (size === 0 ? 1 : 1 - (links[node] ?? 0) / size);
-  }
-  return scores;
-
-  function award(first: number, points: number): void {
-    let block = first;
+    const [size, count] = [own[node] ?? 0, parts[node] ?? 1];
+    if (size < MIN_PARAGRAPH) continue;
+    let block = isOuter[node] === 1 || count > 1 ? node : blockAround(page, node);
     for (const share of SHARES) {
-      let score = scores[block] ?? NaN;
-      if (Number.isNaN(score)) {
-        score = (BASE_POINTS.get(tree.names[block] ?? '') ?? 0) + (usesWeights ? hints[block]?.weight ?? 0 : 0);
-      }
-      scores[block] = score + points * share;
-      if (block === 0) return;
-      block = blocks[tree.parents[block] ?? 0] ?? 0;
+      if (Number.isNaN(points[block])) points[block] = basePoints(page, block);
+      raise(points, block, share * (2 * count + Math.min(size / POINT, MAX_POINTS * count)));
+      if (block === 0) break;
+      block = blockAround(page, block);
     }
   }
+  return points;
 }
 
-/** Characters of each subtree, and those in links. */
-function sumTexts({ tree, count, sizes, linked }: Page, dropped: Uint8Array) {
-  const [all, links] = [new Float64Array(count), new Float64Array(count)];
-  for (let node = count - 1; node > 0; node -= 1) {
+function basePoints({ tree, hints }: MeasuredPage, block: number): number {
+  return (BASE_POINTS.get(tree.names[block] ?? '') ?? 0) + (hints[block]?.weight ?? 0);
+}
+
+function blockAround(page: MeasuredPage, node: number): number {
+  return page.blocks[parentOf(page, node)] ?? 0;
+}
+
+/** The characters of each subtree, and the share of links in them. */
+function linkDensity(page: MeasuredPage, dropped: Uint8Array) {
+  const [sizes, links] = [page.sizes.slice(), page.linkedSizes.slice()];
+  const density = new Float64Array(page.count);
+  for (let node = page.count - 1; node >= 0; node -= 1) {
     if (dropped[node] === 1) continue;
-    const size = sizes[node] ?? 0;
-    const parent = tree.parents[node] ?? 0;
-    all[node] = (all[node] ?? 0) + size;
-    links[node] = (links[node] ?? 0) + size * (linked[node] ?? 0);
-    all[parent] = (all[parent] ?? 0) + (all[node] ?? 0);
-    links[parent] = (links[parent] ?? 0) + (links[node] ?? 0);
+    density[node] = (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
+    if (node === 0) break;
+    raise(sizes, parentOf(page, node), sizes[node] ?? 0);
+    raise(links, parentOf(page, node), links[node] ?? 0);
   }
-  return { all, links };
+  return { sizes, density };
 }
 
-/** The block with the best score, or the block around at least three blocks that are nearly as good. */
-function chooseBest({ tree, blocks }: Page, scores: Float64Array): number {
+/** The block with the most points, or the innermost block around several blocks with nearly as many. */
+function chooseBest(page: MeasuredPage, points: Float64Array): number {
   const top: number[] = [];
-  scores.forEach((score, node) => {
-    if (Number.isNaN(score) || (top.length === TOP && score <= (scores[top[TOP - 1] ?? 0] ?? 0))) return;
+  points.forEach((value, node) => {
+    if (Number.isNaN(value) || (top.length === TOP && value <= (points[top[TOP - 1] ?? 0] ?? 0))) return;
     top.push(node);
-    top.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0));
+    top.sort((a, b) => (points[b] ?? 0) - (points[a] ?? 0));
     top.length = Math.min(top.length, TOP);
   });
   const best = top[0] ?? 0;
-  const near = top.filter((node) => (scores[node] ?? 0) >= (scores[best] ?? 0) * NEAR_TOP);
-  for (let around = best; around > 0; ) {
-    around = blocks[tree.parents[around] ?? 0] ?? 0;
-    const end = tree.ends[around] ?? 0;
-    if (around > 0 && near.filter((node) => node > around && node < end).length >= MIN_NEAR) return around;
+  const near = top.filter((node) => (points[node] ?? 0) >= (points[best] ?? 0) * NEAR);
+  for (let around = blockAround(page, best); around > 0; around = blockAround(page, around)) {
+    const within = near.filter((node) => node > around && node < (page.tree.ends[around] ?? 0));
+    if (within.length >= MIN_NEAR) return around;
   }
   return best;
 }
 
-/** Goes up while the score of the block around rises, and from an only child to its parent. */
-function climb({ tree, blocks, prose }: Page, scores: Float64Array, best: number): number {
-  let root = best;
-  let last = scores[best] ?? 0;
-  const least = last / 3;
-  for (let around = parentOf(best); around > 0; around = parentOf(around)) {
-    const score = scores[around] ?? NaN;
-    if (Number.isNaN(score)) continue;
-    if (score < least) break;
-    if (score > last) {
-      root = around;
-      break;
-    }
-    last = score;
-  }
-  for (let around = parentOf(root); around > 0 && prose[around] === prose[root]; around = parentOf(around)) {
-    root = around;
-  }
-  return root;
-
-  function parentOf(node: number): number {
-    return blocks[tree.parents[node] ?? 0] ?? 0;
-  }
+/** Goes up to the outermost block that has hardly more text. */
+function onlyChildUp(page: MeasuredPage, sizes: Int32Array, best: number): number {
+  const around = blockAround(page, best);
+  const isSame = page.prose[around] === page.prose[best] && (sizes[around] ?? 0) <= (sizes[best] ?? 0) * MORE_TEXT;
+  return around > 0 && isSame ? onlyChildUp(page, sizes, around) : best;
 }
 
-/** The chosen block, and the blocks beside that are nearly as good, or paragraphs. */
-function withSiblings(
-  page: Page, { scores, dropped, root }: { scores: Float64Array; dropped: Uint8Array; root: number },
+/** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
+function withBlocksBeside(
+  page: MeasuredPage, { points, density }: Scores, dropped: Uint8Array, root: number,
 ): number[] {
   if (root === 0) return [0];
-  const { tree } = page;
-  const { all, links } = sumTexts(page, dropped);
-  const best = scores[root] ?? 0;
-  const threshold = Math.max(10, best / 5);
+  const { tree, isOuter, prose } = page;
+  const enough = Math.max(MIN_POINTS, (points[root] ?? 0) * BESIDE);
+  const parent = parentOf(page, root);
   const classes = tree.attributes[root]?.get('class') ?? '';
-  const parent = tree.parents[root] ?? 0;
   const roots: number[] = [];
   for (let node = parent + 1; node < (tree.ends[parent] ?? 0); node = tree.ends[node] ?? Infinity) {
-    if (node === root || (dropped[node] === 0 && joins(node))) roots.push(node);
+    const isLong = (prose[node] ?? 0) > LONG_PARAGRAPH && (density[node] ?? 0) < 0.25;
+    const isParagraph = isLong && isOuter[node] === 0 && (tree.names[node] === 'p' || tree.names[node] === 'div');
+    const isAlike = classes !== '' && tree.attributes[node]?.get('class') === classes;
+    const hasPoints = (points[node] ?? 0) >= (isAlike ? 0 : enough);
+    if (node === root || (dropped[node] === 0 && (isParagraph || hasPoints))) roots.push(node);
   }
   return roots;
-
-  function joins(node: number): boolean {
-    const bonus = classes !== '' && tree.attributes[node]?.get('class') === classes ? best / 5 : 0;
-    if ((scores[node] ?? 0) + bonus >= threshold) return true;
-    if (page.isOuter[node] === 1 || (tree.names[node] !== 'p' && tree.names[node] !== 'div')) return false;
-    const size = all[node] ?? 0;
-    const density = size === 0 ? 0 : (links[node] ?? 0) / size;
-    return size > 80 ? density < 0.25 : size > 0 && density === 0;
-  }
 }
 
 function named(points: number, names: string): [string, number][] {

@@ -1,82 +1,62 @@
-/** What the class, id and role of an element say about its content. */
+import type { Attributes } from '../../platform/markup/html-tokenizer.ts';
+
+/** What the class and the id of an element say about its content. */
 export type Hint = {
+  /** Points for a block that may hold the article. */
   weight: number;
-  /** Whether a word for clutter stands alone, or beside words for prose too. */
+  isComments: boolean;
+  /** Whether words for clutter stand alone, or at all (beside words for prose). */
   isClutter: boolean;
   hasClutter: boolean;
-  isComments: boolean;
-  /** Whether the element names author or date, which a post has of its own. */
-  isByline: boolean;
-  /** Whether the element holds a picture, a film or a caption. */
+  /** Whether the element holds a picture, a film, a quoted message or a caption. */
   isMedia: boolean;
+  /** Whether the element names author or date, which the post has already. */
+  isByline: boolean;
 };
 
-/** Parts of class names and ids of elements that rarely belong to an article. */
-const CLUTTER = pattern(
+// A hyphen in a word stands for the beginning or end of a word.
+const CLUTTER = anyOf(
   'advert sponsor promo banner outbrain taboola dfp cookie consent gdpr newsletter subscri signup sign-up login',
   'popup modal overlay lightbox sidebar side-bar footer masthead breadcrumb navbar navigation menu pagination pager',
   'related recommend recirc most-read most-popular most-viewed trending popular more-stories more-news more-from',
   'share sharing social follow-us widget toolbar skip-link skip-to author-bio author-box about-author feedback',
   'read-next up-next read-more see-also also-read print-only screen-reader sr-only visually-hidden',
-  '.ad. .ads. .nav. .aside. .tags. .tag. .tools. .rss. .poll. .rail. .utility. .meta.',
+  '-ad- -ads- -nav- -aside- -tags- -tag- -tools- -rss- -poll- -rail- -utility- -meta-',
 );
-const COMMENTS = pattern('comment disqus respond discussion replies livefyre');
-const PROSE = pattern('article body content entry main post story text blog prose .page. .column. .copy.');
-/** Words of pictures, films and quoted messages, which stay whatever other words say. */
-const EMBED = pattern('embed tweet instagram youtube video image photo picture figure caption media gallery');
-const BYLINE = pattern(
-  'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name .author.',
-  'published posted-on updated-on date-published modified .date. .time. .credit. writtenby written-by reporter',
+const COMMENTS = anyOf('comment disqus respond discussion replies livefyre');
+const PROSE = anyOf('article body content entry main post story text blog prose -page- -column- -copy-');
+const MEDIA = anyOf('embed tweet instagram youtube video image photo picture figure caption media gallery');
+const BYLINE = anyOf(
+  'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name -author-',
+  'published posted-on updated-on modified -date- -time- -credit- writtenby written-by reporter',
 );
-const CLUTTER_ROLES = new Set('menu menubar complementary navigation alert alertdialog dialog search banner'.split(' '));
 
 const WEIGHT = 25;
-const MAX_LENGTH = 200;
-const NO_HINT: Hint = {
-  weight: 0, isClutter: false, hasClutter: false, isComments: false, isByline: false, isMedia: false,
-};
+const MAX_NAMES = 200;
 
-/** Makes a function that reads the hints of elements and remembers the hints of repeated classes. */
-export function createHints(): (attributes: ReadonlyMap<string, string>) => Hint {
+/** Makes a function that reads the hints of elements and remembers the hints of repeated names. */
+export function createHints(): (attributes: Attributes) => Hint {
   const known = new Map<string, Hint>();
   return (attributes) => {
-    if (attributes.size === 0) return NO_HINT;
-    const [classes, id, role] = ['class', 'id', 'role'].map((name) => attributes.get(name)?.slice(0, MAX_LENGTH) ?? '');
-    const key = `${classes}\n${id}\n${role}`;
-    const hint = known.get(key) ?? readHint(wordsOf(classes), wordsOf(id), role ?? '');
-    known.set(key, hint);
+    const names = ['class', 'id'].map((name) => attributes.get(name)?.slice(0, MAX_NAMES) ?? '').join(' ');
+    const hint = known.get(names) ?? readHint(wordsOfNames(names));
+    known.set(names, hint);
     return hint;
   };
 }
 
-function readHint(classes: string, id: string, role: string): Hint {
-  const both = classes + id;
-  const isComments = COMMENTS.test(both);
-  const isClutter = isComments || (CLUTTER.test(both) && !EMBED.test(both));
-  return {
-    weight: weightOf(classes) + weightOf(id),
-    hasClutter: isClutter,
-    isByline: BYLINE.test(both),
-    isMedia: EMBED.test(both),
-    isClutter: (isClutter && !PROSE.test(both)) || CLUTTER_ROLES.has(role),
-    isComments,
-  };
-}
-
-function weightOf(words: string): number {
-  if (words === '') return 0;
-  const isClutter = COMMENTS.test(words) || (CLUTTER.test(words) && !EMBED.test(words));
-  return (PROSE.test(words) ? WEIGHT : 0) - (isClutter ? WEIGHT : 0);
+function readHint(words: string): Hint {
+  const [isProse, isMedia, isComments] = [PROSE.test(words), MEDIA.test(words), COMMENTS.test(words)];
+  const hasClutter = isComments || (CLUTTER.test(words) && !isMedia);
+  const weight = (isProse ? WEIGHT : 0) - (hasClutter ? WEIGHT : 0);
+  return { weight, isComments, isClutter: hasClutter && !isProse, hasClutter, isMedia, isByline: BYLINE.test(words) };
 }
 
 /** The words of names, such as `-entry-content-main-col-` for `entryContent main_col`. */
-function wordsOf(names: string | undefined): string {
-  if (!names) return '';
+function wordsOfNames(names: string): string {
   return `-${names.replace(/([a-z])([A-Z])/g, '$1-$2').toLowerCase().replace(/[^a-z0-9]+/g, '-')}-`;
 }
 
-/** An expression for any of the words; a dot stands for the beginning or end of a word. */
-function pattern(...lines: string[]): RegExp {
-  const words = lines.flatMap((line) => line.split(' '));
-  return new RegExp(words.map((word) => word.replaceAll('.', '-')).join('|'));
+function anyOf(...lines: string[]): RegExp {
+  return new RegExp(lines.join(' ').replaceAll(' ', '|'));
 }

@@ -1,6 +1,7 @@
 import type { HtmlTree } from '../../platform/markup/html-tree.ts';
 import type { Choice } from './find-article.ts';
-import type { Page } from './measure-page.ts';
+import type { MeasuredPage } from './measure-page.ts';
+import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, SUBSCRIPTION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
 
 /** Why a page's text is not shown in place of a post's teaser. */
@@ -9,130 +10,88 @@ export type ExtractionRefusal = 'wall' | 'paywall' | 'front-page' | 'forum' | 'e
 /** The post for which a page is read. `url`: the address of the page after redirects. */
 export type PostOfPage = { url: string; title: string; teaser: string };
 
-type Block = { text: string; size: number; linked: number };
+type Block = { isHeading: boolean; text: string; size: number; linked: number };
 
-/** Articles with fewer characters are no gain over a teaser. */
-const MIN_ARTICLE = 140;
-/** Longer articles are shown even if the page asks for a subscription. */
-const CUT_ARTICLE = 1_500;
-
-const LOCKED = /"isAccessibleForFree"\s*:\s*"?false/i;
-const UNLOCKED = /"isAccessibleForFree"\s*:\s*"?true/i;
-const SUBSCRIPTION = phrases(
-  'subscribe (?:now )?to (?:read|continue)|(?:to )?(?:continue|keep) reading|already a (?:subscriber|member)',
-  '(?:subscribers|members)[- ]only|exclusive to subscribers|this (?:article|content) is (?:only )?for subscribers',
-  'jetzt weiterlesen|weiterlesen mit|nur für abonnenten|bereits abonnent|réservée? aux abonnés|déjà abonné',
-  'para suscriptores|ya eres suscriptor|per gli abbonati|sei già abbonato|alleen voor abonnees|tylko dla prenumeratorów',
-  'exclusivo para assinantes|já é assinante|только для подписчиков|有料会員|会員限定|订阅后|付费阅读',
-);
-const CONSENT = phrases(
-  'cookie|consent|gdpr|tracking technolog|(?:our|and) \\d* ?partners|legitimate interest|privacy (?:policy|settings|choices)',
-  'einwilligung|zustimm|datenschutz|werbung und tracking|confidentialité|traceurs|consentement|privacidad|consentimiento',
-  'informativa|consenso|privacybeleid|toestemming|samtycke|персональных данных|プライバシー|クッキー|隐私',
-);
-const ROBOT_CHECK = phrases(
-  'just a moment|attention required|are you (?:a robot|human)|verif(?:y|ying) (?:that )?you are (?:a )?human|access denied',
-  'enable javascript and cookies|unusual traffic|complete the captcha|checking your browser',
-);
-const FORUM_SOFTWARE = /phpbb|vbulletin|xenforo|discourse|mybb|simple machines|invision|ip\.board|vanilla|nodebb|flarum|woltlab/i;
+/** An article with fewer characters is no gain; a longer article is shown even if the page asks for a subscription. */
+const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
+/** The characters of an article that are looked at. */
+const MAX_READ = 100_000;
+const HEADING = /^h[1-4]$/;
+const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
 
-/** Why the chosen part of the page is no article of the post; undefined if the part is. */
-export function refusalOf(page: Page, choice: Choice, post: PostOfPage): ExtractionRefusal | undefined {
+/** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
+export function refusalOf(page: MeasuredPage, choice: Choice, post: PostOfPage): ExtractionRefusal | undefined {
   const { tree } = page;
   const blocks = blocksOf(page, choice);
-  const size = blocks.reduce((sum, block) => sum + block.size, 0);
+  const size = sum(blocks, (block) => block.size);
   const text = blocks.map((block) => block.text).join('\n');
-  const about = `${post.title || tree.title} ${post.teaser}`;
-  if (isLocked(tree) || (size < CUT_ARTICLE && SUBSCRIPTION.test(text))) return 'paywall';
-  if (ROBOT_CHECK.test(tree.title) && size < CUT_ARTICLE) return 'wall';
-  if (!CONSENT.test(about) && isMostly(CONSENT, blocks, size)) return 'wall';
+  const isShort = size < CUT_ARTICLE;
+  if (isLocked(tree) || (isShort && SUBSCRIPTION.test(text))) return 'paywall';
+  if (isShort && ROBOT_CHECK.test(tree.title)) return 'wall';
+  if (asksForConsent(blocks, size, `${post.title} ${post.teaser}`)) return 'wall';
   if (size < MIN_ARTICLE) return 'empty';
   if (isForum(tree)) return 'forum';
-  if (isFrontPage(page, { blocks, size }, choice, post)) return 'front-page';
-  return isDifferent(tree, text, post) ? 'different' : undefined;
+  if (isFrontPage(blocks, size, wordsOf(post.title), wordsOf(tree.title))) return 'front-page';
+  return isDifferent(wordsOf(`${tree.title} ${text}`, 4), wordsOf(text, 4), post) ? 'different' : undefined;
 }
 
-/** The blocks of the chosen part with the text of each. */
-function blocksOf({ tree, blocks, sizes, linked }: Page, { roots, dropped }: Choice): Block[] {
+/** The blocks of the chosen part with their own texts. */
+function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: Choice): Block[] {
   const found = new Map<number, Block>();
+  let read = 0;
   for (const root of roots) {
-    for (let node = root; node < (tree.ends[root] ?? 0); node += 1) {
-      if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
-      else if ((sizes[node] ?? 0) > 0) addText(node);
+    for (let node = root; node < (tree.ends[root] ?? 0) && read < MAX_READ; node += 1) {
+      if (dropped[node] === 1 || (sizes[node] ?? 0) === 0) continue;
+      const key = blocks[node] ?? 0;
+      const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
+      found.set(key, block);
+      block.text += tree.texts[node] ?? '';
+      block.size += sizes[node] ?? 0;
+      block.linked += linkedSizes[node] ?? 0;
+      read += sizes[node] ?? 0;
     }
   }
   return [...found.values()];
-
-  function addText(node: number): void {
-    const key = blocks[node] ?? 0;
-    const block = found.get(key) ?? { text: '', size: 0, linked: 0 };
-    found.set(key, block);
-    block.text += tree.texts[node] ?? '';
-    block.size += sizes[node] ?? 0;
-    block.linked += (sizes[node] ?? 0) * (linked[node] ?? 0);
-  }
 }
 
 /** Whether the page says in its data that the article is not free. */
 function isLocked(tree: HtmlTree): boolean {
-  if (tree.linkedData.some((data) => UNLOCKED.test(data))) return false;
-  if (tree.linkedData.some((data) => LOCKED.test(data))) return true;
-  return tree.attributes.some((attributes) => attributes.get('itemprop') === 'isAccessibleForFree'
-    && /^false$/i.test(attributes.get('content') ?? ''));
+  const said = tree.linkedData.flatMap((data) => Array.from(data.matchAll(LOCKED), ([, word]) => word?.toLowerCase()));
+  return said.length > 0 ? !said.includes('true') : tree.attributes.some((attributes) =>
+    attributes.get('itemprop') === 'isAccessibleForFree' && /^false$/i.test(attributes.get('content') ?? ''));
 }
 
-function isMostly(words: RegExp, blocks: Block[], size: number): boolean {
-  const about = blocks.filter((block) => words.test(block.text)).reduce((sum, block) => sum + block.size, 0);
-  return size > 0 && about > size / 2;
+/** Whether most of the text asks for consent, and the post itself is about something else. */
+function asksForConsent(blocks: Block[], size: number, about: string): boolean {
+  const asking = blocks.filter(({ text }) => CONSENT.test(text));
+  return sum(asking, (block) => block.size) > size / 2 && !CONSENT.test(about);
 }
 
 function isForum(tree: HtmlTree): boolean {
-  if (tree.linkedData.some((data) => FORUM_TYPE.test(data))) return true;
-  return tree.attributes.some((attributes, node) => FORUM_TYPE.test(attributes.get('itemtype') ?? '')
-    || (tree.names[node] === 'meta' && attributes.get('name') === 'generator'
-      && FORUM_SOFTWARE.test(attributes.get('content') ?? '')));
+  return tree.linkedData.some((data) => FORUM_TYPE.test(data)) || tree.attributes.some((attributes) =>
+    FORUM_TYPE.test(attributes.get('itemtype') ?? '')
+    || (attributes.get('name') === 'generator' && FORUM_SOFTWARE.test(attributes.get('content') ?? '')));
 }
 
-/** Whether the chosen part is a list of links, or of articles whose headings are links. */
-function isFrontPage(
-  page: Page, { blocks, size }: { blocks: Block[]; size: number }, { roots, dropped }: Choice, post: PostOfPage,
-): boolean {
-  const { tree } = page;
-  const title = wordsOf(post.title);
-  let [headings, linkedHeadings] = [0, 0];
-  for (const root of roots) {
-    for (let node = root; node < (tree.ends[root] ?? 0); node += 1) {
-      if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
-      else if (/^h[1-4]$/.test(tree.names[node] ?? '')) countHeading(node);
-    }
-  }
-  const linked = blocks.reduce((sum, block) => sum + block.linked, 0);
-  if (title.size === 0) return linked > size / 2;
-  const isList = linked > size / 2 || (linkedHeadings >= 4 && linkedHeadings > headings / 2);
-  return isList && shareOf(title, wordsOf(tree.title)) < 0.5;
-
-  function countHeading(node: number): void {
-    let [all, linked] = [0, 0];
-    for (let at = node; at < (tree.ends[node] ?? 0); at += 1) {
-      all += page.sizes[at] ?? 0;
-      linked += (page.sizes[at] ?? 0) * (page.linked[at] ?? 0);
-    }
-    headings += 1;
-    if (linked > all / 2) linkedHeadings += 1;
-  }
+/** Whether the text is a list of links, or of articles whose headings are links, and the page has another title. */
+function isFrontPage(blocks: Block[], size: number, title: Set<string>, pageTitle: Set<string>): boolean {
+  const isLinked = ({ linked, size }: Block): boolean => linked > size / 2;
+  const isList = sum(blocks, (block) => block.linked) > size / 2;
+  if (title.size === 0) return isList;
+  const headings = blocks.filter((block) => block.isHeading);
+  const linked = headings.filter(isLinked).length;
+  return (isList || (linked >= 4 && linked > headings.length / 2)) && shareOf(title, pageTitle) < 0.5;
 }
 
 /** Whether title and teaser of the post have nothing in common with the page. */
-function isDifferent(tree: HtmlTree, text: string, { title, teaser }: PostOfPage): boolean {
-  const own = wordsOf(text, 4);
-  const [ofTitle, ofTeaser] = [wordsOf(title, 4), wordsOf(teaser, 4)];
-  const all = new Set([...ofTitle, ...ofTeaser]);
+function isDifferent(pageWords: Set<string>, words: Set<string>, { title, teaser }: PostOfPage): boolean {
+  const ofTeaser = wordsOf(teaser, 4);
+  const all = new Set([...wordsOf(title, 4), ...ofTeaser]);
   if (all.size < 3) return false;
-  if (ofTeaser.size >= 8 && shareOf(ofTeaser, own) === 0) return true;
-  return shareOf(all, new Set([...own, ...wordsOf(tree.title, 4)])) < 0.15;
+  return (ofTeaser.size >= 8 && shareOf(ofTeaser, words) === 0) || shareOf(all, pageWords) < 0.15;
 }
 
-function phrases(...lines: string[]): RegExp {
-  return new RegExp(lines.join('|'), 'i');
+function sum(blocks: Block[], valueOf: (block: Block) => number): number {
+  return blocks.reduce((total, block) => total + valueOf(block), 0);
 }

@@ -1,117 +1,83 @@
 import { escapeHtml, escapeText } from '../../platform/markup/entities.ts';
 import { VOID_ELEMENTS, type Attributes } from '../../platform/markup/html-tokenizer.ts';
-import { imageCandidates, isTracker, largestImage } from '../../platform/markup/remote-media.ts';
+import { imageCandidates, isTracker, largestImage, type ImageCandidate } from '../../platform/markup/remote-media.ts';
 import type { Choice } from './find-article.ts';
-import type { Page } from './measure-page.ts';
+import { parentOf, type MeasuredPage } from './measure-page.ts';
 
-/** Attributes that the sanitiser reads. */
+/** Attributes that the sanitiser reads, and those of them that hold addresses. */
 const ATTRIBUTES = new Set(
   ('id lang dir title alt class href src cite datetime colspan rowspan scope span start reversed type value open width '
   + 'height style aria-label').split(' '),
 );
 const ADDRESSES = new Set(['href', 'src', 'cite']);
-/** Elements whose tags are left out if they only hold other blocks, so that little nesting is left. */
-const WRAPPERS = new Set('div section article main center form fieldset header hgroup'.split(' '));
 const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
 const IMAGE_FILE = /^[^\s,]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
+/** The most characters of an article, as of a post; the nodes and images that are written at a time. */
+const [MAX_LENGTH, NODES, IMAGES_AT_ONCE] = [400_000, 5_000, 20];
 
-type WrittenImage = { part: number; isPlaceholder: boolean };
-
-/** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser. */
-export function writeArticle(page: Page, { roots, dropped }: Choice, pageUrl: string): string {
+/** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
+export function* writeArticle(
+  page: MeasuredPage, { roots, dropped }: Choice, pageUrl: string,
+): Generator<void, string> {
   const { tree } = page;
   const base = baseOf(page, pageUrl);
   const parts: string[] = [];
-  const open: { node: number; tag: string }[] = [];
-  let lastImage: WrittenImage | undefined; // no text was written behind this image
-  for (const root of roots) writeSubtree(root);
-  const around = inherited(page, roots[0] ?? 0);
-  return around === '' ? parts.join('') : `<div${around}>${parts.join('')}</div>`;
-
-  function writeSubtree(root: number): void {
-    const end = tree.ends[root] ?? 0;
-    for (let node = root; node < end; node += 1) {
+  const open: { end: number; tag: string }[] = [];
+  let [length, work, candidates]: [number, number, ImageCandidate[]] = [0, 0, []];
+  let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined after a text
+  for (const root of roots) {
+    for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_LENGTH; node += 1) {
       closeBefore(node);
       if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
-      else writeNode(node);
+      else writeNode(node, tree.names[node] ?? '', tree.attributes[node] ?? new Map());
+      if ((work += 1) > NODES) [work] = [0, yield];
     }
     closeBefore(Infinity);
   }
+  const around = inherited(page, roots[0] ?? 0);
+  return around === '' ? parts.join('') : `<div${around}>${parts.join('')}</div>`;
+
+  function write(part: string): void {
+    parts.push(part);
+    length += part.length;
+  }
 
   function closeBefore(node: number): void {
-    for (let last = open.at(-1); last && (tree.ends[last.node] ?? 0) <= node; last = open.at(-1)) {
-      parts.push(`</${last.tag}>`);
+    for (let last = open.at(-1); last !== undefined && last.end <= node; last = open.at(-1)) {
+      write(`</${last.tag}>`);
       open.pop();
     }
   }
 
-  function writeNode(node: number): void {
-    const name = tree.names[node] ?? '';
-    const attributes = tree.attributes[node] ?? new Map<string, string>();
+  function writeNode(node: number, name: string, attributes: Attributes): void {
     if (name === '') return writeText(node);
-    if (name === 'math') return void parts.push(tree.formulas.get(node) ?? '');
+    if (name === 'math') return write(tree.formulas.get(node) ?? '');
     if (IMAGES.has(name)) return writeImage(node, attributes);
-    if (node === 0 || name === 'noscript' || isNeedless(node, name, attributes)) return void parts.push('\n');
-    const tag = tagOf(node, name);
-    parts.push(`<${tag}${written(frameOf(name, attributes))}>`);
-    if (!VOID_ELEMENTS.has(tag)) open.push({ node, tag });
+    if (name === 'picture') candidates = [];
+    if (name === 'source') candidates.push(...imageCandidates(attributes));
+    if (node === 0 || name === 'noscript' || name === 'picture') return;
+    const tag = name === 'amp-video' ? 'video' : name.startsWith('amp-') ? 'iframe' : name;
+    write(`<${tag}${written(tag === 'iframe' ? frameOf(attributes) : attributes)}>`);
+    if (!VOID_ELEMENTS.has(tag)) open.push({ end: tree.ends[node] ?? 0, tag });
   }
 
   function writeText(node: number): void {
-    parts.push(escapeText(tree.texts[node] ?? ''));
+    write(escapeText((tree.texts[node] ?? '').slice(0, MAX_LENGTH - length)));
     if ((page.sizes[node] ?? 0) > 1) lastImage = undefined;
   }
 
-  function isNeedless(node: number, name: string, attributes: Attributes): boolean {
-    if (isLayout(node, name)) return true;
-    if (!WRAPPERS.has(name) || page.isOuter[node] === 0 || page.hasText[node] === 1) return false;
-    return !['id', 'dir', 'lang'].some((key) => attributes.has(key));
-  }
-
-  /** Whether the element is a part of a table that has a single column and no headings. */
-  function isLayout(node: number, name: string): boolean {
-    if (name === 'table') return isSingleColumn(node);
-    if (!/^(?:tbody|thead|tfoot|tr)$/.test(name)) return false;
-    return !open.some(({ tag }) => tag === 'table');
-  }
-
-  function isSingleColumn(table: number): boolean {
-    const names = tree.names.slice(table, tree.ends[table]);
-    const count = (name: string): number => names.filter((other) => other === name).length;
-    return count('th') + count('caption') === 0 && count('td') <= count('tr');
-  }
-
-  function tagOf(_node: number, name: string): string {
-    if ((name === 'td' || name === 'th') && !open.some(({ tag }) => tag === 'table')) return 'div';
-    return name.startsWith('amp-') ? 'iframe' : name;
-  }
-
+  /** Writes the largest file of an image. The image of a `noscript` replaces a placeholder directly before. */
   function writeImage(node: number, attributes: Attributes): void {
-    const candidates = [...imageCandidates(attributes), ...sourcesOf(node)];
+    work += NODES / IMAGES_AT_ONCE;
     const isPlaceholder = isLazy(attributes);
-    if (isPlaceholder) candidates.push(...hiddenCandidates(attributes));
-    const url = largestImage(candidates, base);
-    const isSubstitute = tree.names[tree.parents[node] ?? 0] === 'noscript';
-    if (isSubstitute && (url === undefined || isTracker(attributes, url))) return;
-    if (isSubstitute && lastImage !== undefined) {
-      if (!lastImage.isPlaceholder) return;
-      parts[lastImage.part] = '';
-    }
-    const others = new Map([...attributes].filter(([name]) => name !== 'src'));
-    lastImage = { part: parts.length, isPlaceholder: url === undefined || isPlaceholder };
-    parts.push(url === undefined ? '' : `<img src="${escapeHtml(url.href)}"${written(others)}>`);
-  }
-
-  /** The candidates of the source elements beside an image of a `picture`. */
-  function sourcesOf(node: number): ReturnType<typeof imageCandidates> {
-    const parent = tree.parents[node] ?? 0;
-    if (tree.names[parent] !== 'picture') return [];
-    const found: ReturnType<typeof imageCandidates> = [];
-    for (let at = parent + 1; at < node; at += 1) {
-      if (tree.names[at] === 'source') found.push(...imageCandidates(tree.attributes[at] ?? new Map()));
-    }
-    return found;
+    const files = isPlaceholder ? hiddenFiles(attributes) : [];
+    const url = largestImage([...imageCandidates(attributes), ...candidates.splice(0), ...files], base);
+    const isSubstitute = tree.names[parentOf(page, node)] === 'noscript';
+    if (isSubstitute && (url === undefined || lastImage?.isPlaceholder === false || isTracker(attributes, url))) return;
+    if (isSubstitute && lastImage !== undefined) parts[lastImage.part] = '';
+    lastImage = { part: parts.length, isPlaceholder };
+    write(url === undefined ? '' : `<img${written(new Map([...attributes, ['src', url.href]]))}>`);
   }
 
   function written(attributes: Attributes): string {
@@ -122,30 +88,27 @@ export function writeArticle(page: Page, { roots, dropped }: Choice, pageUrl: st
     return text;
   }
 
-  /** An address for the sanitiser, which resolves addresses against the page instead of the page's `base`. */
+  /** An address for the sanitiser, which does not know the page's `base`. */
   function resolved(address: string): string {
     if (base === pageUrl || address.startsWith('#') || address.length > MAX_ADDRESS) return address;
     return URL.parse(address, base)?.href ?? address;
   }
 }
 
-/** The address against which the page's own addresses are resolved. */
-function baseOf({ tree }: Page, pageUrl: string): string {
-  const node = tree.names.indexOf('base');
-  const href = tree.attributes[node]?.get('href');
+/** The address against which the page's addresses are resolved. */
+function baseOf({ tree }: MeasuredPage, pageUrl: string): string {
+  const href = tree.attributes[tree.names.indexOf('base')]?.get('href');
   return href === undefined ? pageUrl : URL.parse(href, pageUrl)?.href ?? pageUrl;
 }
 
-/** The direction and language that the chosen part gets from the elements around. */
-function inherited({ tree }: Page, root: number): string {
-  let found = '';
-  for (const name of ['dir', 'lang']) {
-    let node = tree.parents[root] ?? 0;
-    while (node > 0 && !tree.attributes[node]?.has(name)) node = tree.parents[node] ?? 0;
-    const value = tree.attributes[Math.max(0, node)]?.get(name);
-    if (value) found += ` ${name}="${escapeHtml(value)}"`;
-  }
-  return found;
+/** The direction and language that the article gets from elements around the article. */
+function inherited(page: MeasuredPage, root: number): string {
+  return ['dir', 'lang'].map((name) => {
+    let node = parentOf(page, root);
+    while (node > 0 && !page.tree.attributes[node]?.has(name)) node = parentOf(page, node);
+    const value = page.tree.attributes[node]?.get(name) ?? '';
+    return value === '' ? '' : ` ${name}="${escapeHtml(value)}"`;
+  }).join('');
 }
 
 function isLazy(attributes: Attributes): boolean {
@@ -154,16 +117,16 @@ function isLazy(attributes: Attributes): boolean {
     || [...attributes.keys()].some((name) => /^data-.*(?:src|original|lazy)/.test(name));
 }
 
-/** Image files that attributes of unknown names mention. */
-function hiddenCandidates(attributes: Attributes): { address: string; size: number }[] {
+/** Image files in attributes of unknown names. */
+function hiddenFiles(attributes: Attributes): ImageCandidate[] {
   return [...attributes]
     .filter(([name, value]) => name.startsWith('data-') && value.length <= MAX_ADDRESS && IMAGE_FILE.test(value))
     .map(([, address]) => ({ address, size: 1.5 }));
 }
 
-/** The attributes of an element; the films of AMP get the address of a frame. */
-function frameOf(name: string, attributes: Attributes): Attributes {
-  if (name === 'iframe' && !attributes.has('src')) return new Map([...attributes, ['src', attributes.get('data-src') ?? '']]);
-  if (name !== 'amp-youtube') return attributes;
-  return new Map([['src', `https://www.youtube.com/embed/${attributes.get('data-videoid') ?? ''}`]]);
+/** The attributes of a frame with its address; AMP's player of YouTube has only the number of a film. */
+function frameOf(attributes: Attributes): Attributes {
+  const film = attributes.get('data-videoid');
+  const address = attributes.get('src') ?? attributes.get('data-src') ?? '';
+  return new Map([...attributes, ['src', film === undefined ? address : `https://www.youtube.com/embed/${film}`]]);
 }

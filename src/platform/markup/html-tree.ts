@@ -31,6 +31,8 @@ export const MAX_NODES = 250_000;
 /** Elements at a greater depth lie flat in the element at this depth. */
 const MAX_OPEN = 256;
 const MAX_TITLE = 1_000;
+/** A formula takes as much time as this number of other nodes. */
+const FORMULA_COST = 5;
 const NO_ATTRIBUTES: Attributes = new Map();
 
 /** Reads a page in parts of STEP characters. Returns null if the page has more than MAX_NODES nodes. */
@@ -54,7 +56,9 @@ function createBuilder() {
   const open: number[] = []; // the open elements, outermost first
   const openCounts = new Map<string, number>();
   let [tooDeep, strayTags, scriptType] = [0, 0, ''];
-  push(add('page', new Map()));
+  const pageAttributes = new Map<string, string>();
+  push(add('page', NO_ATTRIBUTES));
+  tree.attributes[0] = pageAttributes;
 
   function add(name: string, attributes: Attributes, text = ''): number {
     const node = names.length;
@@ -119,9 +123,12 @@ function createBuilder() {
     else tooDeep += 1;
   }
 
-  /** Gives the page the attributes of `html` and `body`, such as `dir`. */
+  /** Gives the page the direction and language of `html` or `body`. */
   function describePage(attributes: Attributes): void {
-    tree.attributes[0] = new Map([...attributes, ...tree.attributes[0] ?? []]);
+    for (const name of ['dir', 'lang']) {
+      const value = attributes.get(name);
+      if (value !== undefined && !pageAttributes.has(name)) pageAttributes.set(name, value);
+    }
   }
 
   function endTag(name: string): void {
@@ -164,6 +171,7 @@ function createBuilder() {
     startTag, endTag, rawText,
     text: (text) => void add('', NO_ATTRIBUTES, text),
     formula({ markup, words, alternative }) {
+      strayTags += FORMULA_COST - 1;
       tree.formulas.set(add('math', NO_ATTRIBUTES, words), markup ?? escapeHtml(alternative));
     },
   });

@@ -8,7 +8,7 @@ export type Reading<Result> = { read(characters: number): boolean; end(): Result
 export const STEP = 20_000;
 
 /** A reading of work that yields after each part of about STEP characters, or of a few milliseconds. */
-export function readingOf<Result>(parts: Generator<void, Result>): Reading<Result> {
+export function readingInParts<Result>(parts: Generator<void, Result>): Reading<Result> {
   let part: IteratorResult<void, Result> | undefined;
   return {
     read() {
