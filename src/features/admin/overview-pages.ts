@@ -65,7 +65,7 @@ function rangeOf(query: URLSearchParams): Range {
 
 /** How often fetching the full texts of posts worked, and why it did not; nothing until a page was fetched. */
 function fullTextsView(hub: Hub): Html | false {
-  const results = sourceFullTexts(hub).results();
+  const results = sourceFullTexts(hub).allResults();
   return results.length > 0 && html`<section aria-labelledby="full-texts"><div class="section-head"><h2
   id="full-texts">Full texts</h2></div><p>${resultsText(results)}</p></section>`;
 }

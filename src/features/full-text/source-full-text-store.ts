@@ -1,4 +1,5 @@
 import { store } from '../hub/hub.ts';
+import { joinSource } from '../sources/source-store.ts';
 
 /**
  * The full texts of a source. `isAlways`: the hub fetches the full text of each new post. `isChosen`: the owner has
@@ -29,6 +30,9 @@ export const sourceFullTexts = store(({ db }) => {
     INSERT INTO full_text_results (source_id, reason, n) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1`);
   const results = db.prepare<[number], ResultCount>('results of full texts of a source',
     'SELECT reason, n FROM full_text_results WHERE source_id = ? ORDER BY n DESC');
+  const ownersResults = db.prepare<[number], ResultCount>('results of full texts of an owner', `
+    SELECT r.reason, SUM(r.n) AS n FROM full_text_results r ${joinSource('r.source_id')}
+     WHERE s.owner_id = ? GROUP BY r.reason ORDER BY n DESC`);
   const allResults = db.prepare<[], ResultCount>('results of full texts',
     'SELECT reason, SUM(n) AS n FROM full_text_results GROUP BY reason ORDER BY n DESC');
 
@@ -42,7 +46,8 @@ export const sourceFullTexts = store(({ db }) => {
     setSamples: (sourceId: number, postIds: number[]): void =>
       void setSamples.run({ sourceId, samples: JSON.stringify(postIds) }),
     addResult: (sourceId: number, reason: string): void => void addResult.run(sourceId, reason),
-    /** The results of fetching the full texts of a source or, without a source, of all sources. */
-    results: (sourceId?: number): ResultCount[] => sourceId === undefined ? allResults.all() : results.all(sourceId),
+    results: (sourceId: number): ResultCount[] => results.all(sourceId),
+    resultsOfOwner: (ownerId: number): ResultCount[] => ownersResults.all(ownerId),
+    allResults: (): ResultCount[] => allResults.all(),
   };
 });

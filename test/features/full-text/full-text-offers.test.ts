@@ -64,6 +64,7 @@ test('a new feed of teasers is found out by three of its pages, and its owner se
   assert.match(settings, /name="fullText" value="always" checked/);
   assert.match(settings, /The hub fetched 3 pages, and found 3 full texts\./);
   assert.match((await ada.page('/admin')).text, /Full texts<\/h2><\/div><p>The hub fetched 3 pages, and found 3 full texts\./);
+  assert.match((await ada.page('/sources?show=mine')).text, /The hub fetched 3 pages, and found 3 full texts\./);
   assert.equal((await ada.get(`/api${path}`)).json<{ fullText: string }>().fullText, 'always');
 });
 
