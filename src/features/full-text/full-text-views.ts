@@ -19,13 +19,13 @@ export function textSwitch({ post, which, wanted, fullText }: ShownText<{ id: nu
   const other = which === 'full' ? html`<button class="link" name="text" value="feed">As in the feed</button>`
     : html`<button class="link" name="text" value="full">Full text</button>`;
   const why = wanted === 'full' && which === 'feed' && explanation;
-  const result = html`${why && html`<span role="status">${why}</span>`}${
+  const result = html`${why && html`<span role="status" tabindex="-1">${why}</span>`}${
     (!why || fullText.reason === 'robots') && other}`;
   return html`
 <form class="text-switch" method="post" action="/posts/${post.id}/full-text" ${isWaiting && html`data-waiting`}>
 <input type="hidden" name="from" value="${from}">
 <span class="tag">${which === 'full' ? 'Full text' : 'As in the feed'}</span>
-${isWaiting ? html`<span role="status">The hub is fetching the full text.</span>` : result}</form>`;
+${isWaiting ? html`<span role="status" tabindex="-1">The hub is fetching the full text.</span>` : result}</form>`;
 }
 
 /** Offers the owner of a source full texts for all new posts; the owner can decline the offer. */
@@ -81,7 +81,7 @@ export function fullTextSettings(hub: Hub, sourceId: number): Html {
 <p>${resultsText(sourceFullTexts(hub).results(sourceId))}</p>`;
 }
 
-/** How often fetching full texts worked, and why it did not: "The hub fetched 7 pages, and found 5 full texts; paywall 2." */
+/** How often fetching worked, and why it did not: "The hub fetched 7 pages, and found 5 full texts; paywall 2." */
 export function resultsText(results: ResultCount[]): string {
   const worked = results.find(({ reason }) => reason === READY)?.n ?? 0;
   const others = results.filter(({ reason }) => reason !== READY);

@@ -101,7 +101,8 @@ ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minut
 ${post.isPublic === 0 && post.sourceKind === 'native' && PRIVATE}</p>
 <h1 dir="auto" ${language}${isFirstWords(post) && html` class="unseen"`}>${titleOf(post).title}</h1>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
-${note}</header>
+</header>
+${note}
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
 <div class="prose" dir="auto" ${language}>${content}</div>
 ${others.map((one) => html`<p class="picture">${one}</p>`)}

@@ -20,6 +20,7 @@ test('button and key show the full text, the progress and the feed’s text in p
   await shows(/As in the feed\s+Full text/);
   await browser.type('body', 't');
   await shows(/The hub is fetching the full text/);
+  assert.equal(await browser.run('return document.activeElement.textContent'), 'The hub is fetching the full text.');
   await hub.work();
   await shows(/Full text\s+As in the feed[^]*Tyto alba/);
   assert.equal(await browser.run('return document.activeElement.textContent'), 'As in the feed', 'the keyboard focus stays');

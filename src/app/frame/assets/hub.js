@@ -65,11 +65,15 @@ async function switchText(form, button) {
   button.ariaBusy = true;
   const body = new URLSearchParams(new FormData(form, button));
   let answer = await ask(form.action, { method: 'POST', body });
-  for (;;) {
+  for (let isShown; ; isShown = true) {
     if (!answer.ok) return form.submit(); // the page that answers says why
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    $('article').replaceWith($('article', page));
-    if (!$('.text-switch[data-waiting]')) return $('.text-switch button')?.focus();
+    const article = $('article', new DOMParser().parseFromString(await answer.text(), 'text/html'));
+    const isWaiting = $('[data-waiting]', article);
+    if (!isShown || !isWaiting) {
+      $('article').replaceWith(article);
+      $('.text-switch :is(button, [tabindex])')?.focus({ preventScroll: true }); // which screen readers read
+    }
+    if (!isWaiting) return;
     await new Promise((resume) => setTimeout(resume, 1000));
     answer = await ask(answer.url);
   }
