@@ -83,7 +83,6 @@ export async function fetchFeed(
   if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
-    if (response.status === 300) throw new NotAFeedError('the answer is a list of documents (300)');
     const source = { url: response.url, contentType: contentTypeOf(response) };
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };

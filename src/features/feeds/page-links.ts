@@ -18,14 +18,15 @@ const OPEN_TYPES = new Set(['application/json', 'application/xml', 'text/xml']);
 const FEED_ADDRESS = /(?:^|[/._=&?-])(?:feeds?|rss2?|atom|rdf|xml)(?:[/._=&?]|$)/i;
 const OTHER_XML = /sitemap|opensearch|osd\.xml|manifest|browserconfig|wp-json|oembed/i;
 /** Matches words of an `a` element that names a feed, but not the class `feed-item` and the namespace `xml:`. */
-const FEED_WORD = /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])(?:news|web)?feeds?(?![a-z_-])|フィード|订阅|訂閱/i;
-const COMMENTS = /comment|kommentar|coment[aá]rio|komentar|reacties|коммент|コメント|评论|評論|댓글/i;
+const FEED_WORD =
+  /(?:^|[^a-z])(?:rss2?|atom|xml)(?![a-z:])|(?:^|[^a-z_-])(?:news|web)?feeds?(?![a-z_-])|フィード|订阅|訂閱|구독/i;
+const COMMENTS = /[ck]om+ent|reacties|yorum|ком+ент|コメント|评论|評論|댓글/i;
 
 /** The start of a web page, also of a page without the usual elements `html` and `head`. */
 const HTML_START =
   /^(?:<!doctype\s+html|<(?:html|head|body|title|meta|link|script|style|h1|div|table|p|center|br)[\s/>])/i;
 /** Matches the tags that are read, and the beginnings of comments and elements whose content must be skipped. */
-const TAG = /<(?:!--|(link|base|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
+const TAG = /<(?:!--|(link|base|meta|a|script|style|template|noembed|noframes|xmp|textarea|title|iframe)(?=[\s/>]))/gi;
 
 /** At most this many tags of one page are read, so that a page with thousands of links costs little time. */
 const HEAD_TAGS_MAX = 1_000;
@@ -63,6 +64,15 @@ export function findFeedAnchors(html: string, pageUrl: string): FeedLink[] {
     return { url, title, format: null, rank: comments - (isHere ? 4 : 0) - (looksSo ? 2 : 0) - (saysSo ? 1 : 0) };
   });
   return eachOnce(found.toSorted((one, other) => one.rank - other.rank)).slice(0, FEED_ANCHORS);
+}
+
+/** The addresses to which a page sends browsers within five seconds (`meta http-equiv=refresh`): at most one. */
+export function refreshAddress(html: string, pageUrl: string): string[] {
+  return [...pageTags(html, ['meta'], HEAD_TAGS_MAX)].flatMap(({ attributes }) => {
+    if (attributes.get('http-equiv')?.toLowerCase() !== 'refresh') return [];
+    const content = attributes.get('content') ?? '';
+    return absoluteUrl(/^\s*[0-5]\s*[;,]\s*(?:url\s*=\s*)?["']?([^"']+)/i.exec(content)?.[1], pageUrl) ?? [];
+  }).slice(0, 1);
 }
 
 /** Whether a document begins like a web page, after white space, comments and an XML declaration. */
@@ -104,7 +114,7 @@ function* pageTags(html: string, names: string[], most: number): Generator<Tag> 
 
 /** The offset at which reading continues after a tag: for an element of text, the end of its end tag. */
 function endOfElement(html: string, name: string, tagEnd: number): number {
-  if (name === 'link' || name === 'base' || name === 'a') return tagEnd;
+  if (['link', 'base', 'meta', 'a'].includes(name)) return tagEnd;
   const endTag = new RegExp(`</${name}`, 'gi');
   endTag.lastIndex = tagEnd;
   return endTag.test(html) ? endTag.lastIndex : html.length;
@@ -124,7 +134,7 @@ export function baseOf(tags: Tag[], pageUrl: string): string {
 /** The links of a `Link` header (RFC 8288), each with its parameters and its target as `href`. */
 function headerLinks(header: string): Attributes[] {
   return header.split('<').slice(1, 1 + HEAD_TAGS_MAX).map((link) => {
-    const [href = '', parameters = ''] = link.split('>', 2);
+    const [, href = '', parameters = ''] = /^([^>]*)>(.*)/s.exec(link) ?? [];
     return new Map([...readAttributes(parameters.replaceAll(/[;,]/g, ' '), 0, TAG_MAX), ['href', href]]);
   });
 }
