@@ -74,9 +74,12 @@ function picturesOf(hub: Hub, { sourceId, since }: NewPosts): string[] {
 
 async function fetchInTurn(hub: Hub, wanted: NewPosts, signal: AbortSignal): Promise<string[]> {
   const results: string[] = [];
-  const hopeless = new Set<string>();
-  for (const url of picturesOf(hub, wanted)) {
+  const [seen, hopeless] = [new Set<string>(), new Set<string>()];
+  // The list is read again for each picture, because posts that arrive meanwhile enqueue no job of their own.
+  const next = (): string | undefined => picturesOf(hub, wanted).find((url) => !seen.has(url));
+  for (let url = next(); url !== undefined; url = next()) {
     const { host } = new URL(url);
+    seen.add(url);
     if (hopeless.has(host) || cachedFiles(hub).isKnown(hash('sha256', url))) continue;
     const within = { maxBytes: THUMBNAIL_BYTES, totalMs: TIME, signal };
     const isOver = limits(hub).take(BUDGET, String(wanted.sourceId)) > 0;
