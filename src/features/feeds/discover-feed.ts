@@ -48,14 +48,14 @@ type WebPage = { url: string; html: string; header: string; answer: string };
 /** `typed`: the address that a person entered. `until`: by `performance.now()`, when the search ends. */
 type Search = { typed: string; guess: boolean; within: FetchOptions; until: number };
 
-/** Fetches the first feed to which a page leads. Of the other pages on the way, the links of one page are followed. */
+/** Fetches the first feed to which a page leads, by its own links and the links of at most one page behind them. */
 async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, until }: Search): Promise<FetchedFeed> {
   const totalMs = Math.min(CANDIDATE_MS, within.totalMs ?? CANDIDATE_MS);
   const tried: Tried[] = [page];
   const seen = new Set([typed, page.url]);
   const busy = new Map<string, RetryLaterError>(); // hosts that ask the hub to wait: they get no further request
   const links = await linksOf(page, typed);
-  let isFollowed = false;
+  let hasFollowedPage = false;
   let addresses = [...links.addresses, ...(guess ? usualAddresses(page.url) : [])];
   for (let url = addresses.shift(); url !== undefined; url = addresses.shift()) {
     const { host } = new URL(url);
@@ -69,8 +69,8 @@ async function fetchFeedOf(hub: Hub, page: WebPage, { typed, guess, within, unti
       const next = pageOf(error);
       tried.push(next ?? { url, answer: answerOf(error, within.signal) });
       if (error instanceof RetryLaterError) busy.set(host, error);
-      if (next === null || isFollowed) continue;
-      isFollowed = true;
+      if (next === null || hasFollowedPage) continue;
+      hasFollowedPage = true;
       seen.add(next.url);
       const more = await linksOf(next, typed);
       links.offered.push(...more.offered.filter((link) => !links.offered.some(({ url }) => url === link.url)));
@@ -92,7 +92,7 @@ function pageOf(error: unknown): WebPage | null {
   return isPage ? { url, html, header, answer: error.message } : null;
 }
 
-/** The feeds that a page offers, and the addresses to try: of the feeds, and of the page to which browsers are sent. */
+/** The feeds that a page offers; and the addresses to try: of these feeds, and of a page to which browsers are sent. */
 async function linksOf({ url, html, header }: WebPage, typed: string) {
   const advertised = [...playlistFeed(typed), ...findFeedLinks(html, url, header)];
   await nextTurn(); // reading a page of 2 MiB takes 15 ms, and reading its `a` elements 40 ms
