@@ -226,6 +226,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'scrolling marks the posts as read that it has passed, and no post without scrolling or after a mark by hand',
   },
   {
+    promise: 'waiting pictures of one member keep no pictures from the posts of other members',
+    file: 'src/features/feeds/fetch-pictures.ts',
+    from: 'jobs(hub).waitOfOwner(fetchPictures.name, RANKS.usual, owner)',
+    to: 'jobs(hub).oldestDueSeconds(fetchPictures.name) * SECOND',
+    test: 'test/features/feeds/fetch-pictures.test.ts',
+    name: 'pictures that have waited for long end the queue of their owner, and of no other member',
+  },
+  {
     promise: 'a post that arrives while pictures of its source are fetched gets its picture',
     file: 'src/features/feeds/fetch-pictures.ts',
     from: 'const next = (): string | undefined => picturesOf(hub, wanted).find(',
@@ -2621,7 +2629,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a publisher is asked for few pictures a day',
     file: 'src/features/feeds/fetch-pictures.ts',
-    from: "const end = isOver ? 'over-budget' : await",
+    from: "const outcome = isOver ? 'over-budget' : await",
     to: 'const end = await',
     test: 'test/features/feeds/fetch-pictures.test.ts',
     name: 'of a synchronisation 20 posts get their pictures, the newest; of a source 50 posts, and then 50 a day',

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { kindsToRunAgain } from '../../../src/app/job-kinds.ts';
 import { thumbnails } from '../../../src/features/attachments/post-pictures.ts';
 import { fetchPictures } from '../../../src/features/feeds/fetch-pictures.ts';
-import { DAY, HOUR } from '../../../src/platform/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
 import { addFeed, publicTitles } from '../../support/accounts.ts';
 import type { Client } from '../../support/client.ts';
 import { rss, serving, type Item } from '../../support/feeds.ts';
@@ -180,6 +180,18 @@ test('a host that is slow holds up neither the synchronisation of its feed nor p
   held.slice(1).forEach((answer) => answer());
   await working;
   assert.ok(['a', 'b'].every((guid) => isCached(hub, `${elsewhere.url}/${guid}.png`)));
+});
+
+test('pictures that have waited for long end the queue of their owner, and of no other member', async (t) => {
+  const { hub, ada, publisher } = await hubWithPictures(t, {}, (url) => [showing(url, 'a', '/owl.png')]);
+  const bob = await hub.person('bob');
+  publisher.routes['/second'] = publisher.routes['/third'] = serving(() => rss('Owls', [showing(publisher.url, 'b', '/b.png')]));
+  const waiting = (): number => storedJobs(hub, fetchPictures.name).length;
+  hub.passTime(6 * MINUTE);
+  await addFeed(ada, `${publisher.url}/second`);
+  assert.equal(waiting(), 1);
+  await addFeed(bob, `${publisher.url}/third`);
+  assert.equal(waiting(), 2);
 });
 
 test('on a low disk pictures wait until there is room; a restored hub fetches no pictures of posts from before', async (t) => {
