@@ -2630,7 +2630,7 @@ export const MUTATIONS: Mutation[] = [
     promise: 'a publisher is asked for few pictures a day',
     file: 'src/features/feeds/fetch-pictures.ts',
     from: "const outcome = isOver ? 'over-budget' : await",
-    to: 'const end = await',
+    to: 'const outcome = await',
     test: 'test/features/feeds/fetch-pictures.test.ts',
     name: 'of a synchronisation 20 posts get their pictures, the newest; of a source 50 posts, and then 50 a day',
   },
