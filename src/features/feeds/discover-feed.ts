@@ -6,7 +6,7 @@ import { excerpt } from '../../platform/markup/tidy-text.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { Hub } from '../hub/hub.ts';
 import { NotAFeedError } from './feed-values.ts';
-import { fetchFeed, NO_VALIDATORS, type FetchedFeed, type FetchOptions } from './fetch-feed.ts';
+import { fetchFeed, NO_VALIDATORS, NothingThereError, type FetchedFeed, type FetchOptions } from './fetch-feed.ts';
 import { findFeedAnchors, findFeedLinks, isHtmlPage, refreshAddress, type FeedLink } from './page-links.ts';
 import { PAGE_BYTES } from './parse-beginning.ts';
 
@@ -38,7 +38,8 @@ export async function discoverFeed(hub: Hub, typed: string, options: DiscoverOpt
   } catch (error) {
     const page = pageOf(error);
     if (page !== null) return await fetchFeedOf(hub, page, { typed, guess, within, until });
-    throw guess && error instanceof NotAFeedError ? refusal([{ url: typed, answer: error.message }]) : error;
+    const isWrongAddress = error instanceof NotAFeedError || error instanceof NothingThereError;
+    throw guess && isWrongAddress ? refusal([{ url: typed, answer: answerOf(error, within.signal) }]) : error;
   }
 }
 

@@ -44,6 +44,9 @@ export type FetchedFeed = {
 /** The publisher's server has answered 410: the feed is permanently gone. */
 export class FeedGoneError extends Error {}
 
+/** The publisher's server has answered 404. */
+export class NothingThereError extends Error {}
+
 /**
  * `recognise`: read only the title if the feed is large. `totalMs`: a shorter timeout than the usual timeout.
  * `authorization`: an Authorization header, which is sent only to the origin of the address. `toRead`: called with the
@@ -60,7 +63,8 @@ type Within = {
 
 /**
  * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws FeedGoneError
- * after 410, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the document if it is no feed.
+ * after 410, NothingThereError after 404, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the
+ * document if it is no feed.
  */
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { recognise = false, ...within }: FetchOptions,
@@ -116,7 +120,8 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
-  throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
+  const message = `${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`;
+  throw status === 404 ? new NothingThereError(message) : new Error(message);
 }
 
 const WRONG_PASSWORD = ': the server does not accept the user name and password';
