@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { addNotes, addPost, sendJson } from '../support/accounts.ts';
 import { openBrowser } from '../support/browser.ts';
 import { hubWith } from '../support/hub.ts';
-import { path } from '../support/page-visits.ts';
+import { follow, path } from '../support/page-visits.ts';
 import { hubWithFeed, image } from '../support/remote-files.ts';
 import { png } from '../support/sample-files.ts';
 import { requireTool } from '../support/tools.ts';
@@ -74,7 +74,12 @@ test('keys lead to the next page of a list and to the next source with unread po
   const { ids: [a, , c], browser, go } = await openReading(t, {});
   const arrive = (at: RegExp): Promise<void> => waitUntil(String(at), async () =>
     at.test(await path(browser)) && browser.run<boolean>('return document.readyState === "complete"'));
-  await go(`/sources/${a}?show=unread`);
+  await go(`/sources/${a}`);
+  for (const choice of ['newest unread', 'oldest unread']) {
+    await browser.click('.drop:has(.choices) summary');
+    await follow(browser, `.choices [value="${choice}"]`);
+  }
+  assert.equal(await browser.text('.row h3'), 'A0');
   await browser.run(`[...document.querySelectorAll('.row h3 a')].at(-1).focus()`);
   await browser.type(':focus', 'j');
   await arrive(/cursor=/);
