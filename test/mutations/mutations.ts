@@ -226,6 +226,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'scrolling marks the posts as read that it has passed, and no post without scrolling or after a mark by hand',
   },
   {
+    promise: 'no list shows pictures whose pixels would fill the memory of a phone',
+    file: 'src/features/attachments/post-pictures.ts',
+    from: 'width * height > LISTED_PIXELS || ',
+    to: '',
+    test: 'test/features/attachments/post-pictures.test.ts',
+    name: 'a picture that is too small, larger than 256 KiB or over 8 million pixels is no thumbnail; the first that fits is',
+  },
+  {
     promise: 'waiting pictures of one member keep no pictures from the posts of other members',
     file: 'src/features/feeds/fetch-pictures.ts',
     from: 'jobs(hub).waitOfOwner(fetchPictures.name, RANKS.usual, owner)',

@@ -33,6 +33,7 @@ const HEAD_TAGS_MAX = 1_000;
 const ANCHORS_MAX = 5_000;
 const TAG_MAX = 4_000; // characters
 const ANCHOR_REACH = 400; // characters of the content of an `a` element that are searched for words
+const LINK_TITLE_MAX = 100; // characters
 const FEED_ANCHORS = 3; // `a` elements of a page that the hub takes for links to feeds
 
 /**
@@ -60,7 +61,7 @@ export function findFeedAnchors(html: string, pageUrl: string): FeedLink[] {
     const looksSo = looksLikeFeed(url);
     if (!looksSo && !(saysSo && isHere)) return [];
     const comments = COMMENTS.test(url + content) ? 8 : 0;
-    const title = excerpt(singleLine(content.replace(/<[^<>]*>/g, ' ')), 100) || null;
+    const title = linkTitle(content.replace(/<[^<>]*>/g, ' '));
     return { url, title, format: null, rank: comments - (isHere ? 4 : 0) - (looksSo ? 2 : 0) - (saysSo ? 1 : 0) };
   });
   return eachOnce(found.toSorted((one, other) => one.rank - other.rank)).slice(0, FEED_ANCHORS);
@@ -148,13 +149,17 @@ function feedLink(attributes: Attributes, base: string): RankedLink[] {
   // WordPress links the data of each page as an alternate of type application/json, which is no feed.
   if (url === null || (type === 'application/json' && url.includes('/wp-json/'))) return [];
   const isSure = FEED_TYPE.test(type) || rel.includes('feed');
-  const title = singleLine(attributes.get('title') ?? '') || null;
+  const title = linkTitle(attributes.get('title') ?? '');
   const saysSo = looksLikeFeed(url) || FEED_WORD.test(title ?? '');
   const isLikely = OPEN_TYPES.has(type) || (saysSo && !/oembed|opensearch/.test(type) && !attributes.has('hreflang'));
   const isAlternate = rel.includes('alternate') && !rel.includes('stylesheet') && (isSure || isLikely);
   if (!isAlternate && !rel.includes('feed')) return [];
   const isOfComments = COMMENTS.test(`${new URL(url).pathname} ${title ?? ''}`);
   return [{ url, title, format: formatOf(type), rank: isOfComments ? 2 : isSure ? 0 : 1 }];
+}
+
+function linkTitle(text: string): string | null {
+  return excerpt(singleLine(text), LINK_TITLE_MAX) || null;
 }
 
 function formatOf(type: string): FeedLink['format'] {
