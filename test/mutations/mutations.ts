@@ -234,6 +234,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a picture that is too small, larger than 256 KiB or over 8 million pixels is no thumbnail; the first that fits is',
   },
   {
+    promise: 'the sidebar never scrolls sideways in a browser whose scroll bars have a width',
+    file: 'src/app/frame/assets/hub.css',
+    from: '.frame > .rail .rail-in { max-inline-size:',
+    to: '.frame > .rail .rail-in { inline-size:',
+    test: 'test/app/sidebar.slow.test.ts',
+    name: 'the sidebar never scrolls sideways, and shows the current source however far down it stands',
+  },
+  {
     promise: 'waiting pictures of one member keep no pictures from the posts of other members',
     file: 'src/features/feeds/fetch-pictures.ts',
     from: 'jobs(hub).waitOfOwner(fetchPictures.name, RANKS.usual, owner)',
