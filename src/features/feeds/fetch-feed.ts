@@ -1,16 +1,12 @@
 import { createHash } from 'node:crypto';
-import { isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { DAY, SECOND } from '../../platform/clock.ts';
 import { RetryLaterError } from '../../platform/jobs/run-job.ts';
 import { createLanes } from '../../platform/limit-concurrency.ts';
-import { cidrContains, parseCidrs, type Cidr } from '../../platform/net/address-guard.ts';
 import type { LargeBody, TakeBody } from '../../platform/net/outbound-exchange.ts';
 import type { OutboundResponse } from '../../platform/net/outbound-fetch.ts';
-import { portOf } from '../../platform/net/outbound-target.ts';
 import { freshnessMs, parseRetryAfter } from '../../platform/net/response-freshness.ts';
 import { once, type Hub } from '../hub/hub.ts';
-import type { Config } from '../hub/read-config.ts';
+import { leadsHere } from '../hub/own-address.ts';
 import type { Validators } from '../sources/sync-state-store.ts';
 import type { FeedLink } from './page-links.ts';
 import { parseBeginning, takeBeginning } from './parse-beginning.ts';
@@ -153,38 +149,6 @@ function usable(validator: string | undefined): string | null {
 
 function contentTypeOf({ headers }: OutboundResponse): string | null {
   return headers['content-type'] ?? null;
-}
-
-const ANY_ADDRESS = parseCidrs('0.0.0.0, ::'); // connections to 0.0.0.0 and :: reach this machine
-const LOOPBACK = parseCidrs('127.0.0.0/8, ::1');
-
-/** Whether a URL leads to this hub: by the hub's public host and port, or an address and port of this process. */
-export function leadsHere(config: Config, url: URL, addresses: readonly string[]): boolean {
-  const base = new URL(config.baseUrl);
-  if (hostOf(url) === hostOf(base) && portOf(url) === portOf(base)) return true;
-  return portOf(url) === config.port && addresses.some((address) => listensAt(config.host, address));
-}
-
-/** Whether a URL leads to this hub, as `leadsHere` decides, but without a DNS lookup. */
-export function saysItLeadsHere(config: Config, url: URL): boolean {
-  const name = url.hostname.replace(/^\[|\]$/g, '');
-  return leadsHere(config, url, name === 'localhost' ? ['127.0.0.1', '::1'] : isIP(name) === 0 ? [] : [name]);
-}
-
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/\.$/, '');
-}
-
-/** If HOST is a name or 0.0.0.0, the hub may listen on any address of this machine. */
-function listensAt(host: string, address: string): boolean {
-  if (cidrContains(ANY_ADDRESS, address)) return true;
-  if (isIP(host) !== 0 && !cidrContains(ANY_ADDRESS, host)) return cidrContains(parseCidrs(host), address);
-  return cidrContains(LOOPBACK, address) || cidrContains(ownAddresses(), address);
-}
-
-function ownAddresses(): Cidr[] {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return parseCidrs(all.filter(({ scopeid }) => !scopeid).map(({ address }) => address).join());
 }
 
 /** Feeds with more bytes than this wait for each other, so that few large feeds are in memory at once. */

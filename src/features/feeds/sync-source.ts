@@ -7,6 +7,7 @@ import { OutboundError } from '../../platform/net/outbound-fetch.ts';
 import { raiseAlert } from '../alerts/raise-alerts.ts';
 import { sourceIcons } from '../attachments/icon-store.ts';
 import { audit, THE_HUB } from '../audit/audit.ts';
+import { compareSamples } from '../full-text/ask-for-full-text.ts';
 import { counts, enqueue, jobs, throttled, type Hub, type JobKind } from '../hub/hub.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
 import { notifications } from '../notifications/notification-store.ts';
@@ -88,9 +89,8 @@ async function fetchUnlessGone(
 ): Promise<FetchedFeed | undefined> {
   // A host that has timed out before gets less time, except in the last attempt, in which a slow host can succeed.
   const isShort = source.timedOut === 1 && job.attempts < job.maxAttempts;
-  const authorization = authorizationFor(hub, source);
-  const turn = { large: turns.body, toRead: turns.read };
-  const within = { signal, authorization, ...turn, ...(isShort && { totalMs: SLOW_HOST_MS }) };
+  const turn = { large: turns.body, toRead: turns.read, authorization: authorizationFor(hub, source) };
+  const within = { signal, ...turn, ...(isShort && { totalMs: SLOW_HOST_MS }) };
   try {
     return await (source.lastSuccessAt === null ? discoverFeed(hub, source.url, within)
       : fetchFeed(hub, source.url, source, within));
@@ -131,7 +131,7 @@ async function prepareSync(
     if (url !== source.url && !moveFeed(hub, sourceId, url)) return { bytes };
     if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);
     const arrived = storePosts(hub, sourceId, 'feed', rest, stored);
-    if (arrived.added > 0) planPictures(hub, { sourceId, since });
+    if (arrived.added > 0) (planPictures(hub, { sourceId, since }), compareSamples(hub, sourceId));
     const changed = arrived.changed - arrived.added + feedPosts(hub).takeBack(sourceId, own(feed.deleted));
     if (contained) feedPosts(hub).noteContained(sourceId, contained);
     if ('title' in feed) {

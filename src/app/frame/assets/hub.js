@@ -1,7 +1,7 @@
 // The hub's only script, on members' pages. Every page works without the script, which uses:
 // li.row#post-1 with h3 a, button.seen, button.star; a[rel=up|prev|next], a[data-next-unread]; [data-original];
 // .bar h1 > span; #list[data-view][data-newest], .fresh; [data-count]; details.drop, form#mark; dialog#help;
-// #failed[popover]; body[data-keys][data-zone].
+// #failed[popover]; body[data-keys][data-zone]; form.text-switch[data-waiting].
 
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -50,6 +50,30 @@ addEventListener('submit', (event) => {
   event.preventDefault();
   toggle(event.submitter);
 });
+
+// Shows the full text of a post, or the feed's text, without leaving the page.
+
+addEventListener('submit', (event) => {
+  if (!event.target.matches('.text-switch')) return;
+  event.preventDefault();
+  switchText(event.target, event.submitter);
+});
+
+/** Takes the article from the page with the other text; asks each second while the hub fetches the full text. */
+async function switchText(form, button) {
+  if (button.ariaBusy) return;
+  button.ariaBusy = true;
+  const body = new URLSearchParams(new FormData(form, button));
+  let answer = await ask(form.action, { method: 'POST', body });
+  for (;;) {
+    if (!answer.ok) return form.submit(); // the page that answers says why
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    $('article').replaceWith($('article', page));
+    if (!$('.text-switch[data-waiting]')) return $('.text-switch button')?.focus();
+    await new Promise((resume) => setTimeout(resume, 1000));
+    answer = await ask(answer.url);
+  }
+}
 
 // Updates counts and the state of posts, also after "back".
 
@@ -233,6 +257,7 @@ const KEYS = {
   j: () => step(1), k: () => step(-1), n: () => step(1), p: () => step(-1), l: () => turnPage(1),
   J: () => stepSource(1), K: () => stepSource(-1), o: () => follow('.row:focus-within h3 a'),
   v: openOriginal, m: () => press('seen'), s: () => press('star'), f: () => press('star'), A: askToMarkRead,
+  t: () => follow('.text-switch button'),
   '/': () => $('input[name=q]')?.focus(), '?': () => $('#help')?.showModal(),
 };
 const PLACES = { u: '/', a: '/all', s: '/starred', w: '/write' };
