@@ -158,6 +158,7 @@ export const API: Readonly<Record<string, ApiOperation>> = {
     body: json(object({}, {
       title: orNull({ ...text, maxLength: TITLE_MAX, description: 'Only you see this name of the source' }),
       folder: orNull({ ...text, maxLength: FOLDER_MAX }), notify: flag,
+      hideGlobally: { ...flag, description: 'The views unread and list, without a folder, leave out its posts' },
     })),
     answers: NOTHING,
   },

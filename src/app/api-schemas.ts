@@ -2,6 +2,7 @@ import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
+import { LIST_ORDERS, LIST_SHOWS } from '../features/reading/list-choice-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -127,10 +128,10 @@ export const SCHEMAS: Record<string, Schema> = {
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,
-      sources: array(object({ id, title: text, unread: counted, notify: flag })),
+      sources: array(object({ id, title: text, unread: counted, notify: flag, hideGlobally: flag })),
     })),
   }),
-  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for a minute' } }),
+  Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for two minutes' } }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
@@ -154,8 +155,9 @@ export const SCHEMAS: Record<string, Schema> = {
     })),
     follows: array(object({
       sourceId: id, title: orNull(text), ownTitle: orNull(text), folder: orNull(text), notify: flag,
-      readUpTo: integer, since: time,
+      hideGlobally: flag, readUpTo: integer, since: time,
     })),
+    listChoices: array(object({ list: text, order: choice(LIST_ORDERS), show: choice(LIST_SHOWS), chosenAt: time })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),

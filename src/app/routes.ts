@@ -23,6 +23,7 @@ import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
 import * as history from '../features/reading/history-list.ts';
+import * as choosing from '../features/reading/list-choice-pages.ts';
 import * as listPages from '../features/reading/list-pages.ts';
 import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
@@ -192,7 +193,8 @@ const ROUTES: ((hub: Hub) => Route)[] = [
 
   at(
     'PUT /api/sources/:id/follow', 'member',
-    'Put a source into your reading list: {folder?, notify?}; with notify its new posts make notifications',
+    'Put a source into your reading list: {title?, folder?, notify?, hideGlobally?}; with notify its new posts make '
+      + 'notifications, with hideGlobally they are in no list of all sources',
     reading.follow,
   ),
   at('DELETE /api/sources/:id/follow', 'member', 'Take a source out of your reading list', reading.unfollow),
@@ -205,10 +207,11 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /api/reading/mark-read', 'member',
     'Mark posts as read: all, folder, source or posts, and before, upTo, below, above', reading.markReadJson,
   ),
-  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within a minute', reading.undoJson),
+  at('POST /api/reading/undo', 'member', 'Undo marking posts as read, within two minutes', reading.undoJson),
   at('GET /reading/now', 'member', 'For the script hub.js: state of posts, and counts', reading.showNow),
   at('GET /reading/fresh', 'member', 'For the script hub.js: number of new posts', reading.showFresh),
   at('POST /reading/mark-read', 'member', 'Form: mark posts as read', marking.submitMarkRead),
+  at('POST /reading/choice', 'member', 'Form: choose the order and the posts of a list', choosing.submitChoice),
   at('POST /reading/undo', 'member', 'Form: undo marking posts as read', marking.submitUndo),
   at('PUT /api/posts/:id/star', 'member', 'Star a post, so that the hub keeps the post', posts.star),
   at('DELETE /api/posts/:id/star', 'member', 'Take the star off a post', posts.unstar),

@@ -114,6 +114,7 @@ const WITHOUT_FIELDS = [
   'POST /posts/:id/full-text', 'POST /sources/:id/full-text',
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',
   'POST /sources/:id/unfollow', 'POST /sources/:id/webhook/rotate', 'POST /reading/mark-read', 'POST /reading/undo',
+  'POST /reading/choice',
   'POST /posts/:id/star', 'POST /posts/:id/read', 'POST /posts/:id/delete', 'POST /write/discard',
   'POST /posts/:id/edit/discard', 'POST /attachments/:id/delete', 'POST /history/clear', 'POST /history/:id/forget',
   'POST /admin/jobs/:id/retry', 'POST /admin/jobs/:id/discard', 'POST /admin/alerts/test',

@@ -1,7 +1,7 @@
 /** A post as a feed announces it, and its page. */
 export const ARTICLE_POST = {
   url: 'https://news.example/2026/harbour', title: 'Harbour reopens after the storm',
-  teaser: 'Ferries to the islands sail again, and the fish market opens on Monday.',
+  teaser: 'Ferries to the islands sail again every hour, said the harbour master. Engineers want to raise the wall.',
 };
 
 /** Three paragraphs, one on each line. */

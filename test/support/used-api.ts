@@ -143,7 +143,7 @@ export async function useSources({ hub, ada, bob, feedUrl, call }: Used) {
   await call(ada, 'POST /api/sources/{id}/sync', { id: feed.id });
   await call(ada, 'DELETE /api/sources/{id}/icon', { id: feed.id });
   await call(ada, 'PUT /api/sources/{id}/icon', { id: feed.id });
-  await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id, body: { folder: 'Owls', notify: true } });
+  await call(bob, 'PUT /api/sources/{id}/follow', { id: feed.id, body: { folder: 'Owls', notify: true, hideGlobally: false } });
   await call(ada, 'POST /api/sources/{id}/webhook/rotate', { id: hook.id });
   return { feed, hook, notes };
 }
@@ -188,6 +188,7 @@ export async function usePosts({ ada, bob, hub, call }: Used, notes: number) {
   drafts(hub.handle).save(2, '/write', { title: 'Not yet' });
   const bad = '<opml version="2.0"><body><outline text="F"><outline xmlUrl="javascript:x"/></outline></body></opml>';
   assert.equal((await bob.form('/sources/import', { opml: bad, visibility: 'private' })).status, 303);
+  await bob.form('/reading/choice', { list: 'unread', choice: 'oldest each' });
   await call(bob, 'GET /api/account/export');
   await call(bob, 'DELETE /api/posts/{id}/read', { id: post.id });
   await call(bob, 'DELETE /api/posts/{id}/star', { id: post.id });

@@ -34,7 +34,7 @@ export function renderPage(hub: Hub, content: Page, viewer: Viewer | null, targe
 
 function saidLine(hub: Hub, viewer: Viewer | null, target: string): Html | false {
   const said = readSaid(target);
-  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isLive;
+  const isUndoable = viewer && said?.undo && readUndo(hub).find(viewer.id, said.undo)?.isOffered;
   return said !== undefined && html`
 <div class="said" role="status"><span>${said.text}</span>${isUndoable && html`
 <form method="post" action="/reading/undo"><input type="hidden" name="undo" value="${said.undo}">

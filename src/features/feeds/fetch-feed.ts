@@ -40,6 +40,9 @@ export type FetchedFeed = {
 /** The publisher's server has answered 410: the feed is permanently gone. */
 export class FeedGoneError extends Error {}
 
+/** The publisher's server has answered 404. */
+export class NothingThereError extends Error {}
+
 /**
  * `recognise`: read only the title if the feed is large. `totalMs`: a shorter timeout than the usual timeout.
  * `authorization`: an Authorization header, which is sent only to the origin of the address. `toRead`: called with the
@@ -56,7 +59,8 @@ type Within = {
 
 /**
  * Fetches and parses one feed. The messages of errors are written for the owner of the source. Throws FeedGoneError
- * after 410, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the document if it is no feed.
+ * after 410, NothingThereError after 404, RetryLaterError after 429 or 503 with Retry-After, NotAFeedError with the
+ * document if it is no feed.
  */
 export async function fetchFeed(
   hub: Hub, url: string, validators: Validators, { recognise = false, ...within }: FetchOptions,
@@ -79,7 +83,6 @@ export async function fetchFeed(
   if (isKnown) return { ...unread, validators: fresh, bytes: body.length };
   await within.toRead?.(body.length);
   try {
-    if (response.status === 300) throw new NotAFeedError('the answer is a list of documents (300)');
     const source = { url: response.url, contentType: contentTypeOf(response) };
     const feed = beginning?.isLarge() ? parseBeginning(beginning, source) : parseFeed(body, source);
     return { feed, url: stays, validators: fresh, askedFor, bytes: body.length, isPartial };
@@ -113,7 +116,8 @@ function requireSuccess({ status, url, headers }: OutboundResponse, now: number,
     throw new RetryLaterError(`${host} asks the hub to wait (${status}).`, at);
   }
   const known = authorization !== undefined && status === 401;
-  throw new Error(`${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`);
+  const message = `${host} answered ${status}${known ? WRONG_PASSWORD : MEANINGS[status] ?? ''}.`;
+  throw status === 404 ? new NothingThereError(message) : new Error(message);
 }
 
 const WRONG_PASSWORD = ': the server does not accept the user name and password';

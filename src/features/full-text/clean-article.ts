@@ -1,5 +1,5 @@
 import { HEADINGS } from '../../platform/markup/implied-ends.ts';
-import { isApart, type Choice, type Rules } from './find-article.ts';
+import { isApart, type ChosenPart, type Rules } from './find-article.ts';
 import { NODES_AT_ONCE, parentOf, raise, type MeasuredPage } from './measure-page.ts';
 import { ADDITION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
@@ -13,11 +13,11 @@ const BYLINE_ITEMS = /^(?:author|datePublished|dateModified)$/;
 /** The most characters of a byline, of a block that an ADDITION begins, and of a caption. */
 const [MAX_BYLINE, MAX_ADDITION, MAX_CAPTION] = [150, 160, 400];
 const MAX_HEADING_NODES = 100;
-const [MIN_CAPTION, CAPTION_LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
+const [MIN_CAPTION, LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
 
 /** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
 export function* cleanArticle(
-  page: MeasuredPage, { roots, dropped }: Choice, { dropsClutter, cleans }: Rules, titles: string[],
+  page: MeasuredPage, { roots, dropped }: ChosenPart, { dropsClutter, cleans }: Rules, titles: string[],
 ): Generator<void, number> {
   const { tree, hints, isOuter, blocks, prose, count } = page;
   const titleWords = titles.map((title) => wordsOf(title)).filter((words) => words.size > 0);
@@ -48,25 +48,27 @@ export function* cleanArticle(
   function isNoPart(node: number, name: string): boolean {
     if (HEADINGS.has(name) && repeatsTitle(node)) return true;
     if (!cleans) return false;
-    if (isApart(page, node) && (isByline(node) || isClutter(node))) return true;
+    if (isApart(page, node) && (isByline(node, name) || isClutter(node))) return true;
     if (blocks[node] === node && isOuter[node] === 0 && (isAddition(node) || repeatsCaption(node))) return true;
     if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > most || (name === 'table' && isData(node))) return false;
     const size = all[node] ?? 0;
+    if (hints[node]?.isMedia === true || isWithin('isNotes', node)) return false;
     return size === 0 ? kept[node] === 0 : (links[node] ?? 0) > size * (LISTS.has(name) ? 0.9 : MANY_LINKS);
   }
 
   function repeatsTitle(node: number): boolean {
     if ((all[node] ?? 0) > MAX_CAPTION || (tree.ends[node] ?? 0) - node > MAX_HEADING_NODES) return false;
     const words = wordsOf(textOf(node));
-    return titleWords.some((title) => shareOf(words, title) > SAME_TITLE);
+    return titleWords.some((title) => shareOf(words, title) > SAME_TITLE && words.size >= Math.min(3, title.size / 2));
   }
 
   function textOf(node: number): string {
     return tree.texts.slice(node, tree.ends[node]).join('').trim();
   }
 
-  function isByline(node: number): boolean {
+  function isByline(node: number, name: string): boolean {
     const size = all[node] ?? 0;
+    if (name === 'td' || name === 'th') return false; // of a timetable
     const item = tree.attributes[node]?.get('itemprop') ?? '';
     return size > 0 && size < MAX_BYLINE && (hints[node]?.isByline === true || BYLINE_ITEMS.test(item));
   }
@@ -83,14 +85,15 @@ export function* cleanArticle(
   /** Whether the block is a caption that stands in the page again. */
   function repeatsCaption(node: number): boolean {
     const size = all[node] ?? 0;
-    if (size < MIN_CAPTION || size > MAX_CAPTION || !isInMedia(node)) return false;
+    if (size < MIN_CAPTION || size > MAX_CAPTION || !isWithin('isMedia', node)) return false;
     const { size: before } = captions;
     return captions.add(textOf(node)).size === before;
   }
 
-  function isInMedia(block: number): boolean {
-    for (let [node, level] = [block, 0]; node > 0 && level < CAPTION_LEVELS; level += 1) {
-      if (hints[node]?.isMedia === true || tree.names[node] === 'figcaption') return true;
+  /** Whether an element, or one of the elements closely around, is named like media or notes. */
+  function isWithin(kind: 'isMedia' | 'isNotes', element: number): boolean {
+    for (let [node, level] = [element, 0]; node > 0 && level < LEVELS; level += 1) {
+      if (hints[node]?.[kind] === true) return true;
       node = parentOf(page, node);
     }
     return false;

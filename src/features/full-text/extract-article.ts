@@ -1,7 +1,7 @@
 import { readTree } from '../../platform/markup/html-tree.ts';
 import { readingInParts, type Reading } from '../../platform/markup/in-steps.ts';
 import { cleanArticle } from './clean-article.ts';
-import { findArticle, type Choice, type Rules } from './find-article.ts';
+import { findArticle, type ChosenPart, type Rules } from './find-article.ts';
 import { measurePage } from './measure-page.ts';
 import { refusalOf, type ExtractionRefusal, type PostOfPage } from './refuse-article.ts';
 import { writeArticle } from './write-article.ts';
@@ -13,13 +13,14 @@ export type Extraction = { article: Article } | { refused: ExtractionRefusal };
 
 export type { ExtractionRefusal, PostOfPage };
 
-/** An attempt that finds fewer characters is followed by an attempt with weaker rules. */
-const ENOUGH = 500;
-/** Text of at least this length counts unless an attempt with weaker rules finds twice as much. */
-const FAIR = 200;
-const ATTEMPTS: Rules[] = [
-  { dropsClutter: true, cleans: true }, { dropsClutter: false, cleans: true }, { dropsClutter: false, cleans: false },
+/** Attempts until one finds `enough` characters, each with weaker rules than the one before. */
+const ATTEMPTS: (Rules & { enough: number })[] = [
+  { dropsClutter: true, cleans: true, enough: 500 },
+  { dropsClutter: false, cleans: true, enough: 200 },
+  { dropsClutter: false, cleans: false, enough: 0 },
 ];
+/** A text of at least FAIR characters counts unless an attempt with weaker rules finds twice as much. */
+const FAIR = 200;
 
 /** Finds the article of a page, or says why the post's teaser should stay. Works in steps, for `inSteps`. */
 export function extractArticle(html: string, post: PostOfPage): Reading<Extraction> {
@@ -30,12 +31,12 @@ function* extract(html: string, post: PostOfPage): Generator<void, Extraction> {
   const tree = yield* readTree(html);
   if (tree === null) return { refused: 'too-large' };
   const page = yield* measurePage(tree);
-  let best: { size: number; choice: Choice } | undefined;
+  let best: { size: number; choice: ChosenPart } | undefined;
   for (const rules of ATTEMPTS) {
     const choice = yield* findArticle(page, rules);
     const size = yield* cleanArticle(page, choice, rules, [tree.title, post.title]);
     if (best === undefined || size > best.size * (best.size < FAIR ? 1 : 2)) best = { size, choice };
-    if (size >= ENOUGH) break;
+    if (best.size >= rules.enough) break;
   }
   if (best === undefined) return { refused: 'empty' };
   const refused = refusalOf(page, best.choice, post);

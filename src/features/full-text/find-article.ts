@@ -1,10 +1,10 @@
-import { parentOf, raise, type MeasuredPage } from './measure-page.ts';
+import { INVISIBLE, parentOf, raise, SILENT, type MeasuredPage } from './measure-page.ts';
 
 /** The rules of an attempt; an attempt that finds too little text is followed by an attempt with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
 
 /** The chosen subtrees, in document order, and the dropped nodes of the page (1). */
-export type Choice = { roots: number[]; dropped: Uint8Array };
+export type ChosenPart = { roots: number[]; dropped: Uint8Array };
 
 /** Points of each block for the prose within, and the share of links in the text of each subtree. */
 type Scores = { points: Float64Array; density: Float64Array };
@@ -21,6 +21,8 @@ const PARAGRAPHS = new Set(['p', 'li', 'dd', 'td', 'blockquote', 'figcaption']);
 
 /** The least characters of a paragraph, the characters for another point, and the most of these points. */
 const [MIN_PARAGRAPH, POINT, MAX_POINTS] = [25, 100, 3];
+/** Shares of the page's prose: clutter that holds MOST of the prose, and comments with NEARLY_ALL, stay. */
+const [MOST, NEARLY_ALL] = [0.6, 0.97];
 /** The shares of a paragraph's points for the blocks around the paragraph, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
 /** A block around MIN_NEAR of the TOP best blocks is chosen if each has NEAR of the best points. */
@@ -31,7 +33,7 @@ const MORE_TEXT = 1.3;
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
 /** Chooses the part of the page with the most connected prose, in parts. */
-export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, Choice> {
+export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, ChosenPart> {
   const dropped = dropClutter(page, rules);
   yield;
   const points = scoreBlocks(page, dropped);
@@ -48,16 +50,18 @@ export function isApart({ tree, blocks }: MeasuredPage, node: number): boolean {
   return blocks[node] === node || !PARAGRAPHS.has(tree.names[blocks[node] ?? 0] ?? '');
 }
 
-/** Drops hidden elements, comments and clutter, unless they hold most of the page's prose. */
-function dropClutter(page: MeasuredPage, { dropsClutter }: Rules): Uint8Array {
-  const { tree, count, hints, isHidden, prose } = page;
+/** Drops invisible elements, and comments and clutter unless they hold most of the page's prose. */
+function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8Array {
+  const { tree, count, hints, hiding, prose } = page;
   const dropped = new Uint8Array(count);
   const all = prose[0] ?? 0;
   for (let node = 1; node < count; node += 1) {
     const [hint, held] = [hints[node], prose[node] ?? 0];
-    const isClutter = isHidden[node] === 1 || (dropsClutter && hint?.isClutter === true && isApart(page, node));
-    const isDropped = dropped[parentOf(page, node)] === 1 || NEVER.has(tree.names[node] ?? '')
-      || (isClutter && held <= all * 0.6) || (hint?.isComments === true && held < all * 0.97);
+    const isClutter = (dropsClutter && hint?.isClutter === true && isApart(page, node))
+      || hiding[node] === SILENT || (NEVER.has(tree.names[node] ?? '') && hint?.isNotes !== true);
+    const isComments = hint?.isComments === true && held < all * NEARLY_ALL;
+    const isDropped = dropped[parentOf(page, node)] === 1 || (isClutter && held <= all * MOST)
+      || (cleans && (isComments || hiding[node] === INVISIBLE));
     dropped[node] = Number(isDropped);
   }
   return dropped;

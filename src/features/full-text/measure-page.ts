@@ -14,16 +14,18 @@ export type MeasuredPage = {
   blocks: Int32Array;
   /** Whether a block has other blocks within. */
   isOuter: Uint8Array;
-  isHidden: Uint8Array;
+  /** INVISIBLE, SILENT (hidden from programs that read aloud) or 0. */
+  hiding: Uint8Array;
   hints: Hint[];
   /** For each subtree, the characters outside links in paragraphs of at least LONG. */
   prose: Int32Array;
 };
 
+export const [INVISIBLE, SILENT] = [1, 2];
 const LONG = 60;
 /** Nodes, and characters, that are measured at a time, which takes a few milliseconds. */
 export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
-const INVISIBLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
+const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 const MAX_STYLE = 500;
 
 /** Measures each node of a page, in parts. */
@@ -32,7 +34,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   const page: MeasuredPage = {
     tree, count, hints: [],
     sizes: new Int32Array(count), linkedSizes: new Int32Array(count), blocks: new Int32Array(count),
-    isOuter: new Uint8Array(count), isHidden: new Uint8Array(count), prose: new Int32Array(count),
+    isOuter: new Uint8Array(count), hiding: new Uint8Array(count), prose: new Int32Array(count),
   };
   const hintOf = createHints();
   const isLinked = new Uint8Array(count);
@@ -46,7 +48,7 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
     isLinked[node] = name === 'a' ? Number(attributes.has('href')) : isLinked[parent] ?? 0;
     page.hints.push(hintOf(attributes));
     // Publishers hide formulas that pictures stand for.
-    if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.isHidden[node] = Number(isHidden(attributes));
+    if (attributes.size > 0 && tree.names[node + 1] !== 'math') page.hiding[node] = hidingOf(attributes);
     page.sizes[node] = sizeOf(text);
     if (isLinked[node] === 1) page.linkedSizes[node] = page.sizes[node] ?? 0;
     read += text.length + CHARACTERS_AT_ONCE / NODES_AT_ONCE;
@@ -67,9 +69,10 @@ export function raise(array: Int32Array | Float64Array, index: number, by: numbe
   array[index] = (array[index] ?? 0) + by;
 }
 
-function isHidden(attributes: ReadonlyMap<string, string>): boolean {
-  return attributes.has('hidden') || attributes.get('aria-hidden') === 'true'
-    || INVISIBLE.test(attributes.get('style')?.slice(0, MAX_STYLE) ?? '');
+function hidingOf(attributes: ReadonlyMap<string, string>): number {
+  const style = attributes.get('style')?.slice(0, MAX_STYLE) ?? '';
+  if (attributes.has('hidden') || INVISIBLE_STYLE.test(style)) return INVISIBLE;
+  return attributes.get('aria-hidden') === 'true' ? SILENT : 0;
 }
 
 function sizeOf(text: string): number {

@@ -10,6 +10,7 @@ export type Hint = {
   hasClutter: boolean;
   /** Whether the element holds a picture, a film, a quoted message or a caption. */
   isMedia: boolean;
+  isNotes: boolean;
   /** Whether the element names author or date, which the post has already. */
   isByline: boolean;
 };
@@ -19,13 +20,16 @@ const CLUTTER = anyOf(
   'advert sponsor promo banner outbrain taboola dfp cookie consent gdpr newsletter subscri signup sign-up login',
   'popup modal overlay lightbox sidebar side-bar footer masthead breadcrumb navbar navigation menu pagination pager',
   'related recommend recirc most-read most-popular most-viewed trending popular more-stories more-news more-from',
-  'share sharing social follow-us widget toolbar skip-link skip-to author-bio author-box about-author feedback',
-  'read-next up-next read-more see-also also-read print-only screen-reader sr-only visually-hidden',
-  '-ad- -ads- -nav- -aside- -tags- -tag- -tools- -rss- -poll- -rail- -utility- -meta-',
+  '-share sharing social follow-us toolbar skip-link skip-to author-bio author-box about-author feedback',
+  '(?<!elementor-)widget(?!-blog) read-next up-next read-more see-also also-read print-only screen-reader sr-only visually-hidden',
+  '-ad- -ads- -nav- -aside- -tags- -tools- -rss- -poll- -rail- -utility- -meta-',
 );
-const COMMENTS = anyOf('comment disqus respond discussion replies livefyre');
+const COMMENTS = anyOf(
+  '(?<!-has-|-no-|-with-)comment(?!s?-(?:open|closed|enabled|disabled|status|count)-) disqus livefyre respond replies',
+);
 const PROSE = anyOf('article body content entry main post story text blog prose -page- -column- -copy-');
 const MEDIA = anyOf('embed tweet instagram youtube video image photo picture figure caption media gallery');
+const NOTES = anyOf('footnote endnote reference reflist citation');
 const BYLINE = anyOf(
   'byline dateline timestamp pubdate post-date entry-date entry-meta post-meta article-meta author-name -author-',
   'published posted-on updated-on modified -date- -time- -credit- writtenby written-by reporter',
@@ -38,7 +42,8 @@ const MAX_NAMES = 200;
 export function createHints(): (attributes: Attributes) => Hint {
   const known = new Map<string, Hint>();
   return (attributes) => {
-    const names = ['class', 'id'].map((name) => attributes.get(name)?.slice(0, MAX_NAMES) ?? '').join(' ');
+    const [classes, id] = [attributes.get('class') ?? '', attributes.get('id') ?? ''];
+    const names = classes === '' && id === '' ? '' : `${classes.slice(0, MAX_NAMES)} ${id.slice(0, MAX_NAMES)}`;
     const hint = known.get(names) ?? readHint(wordsOfNames(names));
     known.set(names, hint);
     return hint;
@@ -46,10 +51,12 @@ export function createHints(): (attributes: Attributes) => Hint {
 }
 
 function readHint(words: string): Hint {
-  const [isProse, isMedia, isComments] = [PROSE.test(words), MEDIA.test(words), COMMENTS.test(words)];
-  const hasClutter = isComments || (CLUTTER.test(words) && !isMedia);
+  const [isProse, isMedia, isNotes] = [PROSE.test(words), MEDIA.test(words), NOTES.test(words)];
+  const isComments = COMMENTS.test(words);
+  const hasClutter = isComments || (CLUTTER.test(words) && !isMedia && !isNotes);
   const weight = (isProse ? WEIGHT : 0) - (hasClutter ? WEIGHT : 0);
-  return { weight, isComments, isClutter: hasClutter && !isProse, hasClutter, isMedia, isByline: BYLINE.test(words) };
+  const isClutter = hasClutter && !isProse;
+  return { weight, isComments, isClutter, hasClutter, isMedia, isNotes, isByline: BYLINE.test(words) };
 }
 
 /** The words of names, such as `-entry-content-main-col-` for `entryContent main_col`. */

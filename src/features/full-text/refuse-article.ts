@@ -1,5 +1,5 @@
 import type { HtmlTree } from '../../platform/markup/html-tree.ts';
-import type { Choice } from './find-article.ts';
+import type { ChosenPart } from './find-article.ts';
 import type { MeasuredPage } from './measure-page.ts';
 import { CONSENT, FORUM_SOFTWARE, ROBOT_CHECK, SUBSCRIPTION } from './page-phrases.ts';
 import { shareOf, wordsOf } from './shared-words.ts';
@@ -16,12 +16,14 @@ type Block = { isHeading: boolean; text: string; size: number; linked: number };
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
 /** The characters of an article that are looked at. */
 const MAX_READ = 100_000;
+/** The letters of words that say what a text is about, and the share of a post's words that its page has. */
+const [MIN_WORD, IN_COMMON] = [5, 0.25];
 const HEADING = /^h[1-4]$/;
 const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
 
 /** Why the chosen part of a page is no article of the post; undefined if the part is an article. */
-export function refusalOf(page: MeasuredPage, choice: Choice, post: PostOfPage): ExtractionRefusal | undefined {
+export function refusalOf(page: MeasuredPage, choice: ChosenPart, post: PostOfPage): ExtractionRefusal | undefined {
   const { tree } = page;
   const blocks = blocksOf(page, choice);
   const size = sum(blocks, (block) => block.size);
@@ -33,26 +35,30 @@ export function refusalOf(page: MeasuredPage, choice: Choice, post: PostOfPage):
   if (size < MIN_ARTICLE) return 'empty';
   if (isForum(tree)) return 'forum';
   if (isFrontPage(blocks, size, wordsOf(post.title), wordsOf(tree.title))) return 'front-page';
-  return isDifferent(wordsOf(`${tree.title} ${text}`, 4), wordsOf(text, 4), post) ? 'different' : undefined;
+  return isDifferent(tree.title, text, post) ? 'different' : undefined;
 }
 
 /** The blocks of the chosen part with their own texts. */
-function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: Choice): Block[] {
+function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, dropped }: ChosenPart): Block[] {
   const found = new Map<number, Block>();
   let read = 0;
   for (const root of roots) {
     for (let node = root; node < (tree.ends[root] ?? 0) && read < MAX_READ; node += 1) {
-      if (dropped[node] === 1 || (sizes[node] ?? 0) === 0) continue;
-      const key = blocks[node] ?? 0;
-      const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
-      found.set(key, block);
-      block.text += tree.texts[node] ?? '';
-      block.size += sizes[node] ?? 0;
-      block.linked += linkedSizes[node] ?? 0;
-      read += sizes[node] ?? 0;
+      if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
+      else if ((sizes[node] ?? 0) > 0) addText(node);
     }
   }
   return [...found.values()];
+
+  function addText(node: number): void {
+    const key = blocks[node] ?? 0;
+    const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
+    found.set(key, block);
+    block.text += tree.texts[node] ?? '';
+    block.size += sizes[node] ?? 0;
+    block.linked += linkedSizes[node] ?? 0;
+    read += sizes[node] ?? 0;
+  }
 }
 
 /** Whether the page says in its data that the article is not free. */
@@ -85,11 +91,13 @@ function isFrontPage(blocks: Block[], size: number, title: Set<string>, pageTitl
 }
 
 /** Whether title and teaser of the post have nothing in common with the page. */
-function isDifferent(pageWords: Set<string>, words: Set<string>, { title, teaser }: PostOfPage): boolean {
-  const ofTeaser = wordsOf(teaser, 4);
-  const all = new Set([...wordsOf(title, 4), ...ofTeaser]);
+function isDifferent(pageTitle: string, text: string, { title, teaser }: PostOfPage): boolean {
+  const [ofTitle, ofTeaser] = [wordsOf(title, MIN_WORD), wordsOf(teaser, MIN_WORD)];
+  const all = new Set([...ofTitle, ...ofTeaser]);
   if (all.size < 3) return false;
-  return (ofTeaser.size >= 8 && shareOf(ofTeaser, words) === 0) || shareOf(all, pageWords) < 0.15;
+  const words = wordsOf(text, MIN_WORD);
+  if (ofTeaser.size >= 8 && shareOf(ofTeaser, words) === 0) return true;
+  return shareOf(all, new Set([...words, ...wordsOf(pageTitle, MIN_WORD)])) < IN_COMMON;
 }
 
 function sum(blocks: Block[], valueOf: (block: Block) => number): number {

@@ -1,7 +1,7 @@
 import { escapeHtml, escapeText } from '../../platform/markup/entities.ts';
 import { VOID_ELEMENTS, type Attributes } from '../../platform/markup/html-tokenizer.ts';
 import { imageCandidates, isTracker, largestImage, type ImageCandidate } from '../../platform/markup/remote-media.ts';
-import type { Choice } from './find-article.ts';
+import type { ChosenPart } from './find-article.ts';
 import { parentOf, type MeasuredPage } from './measure-page.ts';
 
 /** Attributes that the sanitiser reads, and those of them that hold addresses. */
@@ -13,12 +13,14 @@ const ADDRESSES = new Set(['href', 'src', 'cite']);
 const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
 const IMAGE_FILE = /^[^\s,]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
-/** The most characters of an article, as of a post; the nodes and images that are written at a time. */
-const [MAX_LENGTH, NODES, IMAGES_AT_ONCE] = [400_000, 5_000, 20];
+/** The most characters of an article, as of a post. */
+const MAX_LENGTH = 400_000;
+/** The nodes that are written at a time; an image takes as much time as IMAGE_WORK nodes, and one for each file. */
+const [NODES, IMAGE_WORK] = [5_000, 100];
 
 /** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
 export function* writeArticle(
-  page: MeasuredPage, { roots, dropped }: Choice, pageUrl: string,
+  page: MeasuredPage, { roots, dropped }: ChosenPart, pageUrl: string,
 ): Generator<void, string> {
   const { tree } = page;
   const base = baseOf(page, pageUrl);
@@ -54,9 +56,9 @@ export function* writeArticle(
     if (name === '') return writeText(node);
     if (name === 'math') return write(tree.formulas.get(node) ?? '');
     if (IMAGES.has(name)) return writeImage(node, attributes);
-    if (name === 'picture') candidates = [];
-    if (name === 'source') candidates.push(...imageCandidates(attributes));
-    if (node === 0 || name === 'noscript' || name === 'picture') return;
+    if (node === 0 || name === 'noscript') return;
+    if (name === 'picture') return void (candidates = []);
+    if (tree.names[parentOf(page, node)] === 'picture') return void candidates.push(...imageCandidates(attributes));
     const tag = name === 'amp-video' ? 'video' : name.startsWith('amp-') ? 'iframe' : name;
     write(`<${tag}${written(tag === 'iframe' ? frameOf(attributes) : attributes)}>`);
     if (!VOID_ELEMENTS.has(tag)) open.push({ end: tree.ends[node] ?? 0, tag });
@@ -69,10 +71,11 @@ export function* writeArticle(
 
   /** Writes the largest file of an image. The image of a `noscript` replaces a placeholder directly before. */
   function writeImage(node: number, attributes: Attributes): void {
-    work += NODES / IMAGES_AT_ONCE;
     const isPlaceholder = isLazy(attributes);
-    const files = isPlaceholder ? hiddenFiles(attributes) : [];
-    const url = largestImage([...imageCandidates(attributes), ...candidates.splice(0), ...files], base);
+    const offered = [...imageCandidates(attributes), ...candidates.splice(0)];
+    if (isPlaceholder) offered.push(...hiddenFiles(attributes));
+    work += IMAGE_WORK + offered.length;
+    const url = largestImage(offered, base);
     const isSubstitute = tree.names[parentOf(page, node)] === 'noscript';
     if (isSubstitute && (url === undefined || lastImage?.isPlaceholder === false || isTracker(attributes, url))) return;
     if (isSubstitute && lastImage !== undefined) parts[lastImage.part] = '';
@@ -126,7 +129,6 @@ function hiddenFiles(attributes: Attributes): ImageCandidate[] {
 
 /** The attributes of a frame with its address; AMP's player of YouTube has only the number of a film. */
 function frameOf(attributes: Attributes): Attributes {
-  const film = attributes.get('data-videoid');
-  const address = attributes.get('src') ?? attributes.get('data-src') ?? '';
-  return new Map([...attributes, ['src', film === undefined ? address : `https://www.youtube.com/embed/${film}`]]);
+  const film = `https://www.youtube.com/embed/${attributes.get('data-videoid') ?? ''}`;
+  return new Map([...attributes, ['src', attributes.get('src') ?? attributes.get('data-src') ?? film]]);
 }

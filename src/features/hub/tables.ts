@@ -115,6 +115,9 @@ export const TABLES = {
     export: 'follows', leaving: 'steps', restore: 'kept',
   },
   folders: { bounded: 'each folder has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
+  list_choices: {
+    most: 1_000, of: 'account', then: 'the oldest ends', export: 'listChoices', leaving: 'cascade', restore: 'kept',
+  },
   read_marks: {
     most: 20_000, of: 'account', then: 'refused', except: 'marks of apps, at most one for each post that exists',
     export: 'readMarks', leaving: 'steps', restore: 'kept',

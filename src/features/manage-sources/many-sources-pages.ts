@@ -10,7 +10,7 @@ import { sourceFullTexts } from '../full-text/source-full-text-store.ts';
 import { requireRoomOf } from '../hub/disk-reserve.ts';
 import type { Hub } from '../hub/hub.ts';
 import { saying, type SaidCode } from '../hub/said.ts';
-import { followSource, unfollowSource } from '../reading/follow-source.ts';
+import { followSource, moveFolder, unfollowSource } from '../reading/follow-source.ts';
 import { manySources, mayManage } from '../sources/source-store.ts';
 import { contentRoom } from '../sources/content-quota.ts';
 import { sourceRuns } from '../sources/run-store.ts';
@@ -192,7 +192,7 @@ export async function submitFolder(hub: Hub, req: MemberRequest): Promise<Reply>
     return page(ownSources(hub, req.viewer, wantedAt(sourcesPath({ folder })), sent), 422);
   }
   req.recheck();
-  hub.db.write('change folder', () => follows(hub).moveFolder(req.viewer.id, folder, to));
+  moveFolder(hub, req.viewer.id, folder, to);
   if (to === null) return seeOther(saying('/sources', 'folder-deleted'));
   return seeOther(saying(sourcesPath({ folder: to }), 'folder-renamed'));
 }

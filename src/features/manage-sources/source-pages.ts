@@ -136,9 +136,11 @@ export async function submitFollow(hub: Hub, req: MemberRequest): Promise<Reply>
   const id = pathId(req.params);
   const wasFollowed = follows(hub).isFollowed(req.viewer.id, id);
   try {
-    const notify = formSwitch(values, 'notify');
+    const [notify, hideGlobally] = [formSwitch(values, 'notify'), formSwitch(values, 'hideGlobally')];
     const cleared = (text: string | undefined): string | null | undefined => (text?.trim() === '' ? null : text);
-    followSource(hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify }));
+    followSource(
+      hub, req.viewer, id, readFollow({ title: cleared(title), folder: cleared(folder), notify, hideGlobally }),
+    );
   } catch (problem) {
     return settingsAgain(hub, req, problem, { form: 'list', values });
   }

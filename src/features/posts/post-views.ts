@@ -11,6 +11,7 @@ import { boxAttributes, missingAmong, sizesOf } from '../attachments/post-pictur
 import { contentOnPage } from '../attachments/serve-file.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { manySources } from '../sources/source-store.ts';
 import { FIRST_WORDS } from './ingest-posts.ts';
 import type { Post, WholePost } from './post-store.ts';
 
@@ -74,7 +75,12 @@ function postItem(post: Post): Html {
   </article></li>`;
 }
 
-const PRIVATE = html`<span class="tag">private</span>`;
+/** A label of a private post whose author also has a public source; other authors only write private posts. */
+function privateLabel(hub: Hub, { isPublic, sourceKind, ownerId }: WholePost): Html | false {
+  return isPublic === 0 && sourceKind === 'native'
+    && manySources(hub).nativeOf(ownerId).some(({ visibility }) => visibility === 'public')
+    && html`<span class="tag">private</span>`;
+}
 
 /** A label shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
@@ -98,7 +104,7 @@ export async function postArticle(
 <p class="from"><a class="who" href="/sources/${post.sourceId}">${icon}<span
   dir="auto">${post.sourceTitle}</span></a>${post.author && html`<span dir="auto">${post.author}</span>`}
 ${showTime(times, post.publishedAt, 'exact')}${minutes > 1 && html`<span>${minutes} min</span>`}
-${post.isPublic === 0 && post.sourceKind === 'native' && PRIVATE}</p>
+${privateLabel(hub, post)}</p>
 <h1 dir="auto" ${language}${isFirstWords(post) && html` class="unseen"`}>${titleOf(post).title}</h1>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>

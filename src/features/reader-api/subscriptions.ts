@@ -11,7 +11,7 @@ import type { Hub } from '../hub/hub.ts';
 import { addSource } from '../manage-sources/add-source.ts';
 import { importOpml, OPML_LIMIT } from '../manage-sources/import-opml.ts';
 import { exportOpml } from '../manage-sources/opml.ts';
-import { followSource, unfollowSource } from '../reading/follow-source.ts';
+import { followSource, moveFolder, unfollowSource } from '../reading/follow-source.ts';
 import { readFollow } from '../reading/reading-routes.ts';
 import { sources } from '../sources/source-store.ts';
 import { plain, type AppRequest } from './reader-request.ts';
@@ -108,7 +108,7 @@ export function renameTag(hub: Hub, { viewer, values }: AppRequest): Reply {
     throw new HttpError(400, 'Unknown folder.');
   }
   const { folder = to } = readFollow({ folder: to });
-  hub.db.write('rename folder of app', () => follows(hub).moveFolder(viewer.id, from, folder));
+  moveFolder(hub, viewer.id, from, folder ?? null);
   return plain();
 }
 

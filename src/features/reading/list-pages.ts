@@ -13,7 +13,8 @@ import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { readListAddress, sectionOf } from './list-address.ts';
+import { isPlain, readListAddress, sectionOf, withChoice } from './list-address.ts';
+import { listChoices } from './list-choice-store.ts';
 import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
 import { wholePage, type View } from './reading-list.ts';
@@ -54,7 +55,9 @@ export async function postsOnSourcePage(
 
 async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const { viewer, query } = req;
-  const { view, cursor, newest } = readListAddress(req);
+  const { view: addressed, cursor, newest } = readListAddress(req);
+  const choice = isPlain(query) ? listChoices(hub).find(viewer.id, sectionOf(addressed)) : undefined;
+  const view = choice ? withChoice(addressed, choice) : addressed;
   const after = readAfter(query, ['publishedAt', 'id']);
   const isEmptySearch = view.q === '';
   const { items, next } = isEmptySearch ? { items: [], next: null }

@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db/open-database.ts';
 import {
-  FOLLOW, FOLLOWS, IN_FOLDER, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
+  FOLLOW, FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
 import { FULL_TEXTS_SEARCH, matchesForMembers } from '../full-text/full-text-store.ts';
 import { store } from '../hub/hub.ts';
@@ -20,7 +20,8 @@ export type FollowedSource = { sourceId: number; readUpTo: number; lastId: numbe
  * A followed source, with counts of posts from which its unread count is computed. `later`: posts above the high-water
  * mark. `readAfter`: read posts above the high-water mark. `unreadBefore`: unread posts below the high-water mark.
  */
-type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'readUpTo' | 'title' | 'state'> & {
+type CountRow = Pick<ListedFollow, 'sourceId' | 'folder' | 'notify' | 'hideGlobally' | 'readUpTo'
+  | 'title' | 'state'> & {
   later: number; readAfter: number; unreadBefore: number;
 };
 
@@ -66,7 +67,7 @@ export const lists = store(({ db }) => {
     SELECT COUNT(*) AS n FROM (SELECT id, source_id FROM ${POSTS} WHERE id > @newest ORDER BY id LIMIT @scanned) p
       CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
       CROSS ${joinSource('p.source_id')}
-     WHERE ${IN_FOLDER} AND ${MAY_SEE}`);
+     WHERE ${IN_LIST} AND ${MAY_SEE}`);
   const selectStars = db.prepare<[Asking & { limit: number }], { n: number }>('count stars', `
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM stars t ${joinSource('t.source_id')}
      WHERE t.account_id = @viewerId AND ${MAY_SEE} LIMIT @limit)`);
@@ -78,7 +79,7 @@ export const lists = store(({ db }) => {
     sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
       SELECT f.source_id AS sourceId, f.read_up_to AS readUpTo,
              (SELECT MAX(id) FROM ${POSTS} WHERE source_id = f.source_id) AS lastId
-      ${READING_LIST}`),
+      ${READING_LIST} AND ${IN_LIST}`),
     exceptionSources: db.prepare<[ListParams], { id: number }>('sources with exceptions', `
       SELECT DISTINCT m.source_id AS id FROM read_marks m WHERE m.account_id = @viewerId AND m.is_read = 0
       UNION SELECT m.source_id FROM read_marks m INDEXED BY read_marks_marked
@@ -117,7 +118,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
                ORDER BY published_at ${order}, id ${order} LIMIT @scanned) p
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
-       WHERE ${IN_FOLDER} AND ${MAY_SEE} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} LIMIT @limit`),
     scanUnread: db.prepare<[ScanParams], Position>('unread posts', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT id, published_at, source_id FROM ${POSTS} INDEXED BY posts_newest
@@ -126,7 +127,7 @@ function prepareScan(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         CROSS ${joinSource('p.source_id')}
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
-       WHERE ${IN_FOLDER} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
+       WHERE ${IN_LIST} AND ${MAY_SEE} AND ${isUnread('f.read_up_to')} LIMIT @limit`),
     /** Returns the position of the last post that a scan of the newest posts has examined. */
     scanEnd: db.prepare<[Position & { last: number }], Position>('find the end of a scan of posts', `
       SELECT id, published_at AS publishedAt FROM ${POSTS} INDEXED BY posts_newest
@@ -167,7 +168,7 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
         CROSS JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = m.source_id
         CROSS ${joinSource('m.source_id')}
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = m.source_id AND p.id = m.post_id
-       WHERE ${IN_FOLDER} AND ${MAY_SEE}
+       WHERE ${IN_LIST} AND ${MAY_SEE}
          AND (p.published_at, p.id) ${onwards} (@publishedAt, @id)
          AND (p.published_at, p.id) ${back} (@boundAt, @boundId)
        ORDER BY p.published_at ${order}, p.id ${order} LIMIT @limit`),
@@ -193,7 +194,7 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
         LEFT JOIN stars t ON t.account_id = @viewerId AND t.post_id = p.id
        WHERE ${MAY_SEE} AND ${IN_FOLDER}
          AND (NOT @isStarred OR t.post_id IS NOT NULL)
-         AND (@isStarred OR @sourceId = p.source_id OR f.source_id IS NOT NULL)
+         AND (@isStarred OR @sourceId = p.source_id OR ${IN_LIST})
          AND (@sourceId = 0 OR @sourceId = p.source_id)
          AND (NOT @isUnread OR ${isUnread('COALESCE(f.read_up_to, 0)')}) LIMIT @limit`),
     /** Returns the position of the last match that a search examined. */
@@ -217,14 +218,15 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
 function prepareMembers(db: Db) {
   return {
     all: db.prepare<[MemberParams], { id: number }>('read the ids of all posts of followed sources', `
-      SELECT p.id FROM (SELECT f.source_id ${READING_LIST}) f
+      SELECT p.id FROM (SELECT f.source_id ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id LIMIT @limit`),
     unread: db.prepare<[MemberParams], { id: number }>('all unread posts', `
-      SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
+      SELECT p.id FROM (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
         CROSS JOIN ${POSTS} p INDEXED BY posts_arrival ON p.source_id = f.source_id AND p.id > f.read_up_to
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
        WHERE ${isUnread('f.read_up_to')}
-      UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST}) f
-        ON f.source_id = m.source_id AND m.post_id <= f.read_up_to LIMIT @limit`),
+      UNION ALL SELECT m.post_id FROM (${EXCEPTIONS}) m
+        CROSS JOIN (SELECT f.source_id, f.read_up_to ${READING_LIST} AND ${IN_LIST}) f
+           ON f.source_id = m.source_id AND m.post_id <= f.read_up_to LIMIT @limit`),
   };
 }

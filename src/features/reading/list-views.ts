@@ -4,6 +4,8 @@ import { icon } from '../../platform/http/icons.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
 import { markFound, readFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
+import { positionCursor } from '../posts/query-posts.ts';
+import { orderMenu, unreadOrAll } from './list-choice-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
 
@@ -50,16 +52,8 @@ ${!isSearch && unreadOrAll(view)}
 <span class="space"></span>
 ${!isSearch && html`${searchForm(view, 'find only-wide')}
 <a class="button plain iconic only-narrow" href="${listPath({ ...view, q: '' })}" aria-label="Search">${
-  icon('search')}</a>`}
+  icon('search')}</a>${orderMenu(view)}`}
 ${canMark(list) && markMenu(list)}`;
-}
-
-/** Links between the unread posts and all posts of a folder or source. The sidebar links the unread and all posts. */
-function unreadOrAll(view: View): Html | false {
-  const link = (kind: 'unread' | 'all', label: string): Html => html`
-<a href="${listPath({ ...view, kind })}" ${view.kind === kind && html`aria-current="page"`}>${label}</a>`;
-  return (view.folder ?? view.sourceId) !== undefined && html`
-<nav class="switch" aria-label="Which posts">${link('unread', 'Unread')}${link('all', 'All')}</nav>`;
 }
 
 /** The window's title: the search words, or else the list's name and count. */
@@ -128,16 +122,25 @@ export function listMain(list: ShownList): Html {
   const { q } = view;
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
   const postAt = postPaths(view, { since, cursor });
-  const isLive = q === undefined && cursor === null && view.kind !== 'starred';
+  const isOldestFirst = view.order === 'oldest' && q === undefined;
+  const isAtNewest = isOldestFirst ? next === null : cursor === null;
+  const isLive = q === undefined && isAtNewest && view.kind !== 'starred';
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}${
     searchSyntax(items.length === 0)}</div>`}
-${isLive && freshLine(view)}
+${isLive && !isOldestFirst && freshLine(listPath(view))}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${days.map((posts, index) => daySection(list, postAt, posts, index))}</div>
 ${items.length === 0 && q !== '' && emptyList(list)}
+${isLive && isOldestFirst && freshLine(listPath(view, { since, cursor: endOf(list) }))}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
-  href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
+  href="${listPath(view, { since, cursor: next, newest })}">${isOldestFirst ? 'Newer' : 'Older'} posts</a></nav>`}`;
+}
+
+/** The cursor after the last post of the page: posts that arrive later come after this post in an oldest-first list. */
+function endOf({ items, cursor }: ShownList): string | null {
+  const last = items.at(-1);
+  return last ? positionCursor(last) : cursor;
 }
 
 function scopeQuery({ folder, sourceId }: View): string {
@@ -146,8 +149,8 @@ function scopeQuery({ folder, sourceId }: View): string {
 }
 
 /** A hidden line that the page's script shows when new posts have arrived. */
-function freshLine(view: View): Html {
-  return html`<a class="fresh" href="${listPath(view)}" hidden><span data-n="1">One new post.</span><span
+function freshLine(href: string): Html {
+  return html`<a class="fresh" href="${href}" hidden><span data-n="1">One new post.</span><span
   data-n="n"><span data-number></span> new posts.</span> <b>Show</b></a>`;
 }
 
@@ -205,12 +208,18 @@ function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: List
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
 }
 
+/** The mark-read form’s fields for the posts above and below a post of a page; `above` always means newer posts. */
+export function sidesOf({ order }: View): ['above', 'below'] | ['below', 'above'] {
+  return order === 'oldest' ? ['below', 'above'] : ['above', 'below'];
+}
+
 function rowMenu(list: ShownList, { id, url }: ListedPost): Html | false {
-  const marks = canMark(list) && marksWhole(list);
+  const marks = canMark(list) && marksWhole(list) && !list.view.each;
+  const [above, below] = sidesOf(list.view);
   return (marks || url !== null) && html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
  aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
- data-original href="${url}" ${AWAY}>Open the original</a>`}${marks && html`<button form="mark" name="above"
- value="${id}">Mark all above as read</button><button form="mark" name="below" value="${id}">Mark all below as
+ data-original href="${url}" ${AWAY}>Open the original</a>`}${marks && html`<button form="mark" name="${above}"
+ value="${id}">Mark all above as read</button><button form="mark" name="${below}" value="${id}">Mark all below as
  read</button>`}</div></details>`;
 }
 
@@ -218,11 +227,14 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   const { kind, folder, sourceId, q } = view;
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
-    return html`<p class="empty">This list has no older posts. <a href="${listPath(view)}">To the newest</a></p>`;
+    const [further, first] = view.order === 'oldest' ? ['newer', 'oldest'] : ['older', 'newest'];
+    return html`<p class="empty">This list has no ${further} posts.
+<a href="${listPath(view)}">To the ${first}</a></p>`;
   }
   if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
   if (kind === 'unread' && isFollowing) {
-    const all = listPath({ ...view, kind: 'all' });
+    const { each, ...rest } = view;
+    const all = listPath({ ...rest, kind: 'all' });
     return html`<p class="empty">You have read everything${(folder ?? sourceId) !== undefined && ' here'}.
 <a href="${all}">All posts</a></p>`;
   }

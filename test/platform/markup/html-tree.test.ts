@@ -65,6 +65,19 @@ test('the title, linked data, formulas and the direction of the page are kept ap
   assert.ok(!tree.names.includes('head') && !tree.names.includes('svg'));
 });
 
+test('a tag of any number of attributes ends where browsers end it, and long values keep their references', () => {
+  const many = Array.from({ length: 150 }, (_, index) => `a${index}`).join(' ');
+  const cases: [string, string][] = [
+    [`<p ${many} b="x>y" c='>' d=e"f>text</p>`, 'p("text")'],
+    [`<p ${many} = "x>y">text`, 'p("text")'],
+    [`<p ${many} b="x>text`, ''],
+  ];
+  for (const [html, expected] of cases) assert.equal(written(html), expected, html.slice(-20));
+  const title = (value: string): string | undefined => treeOf(`<p title="${value}">`).attributes[1]?.get('title');
+  assert.equal(title('&amp;'), '&');
+  assert.equal(title('&amp;'.repeat(20_000)), '&amp;'.repeat(20_000));
+});
+
 test('only the images of a noscript are read', () => {
   assert.equal(written('<p><noscript><div><img src=a>text</noscript>b</p>'), 'p(noscript(img) "b")');
   assert.equal(written(`<noscript><img>${' '.repeat(STEP)}</noscript>a`), 'noscript "a"');

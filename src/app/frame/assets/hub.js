@@ -108,7 +108,9 @@ function listTitle() {
 
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted || performance.getEntriesByType('navigation')[0].type === 'back_forward') refresh();
-  if (!persisted) focusLast();
+  if (persisted) return;
+  focusLast();
+  for (const row of $('[data-scroll=on]') ? rows() : []) visible.observe(row);
 });
 
 /** A post page stores its post's id, and the list then focuses that post. The key j stores 0 for the first post. */
@@ -119,13 +121,16 @@ function focusLast() {
   else focusRow(last === '0' ? $('.row') : $(`#post-${last}`));
 }
 
-// Marks posts as read that were scrolled past, a second after the scrolling, if the member has chosen so.
+// Marks posts as read that were scrolled past, a second after the scrolling, if the member has chosen so. Rows that the
+// page itself has passed, to focus the last post, have not been shown.
 
 let marking;
+const shown = new Set();
+const visible = new IntersectionObserver((all) => all.forEach((one) => one.isIntersecting && shown.add(one.target)));
 
 async function markPassed() {
-  const passed = $$('button.seen').filter((button) =>
-    !isOn(button) && !byHand.has(button) && button.closest('.row')?.getBoundingClientRect().bottom < 0);
+  const passed = $$('button.seen').filter((button) => !isOn(button) && !byHand.has(button)
+    && shown.has(button.closest('.row')) && button.closest('.row').getBoundingClientRect().bottom < 0);
   if (!passed.length) return;
   const { ok } = await send('/reading/mark-read', { posts: passed.map(postOf).join(' ') });
   if (!ok) return;
@@ -222,7 +227,7 @@ function openOriginal() {
   const link = $('[data-original]', current() ?? document);
   if (!link) return;
   open(link.href, '_blank', 'noopener');
-  const seen = current() && $('button.seen', current());
+  const seen = $('button.seen', link.closest('.row') ?? document);
   if (seen && !isOn(seen)) seen.click();
 }
 
