@@ -81,7 +81,7 @@ export function fullTextSettings(hub: Hub, sourceId: number): Html {
 <p>${resultsText(sourceFullTexts(hub).results(sourceId))}</p>`;
 }
 
-/** How often fetching worked, and why it did not: "The hub fetched 7 pages, and found 5 full texts; paywall 2." */
+/** How often fetching pages led to full texts, and why not: "The hub fetched 7 pages, and found 5 full texts; …" */
 export function resultsText(results: ResultCount[]): string {
   const worked = results.find(({ reason }) => reason === READY)?.n ?? 0;
   const others = results.filter(({ reason }) => reason !== READY);
