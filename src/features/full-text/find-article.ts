@@ -135,7 +135,8 @@ function widen(page: MeasuredPage, { sizes, density, prose }: Texts, best: numbe
 
 /** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
 function withBlocksBeside(
-  page: MeasuredPage, { points, dropped, density, prose }: Texts & { points: Float64Array; dropped: Uint8Array }, root: number,
+  page: MeasuredPage, { points, dropped, density, prose }: Texts & { points: Float64Array; dropped: Uint8Array },
+  root: number,
 ): number[] {
   if (root === 0) return [0];
   const { tree, isOuter } = page;
