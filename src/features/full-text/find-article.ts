@@ -1,4 +1,4 @@
-import { INVISIBLE, parentOf, raise, SILENT, type MeasuredPage } from './measure-page.ts';
+import { INVISIBLE, LONG, parentOf, raise, SILENT, type MeasuredPage } from './measure-page.ts';
 
 /** The rules of an attempt; an attempt that finds too little text is followed by an attempt with weaker rules. */
 export type Rules = { dropsClutter: boolean; cleans: boolean };
@@ -6,8 +6,8 @@ export type Rules = { dropsClutter: boolean; cleans: boolean };
 /** The chosen subtrees, in document order, and the dropped nodes of the page (1). */
 export type ChosenPart = { roots: number[]; dropped: Uint8Array };
 
-/** Points of each block for the prose within, and the share of links in the text of each subtree. */
-type Scores = { points: Float64Array; density: Float64Array };
+/** For each subtree that was not dropped: characters, the share of links in them, and characters of long paragraphs. */
+type Texts = { sizes: Int32Array; density: Float64Array; prose: Int32Array };
 
 const BASE_POINTS = new Map<string, number>([
   ...named(10, 'article main'), ...named(5, 'div section'), ...named(3, 'pre td blockquote'),
@@ -25,10 +25,11 @@ const [MIN_PARAGRAPH, POINT, MAX_POINTS] = [25, 100, 3];
 const [MOST, NEARLY_ALL] = [0.6, 0.97];
 /** The shares of a paragraph's points for the blocks around the paragraph, innermost first. */
 const SHARES = [1, 1 / 2, 1 / 6, 1 / 9, 1 / 12];
-/** A block around MIN_NEAR of the TOP best blocks is chosen if each has NEAR of the best points. */
-const [TOP, NEAR, MIN_NEAR] = [5, 0.75, 3];
-/** A block around the best block is chosen instead if the block has no more prose and at most this much text. */
-const MORE_TEXT = 1.3;
+/**
+ * A block around the best block is chosen instead if the block has no more prose and at most SAME_TEXT as much text, or
+ * at least MORE_PROSE as much prose with hardly any links (FEW_LINKS).
+ */
+const [SAME_TEXT, MORE_PROSE, FEW_LINKS, LEVELS_UP] = [1.3, 1.3, 0.1, 6];
 /** A block beside the chosen block is chosen too if the block has this share of the points. */
 const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 
@@ -36,13 +37,16 @@ const [BESIDE, MIN_POINTS, LONG_PARAGRAPH] = [0.2, 10, 80];
 export function* findArticle(page: MeasuredPage, rules: Rules): Generator<void, ChosenPart> {
   const dropped = dropClutter(page, rules);
   yield;
+  const texts = sumTexts(page, dropped);
+  yield;
   const points = scoreBlocks(page, dropped);
   yield;
-  const { density, sizes } = linkDensity(page, dropped);
-  points.forEach((value, node) => (points[node] = value * (1 - (density[node] ?? 0))));
-  yield;
-  const root = onlyChildUp(page, sizes, chooseBest(page, points));
-  return { roots: withBlocksBeside(page, { points, density }, dropped, root), dropped };
+  let best = 0;
+  points.forEach((value, node) => {
+    points[node] = value * (1 - (texts.density[node] ?? 0));
+    if ((points[node] ?? NaN) > (points[best] || -Infinity)) best = node;
+  });
+  return { roots: withBlocksBeside(page, { points, dropped, ...texts }, widen(page, texts, best)), dropped };
 }
 
 /** Whether an element is more than some words within a paragraph. */
@@ -69,13 +73,11 @@ function dropClutter(page: MeasuredPage, { dropsClutter, cleans }: Rules): Uint8
 
 /** Gives points for each paragraph to the blocks around the paragraph; NaN for blocks without points. */
 function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
-  const { tree, count, sizes, linkedSizes, blocks, isOuter } = page;
-  const [own, parts] = [new Int32Array(count), new Int32Array(count).fill(1)];
+  const { tree, count, sizes, blocks, isOuter, own } = page;
+  const parts = new Int32Array(count).fill(1);
   let lastBreak = -1; // the block of the last `br`, if no text stands behind
   for (let node = 1; node < count; node += 1) {
-    if (dropped[node] === 1) continue;
     const block = blocks[node] ?? 0;
-    raise(own, block, (sizes[node] ?? 0) - (linkedSizes[node] ?? 0));
     if (tree.names[node] === 'br') {
       if (lastBreak === block) raise(parts, block, 1);
       lastBreak = block;
@@ -84,7 +86,7 @@ function scoreBlocks(page: MeasuredPage, dropped: Uint8Array): Float64Array {
   const points = new Float64Array(count).fill(NaN);
   for (let node = 0; node < count; node += 1) {
     const [size, count] = [own[node] ?? 0, parts[node] ?? 1];
-    if (size < MIN_PARAGRAPH) continue;
+    if (size < MIN_PARAGRAPH || dropped[node] === 1) continue;
     let block = isOuter[node] === 1 || count > 1 ? node : blockAround(page, node);
     for (const share of SHARES) {
       if (Number.isNaN(points[block])) points[block] = basePoints(page, block);
@@ -104,51 +106,40 @@ function blockAround(page: MeasuredPage, node: number): number {
   return page.blocks[parentOf(page, node)] ?? 0;
 }
 
-/** The characters of each subtree, and the share of links in them. */
-function linkDensity(page: MeasuredPage, dropped: Uint8Array) {
-  const [sizes, links] = [page.sizes.slice(), page.linkedSizes.slice()];
+function sumTexts(page: MeasuredPage, dropped: Uint8Array): Texts {
+  const [sizes, links, prose] = [page.sizes.slice(), page.linkedSizes.slice(), new Int32Array(page.count)];
   const density = new Float64Array(page.count);
   for (let node = page.count - 1; node >= 0; node -= 1) {
     if (dropped[node] === 1) continue;
     density[node] = (links[node] ?? 0) / Math.max(1, sizes[node] ?? 0);
+    if ((page.own[node] ?? 0) >= LONG) raise(prose, node, page.own[node] ?? 0);
     if (node === 0) break;
-    raise(sizes, parentOf(page, node), sizes[node] ?? 0);
-    raise(links, parentOf(page, node), links[node] ?? 0);
+    for (const sum of [sizes, links, prose]) raise(sum, parentOf(page, node), sum[node] ?? 0);
   }
-  return { sizes, density };
+  return { sizes, density, prose };
 }
 
-/** The block with the most points, or the innermost block around several blocks with nearly as many. */
-function chooseBest(page: MeasuredPage, points: Float64Array): number {
-  const top: number[] = [];
-  points.forEach((value, node) => {
-    if (Number.isNaN(value) || (top.length === TOP && value <= (points[top[TOP - 1] ?? 0] ?? 0))) return;
-    top.push(node);
-    top.sort((a, b) => (points[b] ?? 0) - (points[a] ?? 0));
-    top.length = Math.min(top.length, TOP);
-  });
-  const best = top[0] ?? 0;
-  const near = top.filter((node) => (points[node] ?? 0) >= (points[best] ?? 0) * NEAR);
-  for (let around = blockAround(page, best); around > 0; around = blockAround(page, around)) {
-    const within = near.filter((node) => node > around && node < (page.tree.ends[around] ?? 0));
-    if (within.length >= MIN_NEAR) return around;
+/** Goes up to a block around that has hardly more text, or more prose and hardly any links. */
+function widen(page: MeasuredPage, { sizes, density, prose }: Texts, best: number): number {
+  let chosen = best;
+  let around = best;
+  for (let level = 0; level < LEVELS_UP && around > 0; level += 1) {
+    around = blockAround(page, around);
+    const [before, after] = [prose[chosen] ?? 0, prose[around] ?? 0];
+    const isSame = after === before && (sizes[around] ?? 0) <= (sizes[chosen] ?? 0) * SAME_TEXT;
+    const isMore = after >= before * MORE_PROSE && (density[around] ?? 0) < FEW_LINKS;
+    if (around > 0 && (isSame || isMore)) chosen = around;
   }
-  return best;
-}
-
-/** Goes up to the outermost block that has hardly more text. */
-function onlyChildUp(page: MeasuredPage, sizes: Int32Array, best: number): number {
-  const around = blockAround(page, best);
-  const isSame = page.prose[around] === page.prose[best] && (sizes[around] ?? 0) <= (sizes[best] ?? 0) * MORE_TEXT;
-  return around > 0 && isSame ? onlyChildUp(page, sizes, around) : best;
+  return chosen;
 }
 
 /** The chosen block, and blocks beside the chosen block that have points enough or are paragraphs. */
 function withBlocksBeside(
-  page: MeasuredPage, { points, density }: Scores, dropped: Uint8Array, root: number,
+  page: MeasuredPage, { points, dropped, density, prose }: Texts & { points: Float64Array; dropped: Uint8Array },
+  root: number,
 ): number[] {
   if (root === 0) return [0];
-  const { tree, isOuter, prose } = page;
+  const { tree, isOuter } = page;
   const enough = Math.max(MIN_POINTS, (points[root] ?? 0) * BESIDE);
   const parent = parentOf(page, root);
   const classes = tree.attributes[root]?.get('class') ?? '';

@@ -17,12 +17,14 @@ export type MeasuredPage = {
   /** INVISIBLE, SILENT (hidden from programs that read aloud) or 0. */
   hiding: Uint8Array;
   hints: Hint[];
-  /** For each subtree, the characters outside links in paragraphs of at least LONG. */
+  /** For each block, its own characters outside links. */
+  own: Int32Array;
+  /** For each subtree, the characters of blocks with at least LONG own characters. */
   prose: Int32Array;
 };
 
 export const [INVISIBLE, SILENT] = [1, 2];
-const LONG = 60;
+export const LONG = 60;
 /** Nodes, and characters, that are measured at a time, which takes a few milliseconds. */
 export const [NODES_AT_ONCE, CHARACTERS_AT_ONCE] = [20_000, 400_000];
 const INVISIBLE_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
@@ -34,7 +36,8 @@ export function* measurePage(tree: HtmlTree): Generator<void, MeasuredPage> {
   const page: MeasuredPage = {
     tree, count, hints: [],
     sizes: new Int32Array(count), linkedSizes: new Int32Array(count), blocks: new Int32Array(count),
-    isOuter: new Uint8Array(count), hiding: new Uint8Array(count), prose: new Int32Array(count),
+    isOuter: new Uint8Array(count), hiding: new Uint8Array(count), own: new Int32Array(count),
+    prose: new Int32Array(count),
   };
   const hintOf = createHints();
   const isLinked = new Uint8Array(count);
@@ -87,8 +90,7 @@ function sizeOf(text: string): number {
   return size;
 }
 
-function sumProse({ tree, count, sizes, linkedSizes, blocks, prose }: MeasuredPage): void {
-  const own = new Int32Array(count);
+function sumProse({ tree, count, sizes, linkedSizes, blocks, own, prose }: MeasuredPage): void {
   sizes.forEach((size, node) => raise(own, blocks[node] ?? 0, size - (linkedSizes[node] ?? 0)));
   for (let node = count - 1; node >= 0; node -= 1) {
     if ((own[node] ?? 0) >= LONG) raise(prose, node, own[node] ?? 0);

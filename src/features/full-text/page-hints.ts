@@ -21,7 +21,8 @@ const CLUTTER = anyOf(
   'popup modal overlay lightbox sidebar side-bar footer masthead breadcrumb navbar navigation menu pagination pager',
   'related recommend recirc most-read most-popular most-viewed trending popular more-stories more-news more-from',
   '-share sharing social follow-us toolbar skip-link skip-to author-bio author-box about-author feedback',
-  '(?<!elementor-)widget(?!-blog) read-next up-next read-more see-also also-read print-only screen-reader sr-only visually-hidden',
+  '(?<!elementor-)widget(?!-blog) read-next up-next read-more see-also also-read',
+  'print-only screen-reader sr-only visually-hidden',
   '-ad- -ads- -nav- -aside- -tags- -tools- -rss- -poll- -rail- -utility- -meta-',
 );
 const COMMENTS = anyOf(

@@ -93,6 +93,20 @@ test('weaker rules find an article in an element that is named like clutter', ()
   assert.match(articleOf(`<div class="sidebar">${PROSE}</div><div class="popup">Some words</div>`), /Ferries to the islands/);
 });
 
+test('an article is whole if a page builder wraps each paragraph, or if the article is open for comments', () => {
+  const wrapped = (text: string): string => `<section><div class="elementor-container"><div class="elementor-column">
+    <div class="elementor-widget elementor-widget-text"><div class="elementor-widget-container">${text}</div></div></div>
+    </div></section>`;
+  const built = articleOf(`<div class="builder">${[PROSE.repeat(3), ...PROSE.split('\n')].map(wrapped).join('')}</div>`);
+  assert.equal(built.match(/Ferries to the islands/g)?.length, 4);
+  assert.match(articleOf(`<div class="layout comments-open">${PROSE}</div><div>${PROSE.slice(0, 115)}</div>`), /Engineers/);
+});
+
+test('a timetable keeps its times', () => {
+  const rows = [8, 9, 10].map((hour) => `<tr><td class="time">${hour}:00</td><td>Ferry to Riga</td></tr>`).join('');
+  assert.match(articleOf(pageWith(`${PROSE}<table>${rows}</table>`)), /8:00[^]*9:00[^]*10:00/);
+});
+
 test('an article that is hidden until a script shows it is found behind a banner', () => {
   const banner = '<div class="banner"><p>We sell umbrellas, also large umbrellas, at a low price this week</p></div>';
   assert.match(articleOf(`${banner}<main aria-hidden="true">${PROSE}${PROSE}</main>`), /Ferries to the islands/);
