@@ -1,8 +1,10 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { choiceOf, sectionOf } from './list-address.ts';
+import { choiceOf, isPart, sectionOf, showsOf } from './list-address.ts';
 import type { Choice } from './list-choice-store.ts';
 import type { View } from './reading-list.ts';
+
+const SHOW_LABELS = { unread: 'Unread posts', all: 'All posts', each: 'Newest of each source' };
 
 /** Buttons for the unread posts and all posts of a folder or source, in windows with room for them. */
 export function unreadOrAll(view: View): Html | false {
@@ -13,22 +15,14 @@ export function unreadOrAll(view: View): Html | false {
 
 /** A list’s menu “View”: which posts the list shows, and in which order. */
 export function orderMenu(view: View): Html {
-  const hasShow = isPart(view) || view.kind === 'unread';
+  const shows = showsOf(view);
   return html`<details class="drop"><summary class="button plain iconic" aria-label="View" title="View">${
   icon('order')}</summary>
 <form class="sheet choices" method="post" action="/reading/choice">${listField(view)}
-${hasShow && choiceButton(view, { show: 'unread' }, 'Unread posts')}
-${isPart(view) && choiceButton(view, { show: 'all' }, 'All posts')}
-${hasShow && view.sourceId === undefined && choiceButton(view, { show: 'each' }, 'Newest of each source')}
-${hasShow && html`<hr>`}
+${shows.length > 1 && html`${shows.map((show) => choiceButton(view, { show }, SHOW_LABELS[show]))}<hr>`}
 ${choiceButton(view, { order: 'newest' }, 'Newest first')}
 ${choiceButton(view, { order: 'oldest' }, 'Oldest first')}
 </form></details>`;
-}
-
-/** Whether a list is a folder’s or a source’s. */
-function isPart({ folder, sourceId }: View): boolean {
-  return (folder ?? sourceId) !== undefined;
 }
 
 function listField(view: View): Html {

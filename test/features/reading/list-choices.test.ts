@@ -90,6 +90,45 @@ test('a folder and a source show unread or all posts as last chosen, also under 
   for (const list of ['folder:Birds', 'source:999']) {
     assert.equal((await bob.form('/reading/choice', { list, choice: 'oldest all' })).status, 404, list);
   }
+  for (const [list, choice] of [['unread', 'newest all'], ['source:1', 'newest each'], ['all', 'newest unread'], ['starred', 'x all']]) {
+    assert.equal((await bob.form('/reading/choice', { list: list ?? '', choice: choice ?? '' })).status, 422, `${list} ${choice}`);
+  }
+});
+
+test('a folder that another folder is moved into keeps its own choice, and a removed folder’s choice does not count', async (t) => {
+  const { bob, sources } = await hubWithLists(t, 2, 2);
+  const rename = (folder: string, name: string): Promise<Answer> => bob.form('/sources/folders', { act: 'rename', folder, name });
+  await choose(bob, 'folder:Birds', 'oldest all');
+  await sendJson(bob, 'PUT', `/api/sources/${sources[1]}/follow`, { folder: 'Owls' });
+  await choose(bob, 'folder:Owls', 'newest all');
+  await rename('Birds', 'Owls');
+  assert.deepEqual(idsIn(await page(bob, '/folders/Owls')), [2, 1]);
+  await rename('Owls', 'Birds');
+  assert.deepEqual(idsIn(await page(bob, '/folders/Birds')), [2, 1], 'the list of the folder that was renamed');
+});
+
+test('a list of unread posts that is empty leads to all posts, although the member chose unread posts', async (t) => {
+  const { bob, sources } = await hubWithLists(t, 2);
+  await bob.post('/api/reading/mark-read', { all: true });
+  for (const list of [`source:${sources[0]}`, 'folder:Birds', 'unread']) {
+    const empty = await page(bob, await choose(bob, list, 'newest unread'));
+    assert.deepEqual(idsIn(empty), [], list);
+    assert.deepEqual(idsIn(await page(bob, linkIn(empty, /href="([^"]+)">All posts<\/a><\/p>/))), [2, 1], list);
+  }
+});
+
+test('posts that arrived before the next page was opened are not announced there, and are marked with the rest', async (t) => {
+  const { bob, add } = await hubWithLists(t, 31);
+  await choose(bob, 'unread', 'oldest unread');
+  const first = await page(bob, '/');
+  const late = await add(31);
+  const second = await page(bob, linkIn(first, NEXT));
+  assert.deepEqual(idsIn(second), [31, late]);
+  const newest = linkIn(second, /data-newest="(\d+)"/);
+  assert.deepEqual((await bob.get(`/reading/fresh?newest=${newest}`)).json(), { fresh: 0 });
+  await add(32);
+  await bob.form('/reading/mark-read', { all: '1', upTo: linkIn(second, /name="upTo" value="(\d+)"/) });
+  assert.deepEqual(idsIn(await page(bob, '/')), [late + 1]);
 });
 
 test('a list of the newest unread post of each source goes from source to source, and on when it is opened anew', async (t) => {
