@@ -71,7 +71,10 @@ export function listOfSection(section: string): View | undefined {
   return kind === undefined || name !== '' ? undefined : { kind: kind as View['kind'] };
 }
 
-/** Query parameters that keep a list as it was when the reader opened it. `show`: whatever the reader has chosen. */
+/**
+ * Query parameters that keep a list as it was when the reader opened it. `show`: makes the list show all posts although
+ * the reader chose unread posts.
+ */
 export type Opened = { show?: 'all'; since?: number; cursor?: string | null; newest?: number };
 
 /** Returns the address of a list of posts. */
