@@ -1,10 +1,11 @@
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
-import { choiceOf, isPart, sectionOf, showsOf } from './list-address.ts';
-import type { Choice } from './list-choice-store.ts';
+import { choiceOf, isPart, listOfSection, sectionOf, showsOf } from './list-address.ts';
+import { LIST_ORDERS, type Choice } from './list-choice-store.ts';
 import type { View } from './reading-list.ts';
 
 const SHOW_LABELS = { unread: 'Unread posts', all: 'All posts', each: 'Newest of each source' };
+const ORDER_LABELS = { newest: 'Newest first', oldest: 'Oldest first' };
 
 /** Buttons for the unread posts and all posts of a folder or source, in windows with room for them. */
 export function unreadOrAll(view: View): Html | false {
@@ -13,15 +14,16 @@ export function unreadOrAll(view: View): Html | false {
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/** A list’s menu “View”: which posts the list shows, and in which order. */
+/** A list’s menu “View”: which posts the list shows, and in which order. Its button tells an unusual choice. */
 export function orderMenu(view: View): Html {
-  const shows = showsOf(view);
-  return html`<details class="drop"><summary class="button plain iconic" aria-label="View" title="View">${
-  icon('order')}</summary>
+  const [shows, now, usual] = [showsOf(view), choiceOf(view), choiceOf(listOfSection(sectionOf(view)) ?? view)];
+  const isUsual = now.order === usual.order && now.show === usual.show;
+  const label = isUsual ? 'View' : `View: ${SHOW_LABELS[now.show]}, ${ORDER_LABELS[now.order].toLowerCase()}`;
+  return html`<details class="drop"><summary class="button plain iconic${!isUsual && ' on'}" aria-label="${label}"
+ title="${label}">${icon('order')}</summary>
 <form class="sheet choices" method="post" action="/reading/choice">${listField(view)}
 ${shows.length > 1 && html`${shows.map((show) => choiceButton(view, { show }, SHOW_LABELS[show]))}<hr>`}
-${choiceButton(view, { order: 'newest' }, 'Newest first')}
-${choiceButton(view, { order: 'oldest' }, 'Oldest first')}
+${LIST_ORDERS.map((order) => choiceButton(view, { order }, ORDER_LABELS[order]))}
 </form></details>`;
 }
 
