@@ -26,7 +26,7 @@ const SCAN_MAX = 2_500;
 /** Up to this number of followed sources, one query per source is faster than a scan of all sources. */
 const FEW_SOURCES = 60;
 
-/** Up to this number of posts above its high-water mark, a source's newest unread post is found by sorting them all. */
+/** A source with fewer posts than this above its high-water mark: sorting these posts finds its newest unread post. */
 const FEW_POSTS = 32;
 
 /**

@@ -14,17 +14,27 @@ export function unreadOrAll(view: View): Html | false {
   choiceButton(view, { show: 'unread' }, 'Unread')}${choiceButton(view, { show: 'all' }, 'All')}</form>`;
 }
 
-/** A list’s menu “View”: which posts the list shows, and in which order. Its button tells an unusual choice. */
+/** A list’s menu “View”: which posts the list shows, and in which order. The menu’s button names an unusual choice. */
 export function orderMenu(view: View): Html {
-  const [shows, now, usual] = [showsOf(view), choiceOf(view), choiceOf(listOfSection(sectionOf(view)) ?? view)];
-  const isUsual = now.order === usual.order && now.show === usual.show;
-  const label = isUsual ? 'View' : `View: ${SHOW_LABELS[now.show]}, ${ORDER_LABELS[now.order].toLowerCase()}`;
-  return html`<details class="drop"><summary class="button plain iconic${!isUsual && ' on'}" aria-label="${label}"
+  const shows = showsOf(view);
+  const unusual = unusualChoice(view);
+  const label = `View${unusual && `: ${unusual}`}`;
+  return html`<details class="drop"><summary class="button plain iconic${unusual && ' on'}" aria-label="${label}"
  title="${label}">${icon('order')}</summary>
 <form class="sheet choices" method="post" action="/reading/choice">${listField(view)}
 ${shows.length > 1 && html`${shows.map((show) => choiceButton(view, { show }, SHOW_LABELS[show]))}<hr>`}
 ${LIST_ORDERS.map((order) => choiceButton(view, { order }, ORDER_LABELS[order]))}
 </form></details>`;
+}
+
+/** Names the posts and the order of a list, unless the list looks as it does without a choice: then empty. */
+function unusualChoice(view: View): string {
+  const [now, usual] = [choiceOf(view), choiceOf(listOfSection(sectionOf(view)) ?? view)];
+  const changed = [
+    ...(now.show === usual.show ? [] : [SHOW_LABELS[now.show]]),
+    ...(now.order === usual.order ? [] : [ORDER_LABELS[now.order]]),
+  ];
+  return changed.join(', ').toLowerCase();
 }
 
 function listField(view: View): Html {

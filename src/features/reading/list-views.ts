@@ -234,7 +234,7 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
   if (kind === 'unread' && isFollowing) {
     const { each, ...rest } = view;
-    const all = listPath({ ...rest, kind: 'all' }, isPart(view) ? { show: 'all' } : {});
+    const all = isPart(view) ? listPath({ ...rest, kind: 'all' }, { show: 'all' }) : listPath({ kind: 'all' });
     return html`<p class="empty">You have read everything${isPart(view) && ' here'}.
 <a href="${all}">All posts</a></p>`;
   }

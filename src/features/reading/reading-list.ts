@@ -104,7 +104,8 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
   const { found } = find(hub, viewer, view, { from: startOf(view), isBack, limit: Infinity });
   const others = found.filter(({ id }) => id !== from.id);
   const isBelow = (other: Position): boolean => (newestFirst(from, other) < 0) !== isBack;
-  const [above, below] = [others.filter((other) => !isBelow(other)), others.filter(isBelow)];
+  const below = others.filter(isBelow);
+  const above = others.filter((other) => !isBelow(other));
   const states = readMarks(hub).statesOf(viewer, others.map(({ id }) => id));
   const unread = new Set(states.filter(({ isRead }) => isRead === 0).map(({ id }) => id));
   const nextUnread = [...below, ...above].find(({ id }) => unread.has(id));

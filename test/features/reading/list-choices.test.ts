@@ -41,7 +41,7 @@ test('a list keeps the chosen order on its pages, from post to post, on the way 
   assert.deepEqual(idsIn(first), upFrom(1, 30));
   assert.match(first.text, />Newer posts</);
   assert.doesNotMatch(first.text, /class="fresh"/, 'new posts come on a later page');
-  assert.match(first.text, /iconic on" aria-label="View: All posts, oldest first"/);
+  assert.match(first.text, /iconic on" aria-label="View: oldest first"/);
   assert.match((await page(bob, '/')).text, /iconic" aria-label="View"/, 'the usual order and posts are not mentioned');
 
   const second = await page(bob, linkIn(first, NEXT));
@@ -59,6 +59,9 @@ test('a list keeps the chosen order on its pages, from post to post, on the way 
   assert.deepEqual(idsIn(await page(bob, '/all?q=Post')), upFrom(17, 30).toReversed(), 'a search shows the newest first');
   await choose(bob, 'all', 'newest all');
   assert.deepEqual(idsIn(await page(bob, linkIn(first, NEXT))), upFrom(31, 16), 'a page that is open goes on in its order');
+  const opened = await page(bob, '/all');
+  await choose(bob, 'all', 'oldest all');
+  assert.deepEqual(idsIn(await page(bob, linkIn(opened, NEXT))), upFrom(1, 16).toReversed(), 'and so does a page of the newest');
 });
 
 test('a list of unread posts with the oldest first marks what stands above and below a post on the page', async (t) => {
