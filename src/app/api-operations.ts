@@ -53,6 +53,10 @@ function adminList(name: string, query: Record<string, Schema> = {}, others: Con
 const LOGIN = { username: text, password: { ...text, format: 'password' } };
 const PASSWORD = LOGIN.password;
 const LOOK = { name: text, text, hue: { ...integer, minimum: 0, maximum: 359 } };
+const FULL_TEXT_OF_SOURCE = {
+  fullText: choice(['asked', 'always']),
+  fullTextOfLast: { ...flag, description: 'Whether to fetch the full texts of the last 20 posts now' },
+};
 const UPLOAD = [404, 409, 429, 503, 507];
 const FILES = { attachments: array({ ...text, format: 'binary' }) };
 
@@ -133,7 +137,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
   'PATCH /api/sources/:id': {
-    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text })), answers: done('Source'),
+    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text, ...FULL_TEXT_OF_SOURCE })),
+    answers: done('Source'),
     refusals: [409, 429, 503],
   },
   'DELETE /api/sources/:id': { answers: NOTHING },
@@ -196,6 +201,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'DELETE /api/posts/:id/star': { answers: NOTHING },
   'PUT /api/posts/:id/read': { answers: NOTHING },
   'DELETE /api/posts/:id/read': { answers: NOTHING },
+  'POST /api/posts/:id/full-text': {
+    answers: { 200: json(named('FullText')), 202: json(named('FullText')) }, refusals: [409, 429],
+  },
   'GET /api/history': list('HistoryEntry'),
   'DELETE /api/history': { answers: NOTHING },
 

@@ -93,6 +93,7 @@ export const SCHEMAS: Record<string, Schema> = {
     followed: flag, // absent for clients that are not signed in
     // Only the owner of a source gets the source's address, state and webhook.
     url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
+    fullText: choice(['asked', 'always']),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),
@@ -119,6 +120,11 @@ export const SCHEMAS: Record<string, Schema> = {
   }, {
     read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag,
     also: array(object({ id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }) })),
+    fullText: { ...named('FullText'), description: 'Signed-in clients get this member with a single post' },
+  }),
+  FullText: object({ state: choice(['none', 'waiting', 'ready', 'refused', 'failed']) }, {
+    reason: { ...text, description: 'Why there is no full text, such as paywall or robots' },
+    explanation: { ...text, description: 'The reason as a sentence for readers' }, contentHtml: text,
   }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({

@@ -8,6 +8,7 @@ import * as jobs from '../features/admin/job-list.ts';
 import * as overview from '../features/admin/overview-pages.ts';
 import * as alerts from '../features/alerts/alert-list.ts';
 import * as icons from '../features/attachments/icon-routes.ts';
+import * as fullText from '../features/full-text/full-text-routes.ts';
 import * as leavingPages from '../features/leaving/leaving-pages.ts';
 import * as adding from '../features/manage-sources/add-pages.ts';
 import * as importing from '../features/manage-sources/import-pages.ts';
@@ -181,6 +182,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('POST /sources/:id/pause', 'member', 'Form: pause a source', sourcePages.pauseSource),
   at('POST /sources/:id/resume', 'member', 'Form: resume a source', sourcePages.resumeSource),
   at('POST /sources/:id/sync', 'member', 'Form: synchronise a source now', sourcePages.submitSync),
+  at('POST /sources/:id/full-text', 'member', 'Form: choose full texts of a source', sourcePages.submitFullText),
   at('POST /sources/:id/icon/find', 'member', 'Form: find the icon of a source', sourcePages.submitFindIcon),
   at('POST /sources/:id/icon/clear', 'member', 'Form: remove a source’s icon', sourcePages.submitClearIcon, REPAIRS),
   at('GET /sources/:id/delete', 'member', 'Page: confirm deleting a source', sourcePages.showDeleteSource),
@@ -240,6 +242,12 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
+  at(
+    'POST /api/posts/:id/full-text', 'member', 'Have the full text of a post fetched from the post’s page',
+    fullText.askForFullTextJson,
+  ),
+  at('POST /posts/:id/full-text', 'member', 'Form: show the full text, or the feed’s text', fullText.submitTextSwitch),
+  at('GET /full-texts/:id/:picture', 'public', 'File: a picture of a full text', fullText.showPictureOfFullText),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/source', 'member', 'Form: make a source for the member’s own posts', writePages.submitOwnSource),

@@ -111,6 +111,7 @@ const WITHOUT_FIELDS = [
   'POST /settings/apps/:id/end',
   'POST /notifications/read', 'POST /offers/:id/accept', 'POST /offers/:id/decline', 'POST /offers/:id/withdraw',
   'POST /admin/invitations/:id/withdraw', 'POST /sources/:id/pause', 'POST /sources/:id/resume', 'POST /sources/:id/sync',
+  'POST /posts/:id/full-text', 'POST /sources/:id/full-text',
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',
   'POST /sources/:id/unfollow', 'POST /sources/:id/webhook/rotate', 'POST /reading/mark-read', 'POST /reading/undo',
   'POST /reading/choice',

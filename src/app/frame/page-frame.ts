@@ -189,6 +189,7 @@ const KEYS: [keys: string[], what: string][] = [
   [['v'], 'Open the original in a new tab, and mark the post as read'],
   [['m'], 'Mark the post as read or unread'],
   [['s', 'f'], 'Star the post'],
+  [['t'], 'Show the full text of the post, or the text as in the feed'],
   [['space'], 'Page down, then the next unread post'],
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],

@@ -74,6 +74,10 @@ export const SERVICE_METRICS: readonly Metric<ServiceReading>[] = [
   kept('counter', 'service_list_pictures_total',
     'Number of pictures of new posts that the worker fetched for lists, or did not get, by result.',
     { result: PICTURE_RESULTS }),
+  kept('gauge', 'service_full_text_bytes', 'Size of the full texts of posts.'),
+  kept('counter', 'service_full_texts_total',
+    'Number of pages that the hub fetched, or did not get, for full texts of posts, by result.',
+    { result: ['ready', 'refused', 'failed'] }),
   kept('counter', 'service_attachment_scans_total', 'Number of virus scans of uploads by result.',
     { result: ['clean', 'infected', 'unavailable'] }),
 

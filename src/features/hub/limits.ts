@@ -41,6 +41,9 @@ export const LIMITS = {
     422, 'An account may mark at most 20,000 posts one by one as read or unread; marks of apps are never refused.',
   ],
   'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],
+  'full-texts': [
+    429, 'An account may make the hub fetch the full texts of at most 60 posts at once, then of one post a minute.',
+  ],
   'webhook-rate': [429, 'A webhook may send at most 10,000 events at once, then 100 a second.'],
   'uploads-at-once': [429, 'An account may send at most 6 forms with files at the same time.'],
   'upload-quota': [422, 'An account’s uploaded files may have at most `UPLOAD_QUOTA_BYTES` bytes.'],

@@ -14,7 +14,7 @@ import { button } from './source-views.ts';
 type Settings = {
   source: Source; mayChange: boolean; isSyncing: boolean; times: Times; iconIs: 'there' | 'cleared' | 'none';
   follow: Follow | null; folders: string[]; webhook: Webhook | undefined; webhookPanel: Html | null;
-  followers: number; sent?: SentSourceForm | undefined;
+  fullTexts: Html | null; followers: number; sent?: SentSourceForm | undefined;
 };
 
 /** A refused form of the settings page, with its values and errors. */
@@ -29,6 +29,8 @@ export function sourceSettingsPage(settings: Settings): Page {
 ${settings.follow ? listSection(settings, settings.follow) : followSection(source)}
 ${mayChange && stateSection(settings)}
 ${mayChange && sourceSection(settings)}
+${settings.fullTexts && settingsSection('full-text', 'Full text',
+    'Feeds that send only the beginning of their posts.', settings.fullTexts)}
 ${mayChange && endSection(settings)}
 </div>`;
   return {

@@ -1,25 +1,31 @@
+import type { Db } from '../../platform/db/open-database.ts';
 import { store, type StoreHub } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
-import { COLUMNS, type Post, type PostQuery } from './post-store.ts';
+import { COLUMNS, POSTS_SEARCH, type Post, type PostQuery } from './post-store.ts';
 import { searchWords } from './search-words.ts';
 
 /** `after`: the row id, in the search index, of the post after which a page of search results begins. */
-type SearchQuery = Typed & { after?: number | undefined; limit: number };
+export type SearchQuery = Typed & { after?: number | undefined; limit: number };
 type Typed = Pick<PostQuery, 'viewerId' | 'sourceId'> & { typed: string };
 
-const postSearch = store(({ db }) => ({
+/** Prepares searches in a full-text index with the columns, row ids and marks of the index of posts. */
+export const prepareSearch = (db: Db, index: string) => ({
   // better-sqlite3 binds numbers as REAL, but FTS5 takes only integers as bounds of its row ids.
   all: db.prepare<[string, number, number, number], Post>('search posts', `
-    SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
+    SELECT ${COLUMNS} FROM ${index} CROSS JOIN posts p ON p.search_key = +${index}.rowid
      CROSS ${joinSource('p.source_id')}
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
+     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER)
        AND (s.visibility = 'public' OR s.owner_id = ?)
-     ORDER BY posts_search.rowid DESC LIMIT ?`),
+     ORDER BY ${index}.rowid DESC LIMIT ?`),
   ofSource: db.prepare<[string, number, number], Post>('search the posts of a source', `
-    SELECT ${COLUMNS} FROM posts_search CROSS JOIN posts p ON p.search_key = +posts_search.rowid
+    SELECT ${COLUMNS} FROM ${index} CROSS JOIN posts p ON p.search_key = +${index}.rowid
      CROSS ${joinSource('p.source_id')}
-     WHERE posts_search MATCH ? AND posts_search.rowid < CAST(? AS INTEGER)
-     ORDER BY posts_search.rowid DESC LIMIT ?`),
+     WHERE ${index} MATCH ? AND ${index}.rowid < CAST(? AS INTEGER)
+     ORDER BY ${index}.rowid DESC LIMIT ?`),
+});
+
+const postSearch = store(({ db }) => ({
+  posts: prepareSearch(db, POSTS_SEARCH),
   owner: db.prepare<[number], { id: number }>('owner of source', `SELECT s.owner_id AS id ${fromSource('?')}`),
 }));
 
@@ -36,9 +42,11 @@ export function searchExpression(hub: StoreHub, { viewerId, sourceId, typed }: T
 }
 
 /** Returns posts that contain all typed words, newest first. The caller checks access to the source. */
-export function findPosts(hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: SearchQuery): Post[] {
+export function findPosts(
+  hub: StoreHub, { after = Number.MAX_SAFE_INTEGER, limit, ...typed }: SearchQuery, index = postSearch(hub).posts,
+): Post[] {
   const expression = searchExpression(hub, typed);
   if (expression === undefined) return [];
-  if (typed.sourceId !== undefined) return postSearch(hub).ofSource.all(expression, after, limit);
-  return postSearch(hub).all.all(expression, after, typed.viewerId ?? 0, limit);
+  if (typed.sourceId !== undefined) return index.ofSource.all(expression, after, limit);
+  return index.all.all(expression, after, typed.viewerId ?? 0, limit);
 }

@@ -85,9 +85,10 @@ function privateLabel(hub: Hub, { isPublic, sourceKind, ownerId }: WholePost): H
 /** A label shown beside a quarantined file. */
 export const INFECTED = html`<span class="tag failing">infected, quarantined</span>`;
 
-/** The HTML of a whole post; `after` is the HTML below the post. */
+/** The HTML of a whole post. `note`: the HTML below the head of the post; `after`: the HTML below the post. */
 export async function postArticle(
-  hub: Hub, post: WholePost, times: Times, may: { change: boolean }, after?: Html | false,
+  hub: Hub, post: WholePost, times: Times, may: { change: boolean },
+  { note, after }: { note?: Html | false; after?: Html | false } = {},
 ): Promise<Html> {
   const files = listedAttachments(post.attachments);
   const kept = may.change ? post.attachments.filter(({ scan }) => scan === 'infected') : [];
@@ -107,6 +108,7 @@ ${privateLabel(hub, post)}</p>
 <h1 dir="auto" ${language}${isFirstWords(post) && html` class="unseen"`}>${titleOf(post).title}</h1>
 ${deck && html`<p class="deck" dir="auto" ${language}>${deck}</p>`}
 </header>
+${note}
 ${lead && html`<figure class="lead-picture">${lead}</figure>`}
 <div class="prose" dir="auto" ${language}>${content}</div>
 ${others.map((one) => html`<p class="picture">${one}</p>`)}

@@ -27,12 +27,15 @@ export function fittingContents(hub: StoreHub, posts: Pick<Post, 'id' | 'content
 
 type PostPage = { items: Post[]; next: string | null };
 
-/** `withContents`: the answer includes contents, and has fewer posts if not all contents fit into one API answer. */
-type PostFilter = { sourceId?: number | undefined; withContents?: boolean };
+/**
+ * `withContents`: the answer includes contents, and has fewer posts if not all contents fit into one API answer.
+ * `find`: the search for typed words, by default in the posts themselves.
+ */
+type PostFilter = { sourceId?: number | undefined; withContents?: boolean; find?: typeof findPosts };
 
 /** Returns a page of all posts or of a source's posts, by `?q=&cursor=&limit=`. Throws 404 for a hidden source. */
 export function queryPosts(
-  hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents }: PostFilter = {},
+  hub: Hub, { query, viewer }: HubRequest, { sourceId, withContents, find = findPosts }: PostFilter = {},
 ): PostPage {
   if (sourceId !== undefined && !maySeeSource(hub, sourceId, viewer)) throw notFound('source');
   const limit = readLimit(query);
@@ -45,7 +48,7 @@ export function queryPosts(
     return paged(posts(hub).newest({ ...wanted, ...(after && { after }) }), positionCursor);
   }
   const [after] = readCursor(query, 1) ?? [];
-  return paged(findPosts(hub, { ...wanted, typed, after }), (last) => cursorOf(last.searchKey));
+  return paged(find(hub, { ...wanted, typed, after }), (last) => cursorOf(last.searchKey));
 }
 
 /** Returns the paging cursor after a post, for lists in the order of publishing. */

@@ -2,6 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import {
   FOLLOW, FOLLOWS, IN_FOLDER, IN_LIST, MAY_SEE, READING_LIST, SEEN_TITLE, type Asking, type ListedFollow,
 } from '../follows/follow-store.ts';
+import { FULL_TEXTS_SEARCH, matchesForMembers } from '../full-text/full-text-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
 import { joinSource } from '../sources/source-store.ts';
@@ -196,8 +197,7 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
     /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
     found: db.prepare<[SearchParams], Position>('found posts', `
       SELECT p.id, p.published_at AS publishedAt
-        FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
-                 AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
+        FROM (${matchesForMembers(onwards, order, 'LIMIT @scanned')}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -210,18 +210,17 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
     /** Returns the position of the last match that a search examined. */
     foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
-        FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
-                 AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
+        FROM (${matchesForMembers(onwards, order, 'LIMIT 1 OFFSET @last')}) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
     /** Reads the matches of a search among the posts whose ids are given as JSON. */
     foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
       'find the matches of a search among few posts', `
-      SELECT p.id, p.published_at AS publishedAt
-        FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
-       WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
-         AND +posts_search.rowid IN
-             (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))
-       ORDER BY posts_search.rowid ${order} LIMIT @limit`),
+      SELECT p.id, p.published_at AS publishedAt FROM (${[POSTS_SEARCH, FULL_TEXTS_SEARCH].map((index) => `
+        SELECT rowid AS place FROM ${index} WHERE ${index} MATCH @expression
+           AND rowid ${onwards} CAST(@key AS INTEGER) AND +rowid IN
+               (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))`).join(' UNION ')}) n
+        CROSS JOIN ${POSTS} p ON p.search_key = n.place
+       ORDER BY n.place ${order} LIMIT @limit`),
   };
 }
 

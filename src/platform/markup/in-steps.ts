@@ -11,6 +11,21 @@ export type Pace = { unpaused: number };
 /** Characters of HTML or XML that are parsed at a time, which takes 5 ms for the slowest markup. */
 export const STEP = 20_000;
 
+/** A reading of work that yields after each part of about STEP characters, or of a few milliseconds. */
+export function readingInParts<Result>(parts: Generator<void, Result>): Reading<Result> {
+  let part: IteratorResult<void, Result> | undefined;
+  return {
+    read() {
+      if (part?.done !== true) part = parts.next();
+      return part.done !== true;
+    },
+    end() {
+      while (part?.done !== true) part = parts.next();
+      return part.value;
+    },
+  };
+}
+
 export function atOnce<Result>({ read, end }: Reading<Result>): Result {
   while (read(STEP));
   return end();
