@@ -165,6 +165,16 @@ test('a private source never shows in the row of somebody who cannot see it', as
   assert.deepEqual((await listed(bob, 'view=list')).map(({ id, read }) => ({ id, read })), [{ id: hidden, read: false }]);
 });
 
+test('a post takes no state from a post that its reader may no longer see', async (t) => {
+  const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
+  const hidden = await post(hub, ada, alpha);
+  await sendJson(bob, 'PUT', `/api/posts/${hidden}/read`, {});
+  await sendJson(bob, 'PUT', `/api/posts/${hidden}/star`, {});
+  await ada.patch(`/api/sources/${alpha}`, { visibility: 'private' });
+  await post(hub, ada, beta);
+  assert.deepEqual((await listed(bob, 'view=list')).map(({ read, starred }) => [read, starred]), [[false, false]]);
+});
+
 test('the switch of a member shows all posts at once, and reads them one by one', async (t) => {
   const { hub, ada, bob, alpha, beta } = await hubWithTwo(t);
   const pair = [await post(hub, ada, alpha), await post(hub, ada, beta)];
@@ -176,6 +186,10 @@ test('the switch of a member shows all posts at once, and reads them one by one'
   assert.equal((await counts(bob)).unread, 2);
   await sendJson(bob, 'PUT', `/api/posts/${pair[0]}/read`, {});
   assert.deepEqual(await ids(bob, 'view=unread'), [pair[1]]);
+  await post(hub, ada, beta, `${LINK}/2`);
+  await sendJson(bob, 'PUT', `/api/posts/${(await ids(bob, 'view=unread'))[0]}/read`, {});
+  const arrived = await post(hub, ada, alpha, `${LINK}/2`);
+  assert.deepEqual(await ids(bob, 'view=unread'), [arrived, pair[1]]);
   await bob.form('/settings/preferences', { ...settings, joinsDoubles: '1' });
   assert.deepEqual(await ids(bob, 'view=unread'), []);
   assert.equal((await counts(bob)).unread, 0);
