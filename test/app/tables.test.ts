@@ -12,10 +12,10 @@ import { TABLES, type TableName } from '../../src/features/hub/tables.ts';
 import { notifications } from '../../src/features/notifications/notification-store.ts';
 import { contentUsage } from '../../src/features/sources/content-usage-store.ts';
 import { noteRuns } from '../../src/features/sources/note-runs.ts';
-import { drafts } from '../../src/features/writing/draft-store.ts';
 import { DAY, MINUTE } from '../../src/platform/clock.ts';
 import { openDatabase, type Db } from '../../src/platform/db/open-database.ts';
 import { addNotes, addPost, leave, offerTo, sendJson } from '../support/accounts.ts';
+import { submitForm } from '../support/own-posts.ts';
 import { optionsFor } from '../support/backup-hub.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { hubWith, startHub, type Hub } from '../support/hub.ts';
@@ -92,7 +92,8 @@ async function hubWithEverything(t: TestContext) {
   await sendJson(bob, 'PUT', `/api/posts/${post}/read`, {});
   await bob.post('/api/reading/mark-read', { source: hers });
   await bob.form('/write', { sourceId: String(his), title: '', content: 'not yet' });
-  drafts(hub.handle).save(id, '/write', { title: 'A draft' });
+  const file = { filename: 'b.txt', data: 'of a draft' };
+  assert.equal((await submitForm(hub, bob, '/write', { title: 'A draft', content: 'x', save: '1' }, [file])).status, 303);
   const document = '<opml version="2.0"><body><outline xmlUrl="http://127.0.0.1:1/"/></body></opml>';
   await bob.form('/sources/import', { opml: document, visibility: 'private' });
   return { hub, bob, id };
@@ -257,9 +258,13 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
       assert.equal((await client.post('/api/reading/mark-read', { all: true })).status, 200);
     }
   },
-  async drafts({ hub, id }) {
-    for (let n = 0; n < 12; n++) drafts(hub.handle).save(id, `/posts/${n}/edit`, { title: 'x' });
-  },
+  drafts: ({ hub, client }) => untilRefused(hub, TABLES.drafts.most, [422, 'drafts-max'], (n) =>
+    client.post(`/write/${String(n).padEnd(16, 'x')}/draft`, { title: 'x' })),
+  draft_files: ({ hub, client }) => untilRefused(hub, 2, [422, 'upload-quota'], async (n) => {
+    const files = [{ filename: 'a.txt', data: String(n).repeat(400) }];
+    const { status } = await submitForm(hub, client, `/write/${'x'.repeat(16)}`, { title: 'x', content: 'x', save: '1' }, files);
+    return { status: status === 303 ? 200 : status };
+  }),
   async imports({ hub, client }) {
     const opml = '<opml version="2.0"><body><outline xmlUrl="ftp://x.test/"/></body></opml>';
     for (let n = 0; n < 7; n++) {

@@ -98,6 +98,9 @@ export const TABLES = {
   webhook_events: CONTENT,
   attachments: { ...CONTENT, export: 'posts' },
   uploads: { most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', ...OF_SOURCE, export: 'posts' },
+  draft_files: {
+    most: 'UPLOAD_QUOTA_BYTES', of: 'account', then: 'refused', export: 'drafts', leaving: 'cascade', restore: 'kept',
+  },
   cached_files: {
     bounded: 'ATTACHMENT_CACHE_MAX_BYTES; failed fetches are remembered for an hour, too large pictures for a week',
     ...NOBODYS,
@@ -121,7 +124,10 @@ export const TABLES = {
     bounded: 'one row for each post that exists, for READING_HISTORY_RETENTION_DAYS',
     export: 'history', leaving: 'steps', restore: 'kept',
   },
-  drafts: { most: 10, of: 'account', then: 'the oldest ends', export: 'drafts', leaving: 'steps', restore: 'kept' },
+  drafts: {
+    most: 30, of: 'account', then: 'refused', except: 'three drafts that wait until their author signs in again',
+    export: 'drafts', leaving: 'steps', restore: 'kept',
+  },
   imports: { most: 5, of: 'account', then: 'the oldest ends', export: 'imports', leaving: 'steps', restore: 'kept' },
   import_lines: { bounded: 'an import has at most 5,000 rows', export: 'imports', leaving: 'cascade', restore: 'kept' },
 

@@ -8,6 +8,7 @@ import { accountJson, invitations, type Account } from '../accounts/account-stor
 import { ownAccount } from '../accounts/change-account.ts';
 import { apiTokens, sessions, signInNetworks, type ApiToken } from '../accounts/credential-store.ts';
 import { invitationJson } from '../accounts/invitation-list.ts';
+import { draftFiles } from '../attachments/draft-file-store.ts';
 import { auditJson } from '../audit/audit-list.ts';
 import { auditRecords, type AuditRecord } from '../audit/audit-store.ts';
 import { audit, type By } from '../audit/audit.ts';
@@ -46,7 +47,7 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
     ownSources(hub, id).map((source) => sourceJson(hub, source, { isOwner: true, isFollowed: null })),
   posts: (hub, { id }) => ownPosts(hub, id),
   drafts: (hub, { id }) => inBatches<Draft>((last) => drafts(hub).listOf(id, last?.id ?? 0, DRAFT_BATCH)).map(
-    ({ form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt) })),
+    ({ id, form, fields, savedAt }) => ({ form, ...fields, savedAt: isoTime(savedAt), files: filesOfDraft(hub, id) })),
   offers: (hub, account) => inBatches<Offer>((last) => offers(hub).listOf(account.id, last?.id ?? 0, BATCH)).map(
     (offer) => ownOffer(hub, account, offer)),
   imports: (hub, { id }) => ownImports(hub, id),
@@ -97,6 +98,11 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
     const all = inBatches<Post>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
     for (const post of all) for (const whole of posts(hub).whole([post])) yield postJson(hub, whole);
   }
+}
+
+function filesOfDraft(hub: Hub, draftId: number): object[] {
+  return draftFiles(hub).ofDraft(draftId).map(({ filename, mediaType, bytes, sha256 }) =>
+    ({ filename, mediaType, bytes, sha256 }));
 }
 
 /** A transfer offer; the title is null if the offer has ended and the account may not see the source. */

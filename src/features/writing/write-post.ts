@@ -12,7 +12,7 @@ import { attachmentJson } from '../attachments/attachment-links.ts';
 import {
   attachFiles, firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
-import { attachments, type Attachment } from '../attachments/attachment-store.ts';
+import { attachments, type Attachment, type NewUpload } from '../attachments/attachment-store.ts';
 import { audit, type By } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
@@ -22,24 +22,25 @@ import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
+import { takeDraft } from './keep-draft.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
 
 /** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
-const JSON_LIMIT = 2.5 * 1024 * 1024;
+export const JSON_LIMIT = 2.5 * 1024 * 1024;
 
 /** API: creates a post, from JSON or a form with files. */
 export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = isMultipart(req)
-    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), files, req))
-    : await writePost(hub, await readJson(req, JSON_LIMIT), [], req);
+    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), { files }, req))
+    : await writePost(hub, await readJson(req, JSON_LIMIT), NO_FILES, req);
   return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
 }
 
 /** API: changes the fields of a post that the request names. */
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
   const values = await readJson(req, JSON_LIMIT);
-  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, [], req)));
+  return json(postJson(hub, await rewritePost(hub, pathId(req.params), values, NO_FILES, req)));
 }
 
 /** API: adds files to a post. */
@@ -64,12 +65,21 @@ const EMPTY_POST: Omit<Written, 'publishedAt'> = { title: '', contentHtml: '', i
 /** The fields of a post as the client sent the post. */
 type PostValues = Record<string, unknown>;
 
+/** The new files of a post. `form`: the path of the form whose draft ends with the post; its files join the post. */
+type Files = { files: ReceivedFile[]; form?: string };
+
+const NO_FILES: Files = { files: [] };
+
+function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: By): NewUpload[] {
+  return form === undefined ? [] : takeDraft(hub, viewer.id, form);
+}
+
 /**
  * Stores a post written on this hub in a native source, and marks the post read for its writer. Throws status 404, 403
  * or 409 if the viewer may not write for the source, 422 for an invalid post, 507 if the content quota is used up.
  * Keeps the uploaded files only if the post passes all checks.
  */
-export async function writePost(hub: Hub, values: PostValues, files: ReceivedFile[], by: By): Promise<WholePost> {
+export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
   await nextTurn(); // lets other requests run, because parsing a long body took time
   const { sourceId, written } = readNewPost(values, hub.clock());
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
@@ -79,7 +89,7 @@ export async function writePost(hub: Hub, values: PostValues, files: ReceivedFil
     const source = writableSource(hub, sourceId, by.viewer);
     const stored = posts(hub).put(source.id, prepared, hub.clock());
     if (!stored) throw notFound('source');
-    attachFiles(hub, stored.id, source.ownerId, files);
+    attachFiles(hub, stored.id, source.ownerId, [...filesOfDraft(hub, form, by), ...files]);
     counts(hub).add('posts_ingested_total', source.kind, 1);
     notifyFollowers(hub, source.id, 1, by.viewer.id);
     setSeen(hub, by.viewer, stored.id);
@@ -90,7 +100,7 @@ export async function writePost(hub: Hub, values: PostValues, files: ReceivedFil
 
 /** Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`. */
 export async function rewritePost(
-  hub: Hub, id: number, values: PostValues, files: ReceivedFile[], by: By,
+  hub: Hub, id: number, values: PostValues, { files, form }: Files, by: By,
 ): Promise<WholePost> {
   await nextTurn();
   const before = changeablePost(hub, id, by.viewer);
@@ -101,7 +111,7 @@ export async function rewritePost(
     const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
     withinContentQuota(hub, sourceId, () => {
       posts(hub).put(sourceId, prepared, hub.clock());
-      attachFiles(hub, id, ownerId, files);
+      attachFiles(hub, id, ownerId, [...filesOfDraft(hub, form, by), ...files]);
     });
     audit(hub, 'post.changed', by, { kind: 'post', id, name: written.title });
     return wholePost(hub, id);

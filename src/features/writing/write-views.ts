@@ -2,32 +2,41 @@ import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
-import { showTime, type Times } from '../../platform/http/times.ts';
+import type { Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
+import type { DraftFile } from '../attachments/draft-file-store.ts';
 import { MAX_UPLOADS } from '../attachments/receive-upload.ts';
 import { FILE_EXTENSIONS } from '../attachments/recognise-file.ts';
 import { visibilityChoice, type AddForm } from '../manage-sources/add-views.ts';
 import type { WholePost } from '../posts/post-store.ts';
 import { INFECTED } from '../posts/post-views.ts';
 import type { Source } from '../sources/source-store.ts';
-import type { DraftFields } from './draft-store.ts';
+import type { Draft, DraftFields, ListedDraft } from './draft-store.ts';
+import { changedElsewhere, draftList, draftNote, draftSigns, draftState } from './draft-views.ts';
 import { POST_MAX } from './write-post.ts';
 
 /**
- * The fields of a form for a post, and the error in these fields. `cut`: the fields that were too long. `isWhole`:
- * whether the whole text has arrived. `proof`: the signed account id with which the form can be sent without a session.
- * `savedAt` (unix ms): when the draft was kept. `isOpened`: whether the form shows an opened draft, not a sent form.
+ * The fields of a form for a post, and the error in these fields. `path`: the path of the form's page. `cut`: the
+ * fields that were too long. `isWhole`: whether the whole text has arrived; `hasFiles`: whether the draft has the files
+ * that were sent. `proof`: the signed account id with which the form can be sent without a session. `tab`: the random
+ * name of the browser tab. `isOpened`: whether the form shows an opened draft, not a sent form. `files`: the files of
+ * the draft. `drafts`: the account's other drafts.
  */
 export type PostForm = {
+  path: string;
   viewerId: number;
   values: Record<string, string>;
   cut: CutField[];
   isWhole: boolean;
+  hasFiles: boolean;
   fileBytes: number;
   bytesLeft: number;
   proof: string;
-  savedAt?: number | undefined;
+  tab: string;
+  draft: Draft | undefined;
+  files: DraftFile[];
+  drafts?: ListedDraft[];
   isOpened: boolean;
   times: Times;
   problem?: HttpError;
@@ -70,10 +79,9 @@ export function withLineFeeds(fields: DraftFields): DraftFields {
 
 /** The form for a new post in one of the given sources. */
 export function writePage(places: Source[], form: PostForm): Page {
-  const action = `/write?draft=${form.proof}`;
-  return { title: 'Write', section: 'write', bar: barOf('Write', 'Publish', form), main: html`
-${aboveForm(form, '/write')}
-<form method="post" action="${action}" enctype="multipart/form-data" id="post" class="write">
+  return { title: 'Write', section: 'write', script: 'write', bar: barOf('Write', 'Publish', form), main: html`
+${aboveForm(form)}
+${formStart(form)}
 ${placeChoice(places, form)}
 <div class="main">${fields(form)}${fileFields(form, [])}</div>
 <div class="side">${draftState(form)}${limits(form)}</div>
@@ -83,10 +91,9 @@ ${placeChoice(places, form)}
 /** The form for a stored post, with its files. */
 export function changePostPage(post: WholePost, form: PostForm): Page {
   const files = post.attachments.filter(({ kind }) => kind === 'native');
-  return { title: 'Edit post', bar: barOf('Edit', 'Save', form), main: html`
-${aboveForm(form, `/posts/${post.id}/edit`)}
-<form method="post" action="/posts/${post.id}/edit?draft=${form.proof}" enctype="multipart/form-data" id="post"
-  class="write">
+  return { title: 'Edit post', script: 'write', bar: barOf('Edit', 'Save', form), main: html`
+${aboveForm(form)}
+${formStart(form)}
 <section class="places"><h2>Place</h2>
 <p><a class="quiet" href="/sources/${post.sourceId}" dir="auto">${post.sourceTitle}</a></p>
 <p class="hint">${readersOf(post.isPublic === 1, post.ownerId === form.viewerId)}</p></section>
@@ -97,13 +104,20 @@ ${aboveForm(form, `/posts/${post.id}/edit`)}
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
+function formStart({ path, proof, tab, draft }: PostForm): Html {
+  return html`<form method="post" action="${path}?draft=${proof}" enctype="multipart/form-data" id="post" class="write"
+  data-draft="${path}/draft"><input type="hidden" name="tab" value="${tab}"><input type="hidden" name="revision"
+  value="${draft?.revision ?? 0}">`;
+}
+
 /** The form that creates a member's first native source. `written`: the post that the member began to write. */
 export function firstPlacePage({ values = {}, problem }: AddForm, written: PostForm): Page {
   const main = html`${cutNote(written)}
 <form method="post" action="/write/source" class="stack narrow">
+  <input type="hidden" name="form" value="${written.draft ? written.path : '/write'}">
   <p class="lead">Your posts need a place, which other people can follow if you allow it. Give the place of your
     posts a name; you can change the name later.${
-      written.savedAt !== undefined && ' Your text is kept for the next step.'}</p>
+      written.draft && ' Your text is kept for the next step.'}</p>
   <label>Name
     <input name="title" value="${values['title']}" required maxlength="200" placeholder="Notes" ${
       faulty(problem, 'title', { whole: true, isFirst: true })}>${faultOf(problem, 'title', { whole: true })}</label>
@@ -114,15 +128,15 @@ export function firstPlacePage({ values = {}, problem }: AddForm, written: PostF
 }
 
 /** The form's buttons. Preview is first, because the Enter key presses the first button and must not publish a post. */
-function barOf(name: string, button: string, { savedAt, times }: PostForm): Html {
-  return html`<h1>${name}</h1><span class="space"></span>${savedAt !== undefined && html`
-<span class="voice soft only-wide">Draft kept ${showTime(times, savedAt)}</span>`}
+function barOf(name: string, button: string, form: PostForm): Html {
+  return html`<h1>${name}</h1><span class="space"></span>${draftSigns(form)}
 <button class="plain" form="post" name="preview" value="1">Preview</button>
 <button class="primary" form="post">${button}</button>`;
 }
 
-function aboveForm(form: PostForm, path: string): Html {
-  return html`${draftNote(form, path)}${problemNote(form)}${cutNote(form)}${previewOf(form)}`;
+function aboveForm(form: PostForm): Html {
+  return html`${draftList(form)}${draftNote(form)}${problemNote(form)}${cutNote(form)}${changedElsewhere(form)}${
+    previewOf(form)}`;
 }
 
 const FILES_AGAIN = 'Please choose the files again.';
@@ -149,26 +163,19 @@ function cutNote({ cut, problem, isOpened }: PostForm): Html | false {
     html`<p>${sentence}</p>`)}<p>${rest}</p></div>`;
 }
 
-function draftNote({ savedAt, isOpened, times }: PostForm, path: string): Html | false {
-  if (savedAt === undefined || !isOpened) return false;
-  return html`
-<div class="done" role="status">
-  <p>This is your draft from ${showTime(times, savedAt)}. The draft is not published. Please choose the files again.</p>
-  <form method="post" action="${path}/discard"><button class="link">Discard the draft</button></form>
-</div>`;
-}
-
-function problemNote({ problem, cut, isWhole }: PostForm): Html | false {
-  const kept = isWhole ? `${cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : ''}${FILES_AGAIN}`
+function problemNote({ problem, cut, isWhole, hasFiles }: PostForm): Html | false {
+  const again = hasFiles ? '' : FILES_AGAIN;
+  const kept = cut.length === 0 ? 'Your text is not lost: it is still in this form. ' : '';
+  const note = isWhole ? kept + again
     : `The text did not arrive and is not kept, since the form was too long. ${PRESS_BACK}`;
   return problem !== undefined && html`${formProblem(problem)}
-<p class="hint">${kept}</p>`;
+<p class="hint">${note}</p>`;
 }
 
 function previewOf({ preview }: PostForm): Html | false {
   return preview !== undefined && html`
 <section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>
-<p class="hint">Nothing is published yet. Your text is kept below. Choose the post’s files when you publish it.</p>
+<p class="hint">Nothing is published yet. Your text and your files are kept below.</p>
 <article><h3 dir="auto">${preview.title}</h3>
 <div class="prose" dir="auto">${preview.content}</div></article></section>`;
 }
@@ -200,11 +207,12 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
 
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
 
-function fileFields({ problem, fileBytes }: PostForm, files: Attachment[]): Html {
+function fileFields({ problem, fileBytes, files: ofDraft }: PostForm, files: Attachment[]): Html {
   const whole = problem?.status === 413 || problem?.status === 415; // the form's files are too large or of a wrong type
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
-${files.length > 0 && html`<ul>${files.map(removableFile)}</ul>`}
+${files.length + ofDraft.length > 0 && html`
+<ul>${files.map(removableFile)}${ofDraft.map(draftFile)}</ul>`}
 <label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS}: images, PDF, plain text or Markdown,
   ${byteSize(fileBytes)} each</span>
   <input type="file" name="attachments" multiple accept="${EXTENSIONS}" ${
@@ -217,6 +225,13 @@ function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
 <li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes ?? 0)}</span>${
   scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
+  aria-label="Remove ${filename}">Remove</button></li>`;
+}
+
+function draftFile({ id, filename, bytes, scan }: DraftFile): Html {
+  return html`
+<li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes)}</span>${
+  scan === 'infected' && INFECTED}<button class="plain" name="remove" value="${id}"
   aria-label="Remove ${filename}">Remove</button></li>`;
 }
 
@@ -234,13 +249,6 @@ function placeChoice(places: Source[], { viewerId, values: { sourceId }, problem
 function readersOf(isPublic: boolean, isOwn: boolean): string {
   if (isPublic) return 'Everyone can read the posts: on the public page, in feeds and in search.';
   return isOwn ? 'Only you can read the posts.' : 'Only the owner of the source can read the posts.';
-}
-
-function draftState({ savedAt, times }: PostForm): Html {
-  return html`
-<section><h2>Draft</h2><p class="hint">${savedAt === undefined
-    ? 'No draft is kept yet. A draft is kept when you preview the post, or when publishing or saving fails.'
-    : html`The text was kept ${showTime(times, savedAt)}, without files. Nobody else sees the draft.`}</p></section>`;
 }
 
 function limits({ fileBytes, bytesLeft }: PostForm): Html {

@@ -104,7 +104,7 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   await browser.type('[name=content]', TEXT);
   await follow(browser, '.bar [name=preview]');
   assert.match(await browser.text('.preview'), /Owls at dusk\s+First line/);
-  assert.match(await browser.text('.side'), /The text was kept just now/);
+  assert.match(await browser.text('.side'), /saved just now/);
   await follow(browser, SEND);
   assert.equal(await path(browser), '/posts/1?said=post-published');
   assert.equal((await hub.anybody.get('/posts/1')).status, 404);
@@ -122,6 +122,8 @@ test('one writes from anywhere, on a phone and without scripts too; the first ti
   assert.equal(await browser.run('return document.querySelector("[name=sourceId]:checked").value'), '2');
   await browser.goto(`${hub.address}/public`);
   await follow(browser, 'a[href="/write"]');
+  assert.equal(await valueOf(browser, 'title'), '', 'a new post');
+  await follow(browser, '.drafts .name');
   assert.equal(await valueOf(browser, 'title'), 'Two places', 'the draft');
 });
 
