@@ -1,0 +1,52 @@
+import { isBlankLine, textOfLine, trimBlanks } from './markdown-line.ts';
+import { type BlockOf, type BlockReader, closeInnermost, container, innermost, openBlock } from './markdown-tree.ts';
+
+/** The cells of a row of a table as GitHub writes them: an escaped `|` is part of its cell. */
+export function cellsOf(row: string): string[] {
+  const cells = [''];
+  for (const [part] of trimBlanks(row).replace(/^\|/, '').matchAll(/\\[\\|]|[^\\|]+|[^]/g)) {
+    if (part === '|') cells.push('');
+    else cells.push(cells.pop() + (part === '\\|' ? '|' : part));
+  }
+  const trimmed = cells.map(trimBlanks);
+  if (trimmed.at(-1) === '') trimmed.pop();
+  return trimmed;
+}
+
+/** Begins a table if this line is a delimiter row that fits the last line of the paragraph before it. */
+export function startTable(reader: BlockReader): boolean {
+  const paragraph = container(reader);
+  if (paragraph.kind !== 'paragraph' || paragraph !== innermost(reader)) return false;
+  const alignments = readAlignments(textOfLine(reader.cursor));
+  const header = paragraph.text.at(-1) ?? '';
+  if (alignments === undefined || cellsOf(header).length !== alignments.length) return false;
+  paragraph.text.pop();
+  paragraph.lastLine -= 1;
+  closeInnermost(reader);
+  const table = openBlock(reader, { kind: 'table', alignments });
+  table.firstLine -= 1;
+  table.text.push(header);
+  return true;
+}
+
+/** Whether this line is a further row of the table. */
+export function isTableRow({ cursor }: BlockReader): boolean {
+  return !isBlankLine(cursor) && cellsOf(textOfLine(cursor)).length > 0;
+}
+
+export function addTableRow({ cursor, lineNumber }: BlockReader, table: BlockOf<'table'>): void {
+  table.text.push(textOfLine(cursor));
+  table.lastLine = lineNumber;
+}
+
+/** The alignments of the columns; undefined if the line is no delimiter row. */
+function readAlignments(line: string): string[] | undefined {
+  if (/[^ \t:|-]/.test(line)) return undefined;
+  const cells = cellsOf(line);
+  return cells.length > 0 && cells.every((cell) => /^:?-+:?$/.test(cell)) ? cells.map(alignmentOf) : undefined;
+}
+
+function alignmentOf(cell: string): string {
+  if (cell.startsWith(':')) return cell.endsWith(':') ? 'center' : 'left';
+  return cell.endsWith(':') ? 'right' : '';
+}

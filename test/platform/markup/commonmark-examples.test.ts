@@ -1,0 +1,30 @@
+// Protects writers: the examples of the specifications of CommonMark and of GitHub’s tables and strikethrough come out.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { renderMarkdown } from '../../support/rendered-markdown.ts';
+
+/** The paths of specifications, such as spec.txt of CommonMark and of cmark-gfm, separated by colons. */
+const SPECIFICATIONS = (process.env['MARKDOWN_SPECS'] ?? '').split(':').filter(Boolean);
+const skip = SPECIFICATIONS.length === 0 && 'MARKDOWN_SPECS names no specification';
+
+/** Extensions of GitHub that the hub does not have. */
+const OTHER_EXTENSIONS = new Set(['autolink', 'tagfilter', 'disabled']);
+
+const EXAMPLE = /^`{32} example ?(\w*)\n([^]*?)^\.\n([^]*?)^`{32}$/gm;
+
+function examplesIn(path: string): { extension: string; markdown: string; html: string }[] {
+  const text = readFileSync(path, 'utf8').replaceAll('→', '\t');
+  return [...text.matchAll(EXAMPLE)].map(([, extension = '', markdown = '', html = '']) =>
+    ({ extension, markdown, html }));
+}
+
+test('the examples of the specifications become the HTML of the specifications', { skip }, () => {
+  for (const path of SPECIFICATIONS) {
+    const examples = examplesIn(path).filter(({ extension }) => !OTHER_EXTENSIONS.has(extension));
+    assert.ok(examples.length > 600, `${path}: ${examples.length} examples`);
+    const different = examples.map(({ markdown, html }) => ({ markdown, html, own: renderMarkdown(markdown) }))
+      .filter(({ html, own }) => own !== html);
+    assert.deepEqual(different, []);
+  }
+});
