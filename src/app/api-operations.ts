@@ -4,6 +4,7 @@ import { DISPLAY_NAME_MAX, INVITATION_HOURS } from '../features/accounts/join-hu
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { AUDIT_EVENTS } from '../features/audit/audit.ts';
 import { FOLDER_MAX } from '../features/follows/follow-store.ts';
+import { FORMATS } from '../features/posts/post-text-store.ts';
 import { TITLE_MAX } from '../features/sources/source-store.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
 import {
@@ -65,8 +66,9 @@ function confirmed(
   return { body, answers, refusals: [...refusals, 429], proof: 'session' };
 }
 
+const FORMAT = { ...choice(FORMATS), default: 'text/plain' };
 const POST = {
-  title: text, content: text, contentType: { ...choice(['text/plain', 'text/html']), default: 'text/plain' },
+  title: text, content: text, contentType: FORMAT,
   url: orNull(text), publishedAt: time,
 };
 const TITLED = { title: text, visibility };
@@ -183,6 +185,9 @@ export const API: Readonly<Record<string, ApiOperation>> = {
       ...json(object(NEW_POST, POST)), ...as('multipart/form-data', object(NEW_POST, { ...POST, ...FILES })),
     },
     answers: created('Post'), refusals: UPLOAD,
+  },
+  'POST /api/preview': {
+    body: json(object({ content: text }, { contentType: FORMAT })), answers: done('Preview'),
   },
   'PATCH /api/posts/:id': { body: json(object({}, POST)), answers: done('Post'), refusals: [409] },
   'DELETE /api/posts/:id': { answers: NOTHING },

@@ -2,6 +2,7 @@ import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
+import { FORMATS } from '../features/posts/post-text-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -115,7 +116,12 @@ export const SCHEMAS: Record<string, Schema> = {
     id, source: object({ id, title: text, kind: choice(SOURCE_KINDS) }), title: text, url: orNull(text),
     author: orNull(text), contentHtml: text, summary: text, publishedAt: time, updatedAt: time, visibility,
     attachments: array(named('Attachment')),
-  }, { read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag }),
+  }, {
+    read: { ...flag, description: 'Only signed-in clients get this member' }, starred: flag,
+    content: { ...text, description: 'The text as its author wrote the text; only for those who may change the post' },
+    contentType: choice(FORMATS),
+  }),
+  Preview: object({ contentHtml: text }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,

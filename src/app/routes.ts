@@ -237,6 +237,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
+  at('POST /api/preview', 'member', 'A text as a post would show it', writing.previewText),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/source', 'member', 'Form: make a source for the member’s own posts', writePages.submitOwnSource),

@@ -226,6 +226,11 @@ const FILL: Record<CountedTable, (person: Person) => Promise<void>> = {
   source_runs: async ({ hub, client }) => noteMany(hub, await addNotes(client)),
   posts: (person) => fillContent(person, text),
   posts_search: (person) => fillContent(person, text),
+  async post_texts({ hub, client }) {
+    const sourceId = await addNotes(client);
+    await untilRefused(hub, 20, [507, 'content-quota'], () =>
+      client.post('/api/posts', { sourceId, title: 'x', content: 'x'.repeat(5_000) }));
+  },
   post_tombstones: (person) => fillContent(person, (n) => ['post.deleted', { id: `${n}`.padEnd(1_000) }]),
   webhook_events: (person) => fillContent(person, () => ['ping', {}]),
   attachments: (person) => fillContent(person, (n) => ['post.published', {

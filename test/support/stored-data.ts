@@ -39,6 +39,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   source_days: { ...OF_OWNER, holds: 'counts of synchronisations per day' },
   source_runs: { ...OF_OWNER, holds: 'results of the last synchronisations' },
   posts: { ...OF_SOURCE, holds: 'posts' },
+  post_texts: { ...OF_SOURCE, holds: 'texts of posts as their authors wrote the texts' },
   posts_search: { ...OF_SOURCE, holds: 'words of posts' },
   post_tombstones: { about: 'a source', readers: 'nobody', holds: 'ids of deleted posts' },
   webhook_events: { about: 'a source', readers: 'nobody', holds: 'ids and times of received events' },

@@ -93,6 +93,7 @@ export const TABLES = {
   source_days: { most: 30, of: 'source', then: 'the oldest ends', ...OF_SOURCE },
   source_runs: { most: 20, of: 'source', then: 'the oldest ends', ...OF_SOURCE },
   posts: { ...CONTENT, export: 'posts' },
+  post_texts: { ...CONTENT, export: 'posts' },
   posts_search: CONTENT,
   post_tombstones: CONTENT,
   webhook_events: CONTENT,

@@ -24,6 +24,7 @@ import { notificationJson } from '../notifications/notification-list.ts';
 import { notifications, type Notification } from '../notifications/notification-store.ts';
 import { drafts, type Draft } from '../writing/draft-store.ts';
 import { postJson } from '../posts/query-posts.ts';
+import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
@@ -96,7 +97,9 @@ function* ownPosts(hub: Hub, viewerId: number): Generator<object> {
     if (kind !== 'native') continue;
     const query = { viewerId, sourceId, limit: POST_BATCH };
     const all = inBatches<Post>((last) => posts(hub).newest(last ? { ...query, after: last } : query));
-    for (const post of all) for (const whole of posts(hub).whole([post])) yield postJson(hub, whole);
+    for (const post of all) for (const whole of posts(hub).whole([post])) {
+      yield { ...postJson(hub, whole), ...postTexts(hub).find(post.id) };
+    }
   }
 }
 

@@ -2,8 +2,9 @@ import { nextLink, parseId, pathId, readAfter, readLimit } from '../../platform/
 import { HttpError, json, noContent, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
-import { visiblePost } from '../posts/post-access.ts';
+import { mayManagePost, visiblePost } from '../posts/post-access.ts';
 import { fittingContents, positionCursor, postJson, queryPosts } from '../posts/query-posts.ts';
+import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
 import { setRead, setStar } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
@@ -28,7 +29,9 @@ export async function listPosts(hub: Hub, req: HubRequest): Promise<Reply> {
 
 /** GET /api/posts/:id */
 export function showPostJson(hub: Hub, { params, viewer }: HubRequest): Reply {
-  return json(asJson(hub, [visiblePost(hub, pathId(params), viewer)], viewer)[0]);
+  const post = visiblePost(hub, pathId(params), viewer);
+  const written = mayManagePost(post, viewer) ? postTexts(hub).find(post.id) : undefined;
+  return json({ ...asJson(hub, [post], viewer)[0], ...written });
 }
 
 /** Posts as JSON for the API; members also get `read` and `starred`. */

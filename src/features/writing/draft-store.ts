@@ -124,7 +124,8 @@ function prepareSaved(db: Db) {
     selectOf: db.prepare<[number, number, number], Row>('drafts of account',
       `SELECT ${COLUMNS} FROM drafts WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`),
     list: db.prepare<[number, number], ListedDraft>('list drafts', `
-      SELECT id, form, fields ->> 'title' AS title, substr(fields ->> 'content', 1, 200) AS beginning,
+      SELECT id, form, COALESCE(fields ->> 'title', '') AS title,
+             COALESCE(substr(fields ->> 'content', 1, 200), '') AS beginning,
              saved_at AS savedAt, discarded_at AS discardedAt
         FROM drafts WHERE account_id = ? AND pending_hash IS NULL AND (discarded_at IS NULL OR discarded_at > ?)
        ORDER BY discarded_at IS NOT NULL, saved_at DESC, id DESC`),

@@ -24,7 +24,7 @@ export function changedElsewhere({ path }: DraftForm): Html {
   <p><a href="${path}" target="_blank" rel="noopener">Open the other text in a new tab</a>
   <button class="link" type="button" data-keep>Replace the other text by the text in this tab</button></p></div>
 <div class="problem" data-sign="ended" role="alert" hidden>
-  <p>Your session has ended. Press Preview to sign in again: the text in this tab is kept.</p></div>`;
+  <p>Your session has ended. Press Save draft to sign in again: the text in this tab is kept.</p></div>`;
 }
 
 /** The note on a form that is filled with a stored draft. */

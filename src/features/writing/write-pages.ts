@@ -1,7 +1,7 @@
 import { MINUTE } from '../../platform/clock.ts';
 import { MAX_PAGE_BYTES, toHttpError } from '../../platform/http/answer-request.ts';
 import { readForm, readJson } from '../../platform/http/body.ts';
-import { contentText } from '../../platform/http/html.ts';
+import { contentText, type Html } from '../../platform/http/html.ts';
 import { parseId, pathId } from '../../platform/http/input.ts';
 import { readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, invalid, json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
@@ -25,6 +25,7 @@ import { addSource } from '../manage-sources/add-source.ts';
 import { inTurn } from '../posts/ingest-posts.ts';
 import { changeablePost, writableSource } from '../posts/post-access.ts';
 import type { WholePost } from '../posts/post-store.ts';
+import { postTexts } from '../posts/post-text-store.ts';
 import { manySources, mayManage, sources, type Source } from '../sources/source-store.ts';
 import { drafts, type Draft, type DraftFields, type Tab } from './draft-store.ts';
 import {
@@ -32,8 +33,9 @@ import {
   restoreDraft, tabOf,
 } from './keep-draft.ts';
 import {
-  JSON_LIMIT, POST_MAX, paragraphsToText, previewPost, removeFile, rewritePost, shortMarkup, writePost,
+  JSON_LIMIT, POST_MAX, previewContent, previewPost, removeFile, rewritePost, writePost,
 } from './write-post.ts';
+import { paragraphsToText, shortMarkup } from './written-text.ts';
 import {
   changePostPage, cutSentences, firstPlacePage, fittingFields, withLineFeeds, writePage, type PostForm, type Typed,
 } from './write-views.ts';
@@ -105,7 +107,7 @@ export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
     rewritePost(hub, post.id, values, { files, form: formPath(req) }, req));
 }
 
-/** Saves the draft that the script of the page sends as JSON while the author types. */
+/** Saves the draft that the script of the page sends as JSON while the author types; `preview` asks for its HTML. */
 export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> {
   const path = formPath(req);
   if (path !== '/write' && req.params['id']) changeablePost(hub, pathId(req.params), req.viewer);
@@ -114,7 +116,9 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   const { fields, cut } = fittingFields(withLineFeeds(Object.fromEntries(texts)));
   if (cut.length > 0) throw new HttpError(422, cutSentences(cut, 'kept').join(' '));
   const { revision } = keepDraft(hub, req.viewer, path, { fields, tab: tabOf(sent) });
-  return json({ revision });
+  if (sent['preview'] !== '1') return json({ revision });
+  const preview = await shownContent(hub, fields, await previewContent(hub, sent, req));
+  return json({ revision, preview: preview.markup });
 }
 
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {
@@ -197,10 +201,14 @@ async function previewReply(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
   { title, contentHtml }: { title: string; contentHtml: string },
 ): Promise<Reply> {
-  const inForm = contentText(typed.fields['content']).bytes.length;
-  const room = Math.max(TEXT_BYTES - inForm, LEAST_PREVIEW_BYTES);
-  const content = await contentOnPage(hub, { contentHtml, url: null, attachments: [] }, room);
+  const content = await shownContent(hub, typed.fields, contentHtml);
   return page(again({ ...formOf(hub, req, formPath(req), typed), preview: { title, content } }));
+}
+
+/** The content of a preview as the post's page will show the content. */
+function shownContent(hub: Hub, { content }: DraftFields, contentHtml: string): Promise<Html> {
+  const room = Math.max(TEXT_BYTES - contentText(content).bytes.length, LEAST_PREVIEW_BYTES);
+  return contentOnPage(hub, { contentHtml, url: null, attachments: [] }, room);
 }
 
 /** Receives a form sent without a session, if the form's address proves for which account the form was made. */
@@ -236,8 +244,10 @@ function formOf(hub: Hub, req: MemberRequest, path: string, { fields, cut, tab }
   };
 }
 
-/** Returns the form fields of a stored post: plain text if the post was written as plain text, otherwise HTML. */
-async function valuesOf(hub: Hub, { title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
+/** Returns the form fields of a stored post. The text of a post from version 1.0.0 is made from its HTML. */
+async function valuesOf(hub: Hub, { id, title, contentHtml, url }: WholePost, viewer: Viewer): Promise<DraftFields> {
+  const written = postTexts(hub).find(id);
+  if (written) return { title, ...written, url: url ?? '' };
   const turn = { length: contentHtml.length, accountOf: () => viewer.id };
   const text = await inTurn(hub, turn, () => paragraphsToText(contentHtml));
   const content = text ?? (contentHtml.length <= POST_MAX.content ? contentHtml : shortMarkup(contentHtml));

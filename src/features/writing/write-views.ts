@@ -135,8 +135,7 @@ function barOf(name: string, button: string, form: PostForm): Html {
 }
 
 function aboveForm(form: PostForm): Html {
-  return html`${draftList(form)}${draftNote(form)}${problemNote(form)}${cutNote(form)}${changedElsewhere(form)}${
-    previewOf(form)}`;
+  return html`${draftList(form)}${draftNote(form)}${problemNote(form)}${cutNote(form)}${changedElsewhere(form)}`;
 }
 
 const FILES_AGAIN = 'Please choose the files again.';
@@ -172,31 +171,35 @@ function problemNote({ problem, cut, isWhole, hasFiles }: PostForm): Html | fals
 <p class="hint">${note}</p>`;
 }
 
-function previewOf({ preview }: PostForm): Html | false {
-  return preview !== undefined && html`
-<section class="panel preview" aria-labelledby="preview" tabindex="-1" autofocus><h2 id="preview">Preview</h2>
-<p class="hint">Nothing is published yet. Your text and your files are kept below.</p>
-<article><h3 dir="auto">${preview.title}</h3>
-<div class="prose" dir="auto">${preview.content}</div></article></section>`;
+/** The preview beside the text, or below the text on narrow screens. The script fills a hidden preview. */
+function previewOf({ preview }: PostForm): Html {
+  return html`
+<section class="panel preview" aria-labelledby="preview" tabindex="-1" ${
+  preview ? html`autofocus` : html`hidden`}><h2 id="preview">Preview</h2>
+<article><h3 dir="auto">${preview?.title}</h3>
+<div class="prose" dir="auto">${preview?.content}</div></article></section>`;
 }
 
-function fields({ values, problem }: PostForm): Html {
-  const isHtml = values['contentType'] === 'text/html';
+function fields(form: PostForm): Html {
+  const { values, problem } = form;
+  const format = values['contentType'] || 'text/markdown';
+  const option = (value: string, name: string): Html =>
+    html`<option value="${value}" ${value === format && html`selected`}>${name}</option>`;
   return html`
 <label>Title <input name="title" class="title-field" value="${values['title']}" required maxlength="${POST_MAX.title}"
   dir="auto" ${faulty(problem, 'title')}>${faultOf(problem, 'title')}</label>
-<label>Text
+<div class="texts"><label>Text
   <textarea name="content" rows="14" class="text" maxlength="${POST_MAX.content}" dir="auto" ${
     faulty(problem, 'content')}>
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
-  <span class="optional">A blank line begins a paragraph. Web addresses become links by themselves.</span></label>
-<details ${(isHtml || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
+  <span class="optional">Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
+    blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
+<details ${(format !== 'text/markdown' || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
   <summary>Format and link</summary>
   <div class="stack">
     <label>Format
       <select name="contentType">
-        <option value="text/plain">plain text</option>
-        <option value="text/html" ${isHtml && html`selected`}>HTML</option>
+        ${option('text/markdown', 'Markdown')}${option('text/plain', 'plain text')}${option('text/html', 'HTML')}
       </select></label>
     <label>Link to a page <span class="optional">optional</span>
       <input name="url" value="${values['url']}" maxlength="${POST_MAX.url}" inputmode="url" autocapitalize="none"
