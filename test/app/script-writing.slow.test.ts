@@ -15,7 +15,7 @@ test('what is typed is saved while its author writes, and a text from another ta
   await signIn(browser, hub.address, 'ada', hub.password, '/write');
   const signs = () => browser.run<string[]>(
     `return [...document.querySelectorAll('[data-sign]')].filter((sign) => !sign.hidden).map((sign) => sign.dataset.sign)`);
-  const until = (sign: string) => waitUntil(`the page shows ${sign}`, async () => (await signs()).join() === sign);
+  const until = (sign: string) => waitUntil(`the page shows ${sign}`, async () => (await signs())[0] === sign);
   const saved = () => drafts(hub.handle).list(1).map(({ title, beginning }) => `${title}: ${beginning}`);
 
   await browser.type('[name=title]', 'Owls');

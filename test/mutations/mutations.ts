@@ -604,6 +604,22 @@ export const MUTATIONS: Mutation[] = [
     name: 'the first words by which a post without a title is called stand on its page and in lists once',
   },
   {
+    promise: 'nobody but its author sees a file of a draft',
+    file: 'src/features/posts/attachment-routes.ts',
+    from: ' || file.accountId !== req.viewer?.id',
+    to: '',
+    test: 'test/features/writing/own-files.test.ts',
+    name: 'a text names its files: a preview and the post show them, and other relative addresses become text',
+  },
+  {
+    promise: 'an infected picture stands in no text',
+    file: 'src/features/attachments/serve-file.ts',
+    from: " || attachment.scan === 'infected'",
+    to: '',
+    test: 'test/features/writing/own-files.test.ts',
+    name: 'a picture in a text stays when its post is edited, and is no picture once its file is gone or infected',
+  },
+  {
     promise: 'a draft that another tab has saved is not overwritten silently',
     file: 'src/features/writing/keep-draft.ts',
     from: '    requireNewest(stored, tab);',

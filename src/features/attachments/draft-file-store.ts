@@ -1,5 +1,5 @@
 import { store } from '../hub/hub.ts';
-import { uploads, type NewUpload } from './attachment-store.ts';
+import { uploads, type Attachment, type NewUpload } from './attachment-store.ts';
 
 /** An uploaded file of a draft. The file becomes an attachment when the draft is published. */
 export type DraftFile = Omit<NewUpload, 'scan'> & {
@@ -9,6 +9,15 @@ export type DraftFile = Omit<NewUpload, 'scan'> & {
   accountId: number;
   scan: 'clean' | 'unscanned' | 'infected';
 };
+
+/**
+ * A file of a draft in the form of an attachment, for a preview. The id is negative, because the file is no attachment:
+ * its path begins with `/attachments/-`.
+ */
+export function asAttachment({ id, accountId, draftId, ...file }: DraftFile): Attachment {
+  const nothing = { remoteUrl: null, title: null, durationSeconds: null, isInline: 0 };
+  return { ...file, ...nothing, id: -id, postId: 0, kind: 'native' };
+}
 
 type InsertRow = Pick<NewUpload, 'filename' | 'mediaType' | 'bytes' | 'sha256'> & {
   draftId: number; accountId: number; now: number;

@@ -39,10 +39,10 @@ export function draftNote({ draft, isOpened, times }: DraftForm): Html | false {
 /** The section of the form that says whether a draft is saved. Its button saves the draft without the script. */
 export function draftState({ draft, times }: DraftForm): Html {
   return html`
-<section><h2>Draft</h2><p class="hint">${draft === undefined
-    ? 'No draft is saved yet. The draft is saved while you type if your browser runs scripts.'
-    : html`The text and its files were saved ${showTime(times, draft.savedAt)}. Nobody else sees the draft. The hub
-    removes a draft that is 90 days old.`}</p>
+<section><h2>Draft</h2><p class="hint" data-sign="none" ${draft && html`hidden`}>No draft is saved yet. The draft is
+  saved while you type if your browser runs scripts.</p><p class="hint" data-sign="saved" ${!draft && html`hidden`}>The
+  text and its files were saved <span data-saved-at>${draft && showTime(times, draft.savedAt)}</span>. Nobody else sees
+  the draft. The hub removes a draft that is 90 days old.</p>
 <button name="save" value="1">Save draft</button></section>`;
 }
 

@@ -3,7 +3,7 @@ import { DAY } from '../../platform/clock.ts';
 import { pathId } from '../../platform/http/input.ts';
 import { HttpError, invalid, notFound } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest } from '../../platform/http/router.ts';
-import type { NewUpload } from '../attachments/attachment-store.ts';
+import { attachments, type NewUpload } from '../attachments/attachment-store.ts';
 import { draftFiles } from '../attachments/draft-file-store.ts';
 import { addFilesToDraft } from '../attachments/receive-upload.ts';
 import { mayRecord } from '../hub/disk-reserve.ts';
@@ -65,8 +65,22 @@ export function keepDraft(
     requireNewest(stored, tab);
     if (!stored) requireRoomForDraft(hub, id);
     const draft = drafts(hub).save(id, form, fields, tab.name);
-    addFilesToDraft(hub, draft.id, id, files);
+    addFilesToDraft(hub, draft.id, id, withOwnNames(hub, form, draft.id, files));
     return draft;
+  });
+}
+
+/** Gives new files names that no other file of the draft or its post has: a text names its files. */
+function withOwnNames(hub: Hub, form: string, draftId: number, files: NewUpload[]): NewUpload[] {
+  const postId = /^\/posts\/(\d+)\/edit$/.exec(form)?.[1];
+  const ofPost = postId === undefined ? [] : attachments(hub).ofPosts([Number(postId)]);
+  const taken = new Set([...draftFiles(hub).ofDraft(draftId), ...ofPost].map(({ filename }) => filename));
+  return files.map((file) => {
+    const [, base = '', extension = ''] = /^(.*?)(\.[^.]*)?$/.exec(file.filename) ?? [];
+    let { filename } = file;
+    for (let n = 2; taken.has(filename); n++) filename = `${base}-${n}${extension}`;
+    taken.add(filename);
+    return { ...file, filename };
   });
 }
 

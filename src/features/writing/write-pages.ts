@@ -7,12 +7,14 @@ import { readMultipart } from '../../platform/http/read-multipart.ts';
 import { HttpError, invalid, json, page, seeOther, type Page, type Reply } from '../../platform/http/reply.ts';
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { timesOf } from '../../platform/http/times.ts';
+import { byteSize } from '../../platform/in-words.ts';
 import { errorFields } from '../../platform/log.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { accounts } from '../accounts/account-store.ts';
 import { signInAgain } from '../accounts/sign-in-pages.ts';
-import { draftFiles } from '../attachments/draft-file-store.ts';
+import { attachments } from '../attachments/attachment-store.ts';
+import { asAttachment, draftFiles } from '../attachments/draft-file-store.ts';
 import {
   bytesLeft, firstValues, formLimits, keepFiles, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
@@ -117,7 +119,7 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   if (cut.length > 0) throw new HttpError(422, cutSentences(cut, 'kept').join(' '));
   const { revision } = keepDraft(hub, req.viewer, path, { fields, tab: tabOf(sent) });
   if (sent['preview'] !== '1') return json({ revision });
-  const preview = await shownContent(hub, fields, await previewContent(hub, sent, req));
+  const preview = await shownContent(hub, req, fields, await previewContent(hub, sent, req));
   return json({ revision, preview: preview.markup });
 }
 
@@ -146,6 +148,7 @@ async function submitForm(
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
   const [path, accountId] = [formPath(req), req.viewer.id];
+  const wantsJson = req.headers.accept === 'application/json'; // from the script, which sends one file at a time
   let kept: Draft | undefined;
   const keep = async (files: ReceivedFile[] = []): Promise<void> => {
     await keepFiles(hub, files);
@@ -157,7 +160,7 @@ async function submitForm(
       if (save !== undefined || remove !== undefined) {
         await keep(files);
         removeDraftFile(hub, accountId, path, parseId(remove ?? '') ?? 0);
-        return seeOther(saying(path, 'draft-saved'));
+        return wantsJson ? json(filesJson(hub, kept)) : seeOther(saying(path, 'draft-saved'));
       }
       if (preview !== undefined) {
         await keep(files).catch(logging(hub));
@@ -172,7 +175,7 @@ async function submitForm(
     }, typed);
   } catch (error) {
     const problem = toHttpError(error);
-    if (problem.status === 500 || typed.size === 0) throw error;
+    if (problem.status === 500 || typed.size === 0 || wantsJson) throw error;
     if (problem.status === 401) return keepUntilSignIn(hub, req, accountId, typed);
     if (problem !== error) { // after an error of the hub, such as a full disk, the form is shown again
       hub.log.error('post not stored', errorFields(error));
@@ -191,6 +194,13 @@ function logging(hub: Hub): (error: unknown) => void {
   return (error) => void (error instanceof HttpError || hub.log.warn('draft not kept', errorFields(error)));
 }
 
+/** The revision and the files of a draft, for the script that has uploaded a file. */
+function filesJson(hub: Hub, draft: Draft | undefined): object {
+  const files = draft ? draftFiles(hub).ofDraft(draft.id) : [];
+  return { revision: draft?.revision, files: files.map(({ id, filename, mediaType, bytes }) =>
+    ({ id, filename, mediaType, size: byteSize(bytes) })) };
+}
+
 function typedFields(fields: Map<string, string[]>): Typed & { tab: Tab } {
   const sent = firstValues(fields);
   return { ...fittingFields(withLineFeeds(sent)), tab: tabOf(sent) };
@@ -201,14 +211,18 @@ async function previewReply(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page, typed: Typed,
   { title, contentHtml }: { title: string; contentHtml: string },
 ): Promise<Reply> {
-  const content = await shownContent(hub, typed.fields, contentHtml);
+  const content = await shownContent(hub, req, typed.fields, contentHtml);
   return page(again({ ...formOf(hub, req, formPath(req), typed), preview: { title, content } }));
 }
 
 /** The content of a preview as the post's page will show the content. */
-function shownContent(hub: Hub, { content }: DraftFields, contentHtml: string): Promise<Html> {
+function shownContent(hub: Hub, req: MemberRequest, { content }: DraftFields, contentHtml: string): Promise<Html> {
+  const path = formPath(req);
+  const draft = drafts(hub).find(req.viewer.id, path);
+  const kept = path.startsWith('/posts/') ? attachments(hub).ofPosts([pathId(req.params)]) : [];
+  const files = [...kept, ...draft ? draftFiles(hub).ofDraft(draft.id).map(asAttachment) : []];
   const room = Math.max(TEXT_BYTES - contentText(content).bytes.length, LEAST_PREVIEW_BYTES);
-  return contentOnPage(hub, { contentHtml, url: null, attachments: [] }, room);
+  return contentOnPage(hub, { contentHtml, url: null, attachments: files }, room);
 }
 
 /** Receives a form sent without a session, if the form's address proves for which account the form was made. */

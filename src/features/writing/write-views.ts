@@ -183,6 +183,7 @@ function previewOf({ preview }: PostForm): Html {
 function fields(form: PostForm): Html {
   const { values, problem } = form;
   const format = values['contentType'] || 'text/markdown';
+  const isOpen = format !== 'text/markdown' || values['url'] || faulty(problem, 'url');
   const option = (value: string, name: string): Html =>
     html`<option value="${value}" ${value === format && html`selected`}>${name}</option>`;
   return html`
@@ -194,7 +195,7 @@ function fields(form: PostForm): Html {
 ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
     blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
-<details ${(format !== 'text/markdown' || values['url'] || problem?.errors.some(({ pointer }) => pointer === '/url')) && html`open`}>
+<details ${isOpen && html`open`}>
   <summary>Format and link</summary>
   <div class="stack">
     <label>Format
@@ -214,10 +215,10 @@ function fileFields({ problem, fileBytes, files: ofDraft }: PostForm, files: Att
   const whole = problem?.status === 413 || problem?.status === 415; // the form's files are too large or of a wrong type
   return html`
 <section class="files" aria-labelledby="files"><h2 id="files">Files</h2>
-${files.length + ofDraft.length > 0 && html`
-<ul>${files.map(removableFile)}${ofDraft.map(draftFile)}</ul>`}
-<label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS}: images, PDF, plain text or Markdown,
-  ${byteSize(fileBytes)} each</span>
+<ul>${files.map(removableFile)}${ofDraft.map(draftFile)}</ul>
+<template>${draftFile()}</template>
+<label class="drop-zone">Add files <span class="optional">up to ${MAX_UPLOADS} at once: images, PDF, plain text or
+  Markdown, ${byteSize(fileBytes)} each. With scripts, you can also drop or paste files.</span>
   <input type="file" name="attachments" multiple accept="${EXTENSIONS}" ${
     faulty(problem, 'attachments', { whole })}>${faultOf(problem, 'attachments', { whole })}</label>
 </section>`;
@@ -226,16 +227,20 @@ ${files.length + ofDraft.length > 0 && html`
 /** A file with its Remove button, which belongs to a form after the post's form, because forms cannot be nested. */
 function removableFile({ id, filename, bytes, scan }: Attachment): Html {
   return html`
-<li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes ?? 0)}</span>${
-  scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
+<li data-name="${filename}">${icon('file')}<span class="name">${filename}</span><span
+  class="size">${byteSize(bytes ?? 0)}</span>${scan === 'infected' && INFECTED}<button class="plain" form="remove-${id}"
   aria-label="Remove ${filename}">Remove</button></li>`;
 }
 
-function draftFile({ id, filename, bytes, scan }: DraftFile): Html {
+/** A file of the draft, or the template for a file that the script uploads. Only the script shows the field `alt`. */
+function draftFile(file?: DraftFile): Html {
   return html`
-<li>${icon('file')}<span class="name">${filename}</span><span class="size">${byteSize(bytes)}</span>${
-  scan === 'infected' && INFECTED}<button class="plain" name="remove" value="${id}"
-  aria-label="Remove ${filename}">Remove</button></li>`;
+<li data-name="${file?.filename}">${icon('file')}<span class="name">${file?.filename}</span><span
+  class="size">${file && byteSize(file.bytes)}</span>${file?.scan === 'infected' && INFECTED}${
+  !file && html`<progress max="1" value="0">0 %</progress>`}<label class="alt" hidden>What the picture shows
+  <input data-alt maxlength="200" dir="auto" placeholder="For people who cannot see the picture"></label><button
+  class="plain" name="remove" value="${file?.id}" aria-label="Remove ${file?.filename}">Remove</button><p
+  class="fault" role="alert" hidden></p></li>`;
 }
 
 /** The radio buttons of the form for choosing a source. If there is only one source, it is selected. */

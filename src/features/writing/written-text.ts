@@ -4,6 +4,7 @@ import { renderingMarkdown } from '../../platform/markup/markdown.ts';
 import { LINK_TAIL } from '../../platform/markup/remote-media.ts';
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { charged, nextRound } from '../../platform/turns.ts';
+import { OWN_FILES } from '../attachments/own-files.ts';
 import type { PostText } from '../posts/post-text-store.ts';
 
 /** Turns a text that a member has written into sanitised HTML. */
@@ -14,9 +15,9 @@ export async function sanitizedText({ content, contentType }: PostText): Promise
   return inSteps(sanitizing(charged(linkAddresses)(markup)));
 }
 
-/** Sanitises HTML without resolving relative links: a post written on this hub has no base URL. */
+/** Sanitises HTML. Relative addresses are names of the post's own files: a post written on this hub has no base URL. */
 function sanitizing(html: string): Reading<string> {
-  return sanitizingHtml(html, { baseUrl: 'about:blank' });
+  return sanitizingHtml(html, { baseUrl: OWN_FILES });
 }
 
 /** Turns plain text into unsanitised markup: blank lines make paragraphs, line ends <br>, URLs links. */
