@@ -71,6 +71,7 @@ const POST = {
   title: text, content: text, contentType: FORMAT,
   url: orNull(text), publishedAt: time,
 };
+const LATER = { publishAt: { ...time, description: 'The hub publishes the post at this time, within a year' } };
 const TITLED = { title: text, visibility };
 /** Credentials for a feed's server, which make the source private; null removes the credentials. */
 const AT_PUBLISHER = { username: orNull(text), password: orNull(PASSWORD) };
@@ -182,9 +183,10 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   'GET /api/posts/:id': { answers: { ...done('Post'), ...UNCHANGED } },
   'POST /api/posts': {
     body: {
-      ...json(object(NEW_POST, POST)), ...as('multipart/form-data', object(NEW_POST, { ...POST, ...FILES })),
+      ...json(object(NEW_POST, { ...POST, ...LATER })),
+      ...as('multipart/form-data', object(NEW_POST, { ...POST, ...LATER, ...FILES })),
     },
-    answers: created('Post'), refusals: UPLOAD,
+    answers: { ...created('Post'), 202: json(named('ScheduledPost')) }, refusals: UPLOAD,
   },
   'POST /api/preview': {
     body: json(object({ content: text }, { contentType: FORMAT })), answers: done('Preview'),

@@ -122,6 +122,7 @@ export const SCHEMAS: Record<string, Schema> = {
     contentType: choice(FORMATS),
   }),
   Preview: object({ contentHtml: text }),
+  ScheduledPost: object({ draftId: id, title: text, publishAt: time }),
   Reading: object({
     unread: counted, starred: counted, folders: array(object({
       name: orNull(text), unread: counted,

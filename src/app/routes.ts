@@ -34,6 +34,7 @@ import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
 import * as writing from '../features/writing/write-post.ts';
+import * as scheduling from '../features/writing/scheduled-posts.ts';
 import * as readerLists from '../features/reader-api/subscription-lists.ts';
 import * as readerSubscriptions from '../features/reader-api/subscriptions.ts';
 import {
@@ -218,7 +219,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     posts.listPosts, { cached: ['view', 'source', 'q', 'cursor', 'limit', 'folder'] },
   ),
   at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: [] }),
-  at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', writing.createPost),
+  at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', scheduling.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
   at(
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',

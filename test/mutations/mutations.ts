@@ -558,7 +558,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'what one writes oneself is read for oneself',
     file: 'src/features/writing/write-post.ts',
-    from: 'setSeen(hub, by.viewer, stored.id);',
+    from: 'setSeen(hub, viewer, stored.id);',
     to: '',
     test: 'test/features/reading/reading-api.test.ts',
     name: 'what one writes oneself is read for oneself, and unread for everybody else who follows',
@@ -618,6 +618,22 @@ export const MUTATIONS: Mutation[] = [
     to: '',
     test: 'test/features/writing/own-files.test.ts',
     name: 'a picture in a text stays when its post is edited, and is no picture once its file is gone or infected',
+  },
+  {
+    promise: 'a scheduled post that was changed is not published by itself',
+    file: 'src/features/writing/draft-store.ts',
+    from: 'revision = revision + 1, publish_at = NULL',
+    to: 'revision = revision + 1',
+    test: 'test/features/writing/scheduled-posts.test.ts',
+    name: 'two jobs for one post, and a post that was changed while its job ran, make no second and no old post',
+  },
+  {
+    promise: 'a restored copy of a hub publishes no scheduled posts',
+    file: 'src/features/backups/stage-restore.ts',
+    from: '    unscheduleAll({ db, clock });',
+    to: '',
+    test: 'test/app/tables.test.ts',
+    name: 'a restored backup keeps, empties and changes what the list says',
   },
   {
     promise: 'a draft that another tab has saved is not overwritten silently',

@@ -33,6 +33,7 @@ const SAID = {
   'post-deleted': 'The post was deleted.',
   'post-published': 'Your post is published.',
   'post-read': 'The post is marked as read.',
+  'post-scheduled': 'The post is scheduled. The hub publishes the post at the time that you chose.',
   'post-saved': 'Your post was saved.',
   'post-starred': 'The post is starred.',
   'post-unread': 'The post is marked as unread.',

@@ -127,7 +127,7 @@ export const TABLES = {
   },
   drafts: {
     most: 30, of: 'account', then: 'refused', except: 'three drafts that wait until their author signs in again',
-    export: 'drafts', leaving: 'steps', restore: 'kept',
+    export: 'drafts', leaving: 'steps', restore: 'changed',
   },
   imports: { most: 5, of: 'account', then: 'the oldest ends', export: 'imports', leaving: 'steps', restore: 'kept' },
   import_lines: { bounded: 'an import has at most 5,000 rows', export: 'imports', leaving: 'cascade', restore: 'kept' },

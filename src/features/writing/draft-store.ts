@@ -10,10 +10,12 @@ export type DraftFields = Record<string, string>;
 
 /**
  * An unfinished post. `form`: the path of the page whose form the draft fills. `revision`: how often the draft was
- * saved. `savedBy`: the random name of the browser tab that saved the draft last.
+ * saved. `savedBy`: the random name of the browser tab that saved the draft last. `publishAt` (unix ms): when the
+ * worker publishes the draft, or null.
  */
 export type Draft = {
-  id: number; form: string; fields: DraftFields; savedAt: number; revision: number; savedBy: string | null;
+  id: number; accountId: number; form: string; fields: DraftFields; savedAt: number; revision: number;
+  savedBy: string | null; publishAt: number | null;
 };
 
 /**
@@ -24,7 +26,8 @@ export type Tab = { name: string; revision: number | undefined };
 
 /** A draft in the list of drafts. `discardedAt` (unix ms): when the author discarded the draft, or null. */
 export type ListedDraft = {
-  id: number; form: string; title: string; beginning: string; savedAt: number; discardedAt: number | null;
+  id: number; form: string; title: string; beginning: string; savedAt: number;
+  publishAt: number | null; discardedAt: number | null;
 };
 
 /** Maximum number of drafts of one account, with discarded drafts and without pending drafts. */
@@ -40,11 +43,12 @@ export const DRAFT_LIFETIME = 90 * DAY;
 const TIMES: StoredTime[] = ['saved_at', 'discarded_at'].map((column) => ({ table: 'drafts', column, furthest: 0 }));
 
 type Row = Omit<Draft, 'fields'> & { fields: string };
+type TakenRow = Pick<Row, 'fields' | 'savedBy' | 'revision'>;
 type SavedRow = { accountId: number; form: string; fields: string; savedBy: string | null; now: number };
 
 /** Unfinished posts. Pages show a pending draft only after the account has adopted the draft. */
 export const drafts = store(({ db, clock }) => {
-  const sql = { ...prepareSaved(db), ...preparePending(db) };
+  const sql = { ...prepareSaved(db), ...prepareScheduled(db), ...preparePending(db) };
   const opened = ({ fields, ...row }: Row): Draft => ({ ...row, fields: JSON.parse(fields) });
 
   function save(accountId: number, form: string, fields: string, savedBy: string | null): Draft {
@@ -74,6 +78,17 @@ export const drafts = store(({ db, clock }) => {
       if (isFull()) sql.removeDiscarded.run(accountId);
       return !isFull();
     },
+
+    /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
+    schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
+    /** Returns the ids of up to `limit` scheduled drafts that are due. */
+    due: (now: number, limit: number): number[] => sql.due.all(now, limit).map(({ id }) => id),
+    findDue(id: number, now: number): Draft | undefined {
+      const row = sql.selectDue.get(id, now);
+      return row && opened(row);
+    },
+    /** Ends all schedules; returns the drafts that were scheduled. */
+    unscheduleAll: (): Draft[] => sql.unscheduleAll.all().map(opened),
 
     /** Saves a pending draft; returns the secret with which `adopt` finds the draft, and stores the secret's hash. */
     savePending(accountId: number, form: string, fields: DraftFields, { name, revision = -1 }: Tab): string {
@@ -113,7 +128,8 @@ export const drafts = store(({ db, clock }) => {
   };
 });
 
-const COLUMNS = 'id, form, fields, saved_at AS savedAt, revision, saved_by AS savedBy';
+const COLUMNS = `id, account_id AS accountId, form, fields, saved_at AS savedAt, revision, saved_by AS savedBy,
+  publish_at AS publishAt`;
 /** SQL: a draft that was neither discarded nor made from a form without a session. */
 const IS_OPEN = 'pending_hash IS NULL AND discarded_at IS NULL';
 
@@ -126,7 +142,7 @@ function prepareSaved(db: Db) {
     list: db.prepare<[number, number], ListedDraft>('list drafts', `
       SELECT id, form, COALESCE(fields ->> 'title', '') AS title,
              COALESCE(substr(fields ->> 'content', 1, 200), '') AS beginning,
-             saved_at AS savedAt, discarded_at AS discardedAt
+             saved_at AS savedAt, publish_at AS publishAt, discarded_at AS discardedAt
         FROM drafts WHERE account_id = ? AND pending_hash IS NULL AND (discarded_at IS NULL OR discarded_at > ?)
        ORDER BY discarded_at IS NOT NULL, saved_at DESC, id DESC`),
     upsert: db.prepare<[SavedRow]>('save draft', `
@@ -134,7 +150,7 @@ function prepareSaved(db: Db) {
       VALUES (@accountId, @form, @fields, @savedBy, @now)
       ON CONFLICT (account_id, form) WHERE pending_hash IS NULL
       DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at, saved_by = excluded.saved_by,
-                    revision = revision + 1`),
+                    revision = revision + 1, publish_at = NULL`),
     count: db.prepare<[number], { n: number }>('count the drafts of an account',
       'SELECT COUNT(*) AS n FROM drafts WHERE account_id = ? AND pending_hash IS NULL'),
     removeDiscarded: db.prepare<[number]>('remove the oldest discarded draft of an account', `
@@ -143,7 +159,8 @@ function prepareSaved(db: Db) {
     remove: db.prepare<[number, string]>('remove draft',
       `DELETE FROM drafts WHERE account_id = ? AND form = ? AND ${IS_OPEN}`),
     discard: db.prepare<[number, number, number]>('discard draft', `
-      UPDATE drafts SET discarded_at = ?, form = form || '#' || id WHERE id = ? AND account_id = ? AND ${IS_OPEN}`),
+      UPDATE drafts SET discarded_at = ?, publish_at = NULL, form = form || '#' || id
+       WHERE id = ? AND account_id = ? AND ${IS_OPEN}`),
     restore: db.prepare<[number, number, number], { form: string }>('restore draft', `
       UPDATE OR IGNORE drafts SET discarded_at = NULL, form = substr(form, 1, instr(form, '#') - 1)
        WHERE id = ? AND account_id = ? AND discarded_at > ? RETURNING form`),
@@ -151,8 +168,20 @@ function prepareSaved(db: Db) {
       'DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? LIMIT ?)'),
     removeOld: db.prepare<[{ pending: number; kept: number; restorable: number; limit: number }]>('remove old drafts', `
       DELETE FROM drafts WHERE id IN (SELECT id FROM drafts
-       WHERE saved_at <= @kept OR discarded_at <= @restorable
+       WHERE (saved_at <= @kept AND publish_at IS NULL) OR discarded_at <= @restorable
           OR (saved_at <= @pending AND pending_hash IS NOT NULL) LIMIT @limit)`),
+  };
+}
+
+function prepareScheduled(db: Db) {
+  return {
+    schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
+    due: db.prepare<[number, number], { id: number }>('due drafts',
+      'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),
+    selectDue: db.prepare<[number, number], Row>('due draft',
+      `SELECT ${COLUMNS} FROM drafts WHERE id = ? AND publish_at <= ?`),
+    unscheduleAll: db.prepare<[], Row>('end all schedules',
+      `UPDATE drafts SET publish_at = NULL WHERE publish_at IS NOT NULL RETURNING ${COLUMNS}`),
   };
 }
 
@@ -161,9 +190,9 @@ function preparePending(db: Db) {
     insertPending: db.prepare<[SavedRow & { hash: string; revision: number }]>('save pending draft', `
       INSERT INTO drafts (account_id, form, fields, saved_by, revision, pending_hash, saved_at)
       VALUES (@accountId, @form, @fields, @savedBy, @revision, @hash, @now)`),
-    takePending: db.prepare<[string, number, string, number], Omit<Row, 'id'>>('take pending draft', `
+    takePending: db.prepare<[string, number, string, number], TakenRow>('take pending draft', `
       DELETE FROM drafts WHERE pending_hash = ? AND account_id = ? AND form = ? AND saved_at > ?
-      RETURNING form, fields, saved_at AS savedAt, revision, saved_by AS savedBy`),
+      RETURNING fields, revision, saved_by AS savedBy`),
     removeOldestPending: db.prepare<[number, number]>('remove oldest pending drafts', `
       DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? AND pending_hash IS NOT NULL
        ORDER BY saved_at DESC, id DESC LIMIT -1 OFFSET ?)`),

@@ -29,6 +29,12 @@ export function changedElsewhere({ path }: DraftForm): Html {
 
 /** The note on a form that is filled with a stored draft. */
 export function draftNote({ draft, isOpened, times }: DraftForm): Html | false {
+  if (draft?.publishAt && isOpened) return html`
+<div class="done" role="status" data-sign="scheduled">
+  <p>The hub publishes this post ${showTime(times, draft.publishAt, 'exact')}. After a change, press Publish again: a
+    changed post is a draft, which the hub does not publish.</p>
+  <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the post</button></form>
+</div>`;
   return draft !== undefined && isOpened && html`
 <div class="done" role="status">
   <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.</p>
@@ -55,7 +61,8 @@ export function draftList({ drafts = [], times }: DraftForm): Html | false {
 <ul>${drafts.map((draft) => draftItem(draft, times))}</ul></details>`;
 }
 
-function draftItem({ id, form, title, beginning, savedAt, discardedAt }: ListedDraft, times: Times): Html {
+function draftItem(draft: ListedDraft, times: Times): Html {
+  const { id, form, title, beginning, savedAt, publishAt, discardedAt } = draft;
   const name = title.trim() || beginning.trim().slice(0, 80) || 'Untitled';
   if (discardedAt !== null) return html`
 <li><span class="name" dir="auto">${name}</span><span class="size">discarded ${showTime(times, discardedAt)}</span>
@@ -63,7 +70,9 @@ function draftItem({ id, form, title, beginning, savedAt, discardedAt }: ListedD
 </form></li>`;
   return html`
 <li><a class="name" dir="auto" href="${form}">${name}</a><span class="size">${
-  form.startsWith('/posts/') && 'change of a post, '}saved ${showTime(times, savedAt)}</span>
+  form.startsWith('/posts/') && 'change of a post, '}${publishAt ? html`will be published ${
+      showTime(times, publishAt, 'exact')}`
+    : html`saved ${showTime(times, savedAt)}`}</span>
 <form method="post" action="/drafts/${id}/discard"><button class="plain" aria-label="Discard ${name}">Discard</button>
 </form></li>`;
 }

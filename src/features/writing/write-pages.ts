@@ -21,7 +21,7 @@ import {
 import { contentOnPage } from '../attachments/serve-file.ts';
 import { noteError } from '../errors/error-store.ts';
 import { takeTurn, type Hub } from '../hub/hub.ts';
-import { saying } from '../hub/said.ts';
+import { saying, type SaidCode } from '../hub/said.ts';
 import type { NamedLimit } from '../hub/limits.ts';
 import { addSource } from '../manage-sources/add-source.ts';
 import { inTurn } from '../posts/ingest-posts.ts';
@@ -34,6 +34,7 @@ import {
   discardDraft, formPath, keepDraft, newKey, openDraft, proofFor, provenAccount, removeDraftFile, requireNewest,
   restoreDraft, tabOf,
 } from './keep-draft.ts';
+import { readPublishAt, schedulePost } from './scheduled-posts.ts';
 import {
   JSON_LIMIT, POST_MAX, previewContent, previewPost, removeFile, rewritePost, writePost,
 } from './write-post.ts';
@@ -75,9 +76,15 @@ function writableSources(hub: Hub, viewer: Viewer, chosen = ''): Source[] {
 }
 
 export function submitPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  return submitForm(hub, req, (form) => writeForm(hub, req, form), (values, files) => {
+  return submitForm(hub, req, (form) => writeForm(hub, req, form), async (values, files) => {
     if (!values['sourceId']) throw invalid([{ pointer: '/sourceId', detail: 'Choose a place for the post.' }]);
-    return writePost(hub, values, { files, form: formPath(req) }, req);
+    const form = formPath(req);
+    const later = values['publishAt'];
+    if (!later) return said(await writePost(hub, values, { files, form }, req), 'post-published');
+    const at = readPublishAt(hub, later, req.viewer);
+    const { fields } = fittingFields(values);
+    await schedulePost(hub, { form, fields, tab: tabOf(values), files, at }, req);
+    return saying('/write', 'post-scheduled');
   });
 }
 
@@ -105,8 +112,12 @@ export async function showChangePost(hub: Hub, req: MemberRequest): Promise<Repl
 
 export function submitPostChange(hub: Hub, req: MemberRequest): Promise<Reply> {
   const post = changeablePost(hub, pathId(req.params), req.viewer);
-  return submitForm(hub, req, (form) => changePostPage(post, form), (values, files) =>
-    rewritePost(hub, post.id, values, { files, form: formPath(req) }, req));
+  return submitForm(hub, req, (form) => changePostPage(post, form), async (values, files) =>
+    said(await rewritePost(hub, post.id, values, { files, form: formPath(req) }, req), 'post-saved'));
+}
+
+function said({ id }: WholePost, code: SaidCode): string {
+  return saying(`/posts/${id}`, code);
 }
 
 /** Saves the draft that the script of the page sends as JSON while the author types; `preview` asks for its HTML. */
@@ -138,13 +149,14 @@ export function submitDeleteAttachment(hub: Hub, req: MemberRequest): Reply {
 }
 
 /**
- * Stores the form's post, shows a preview, or only saves the draft, as the pressed button says. Keeps a refused post as
+ * Stores the form's post by `act`, which returns the next page; or shows a preview, or only saves the draft, as the
+ * pressed button says. Keeps a refused post as
  * a draft; without a session, as a pending draft for the same account. Drops a text that arrived incompletely, because
  * the text would replace an older draft.
  */
 async function submitForm(
   hub: Hub, req: MemberRequest, again: (form: PostForm) => Page,
-  act: (values: DraftFields, files: ReceivedFile[]) => Promise<WholePost>,
+  act: (values: DraftFields, files: ReceivedFile[]) => Promise<string>,
 ): Promise<Reply> {
   const typed = new Map<string, string[]>();
   const [path, accountId] = [formPath(req), req.viewer.id];
@@ -167,11 +179,10 @@ async function submitForm(
         return await previewReply(hub, req, again, typedFields(typed), await previewPost(hub, values, req));
       }
       requireNewest(drafts(hub).find(accountId, path), tabOf(values));
-      const post = await act(values, files).catch(async (error: unknown) => {
+      return seeOther(await act(values, files).catch(async (error: unknown) => {
         await keep(files).catch(logging(hub));
         throw error;
-      });
-      return seeOther(saying(`/posts/${post.id}`, path.endsWith('/edit') ? 'post-saved' : 'post-published'));
+      }));
     }, typed);
   } catch (error) {
     const problem = toHttpError(error);

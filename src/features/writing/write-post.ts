@@ -7,10 +7,10 @@ import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextRound, nextTurn } from '../../platform/turns.ts';
 import { attachmentJson } from '../attachments/attachment-links.ts';
 import {
-  attachFiles, firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
+  attachFiles, keepFiles, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
 import { attachments, type Attachment, type NewUpload } from '../attachments/attachment-store.ts';
-import { audit, type By } from '../audit/audit.ts';
+import { audit, type Actor, type By } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, type Hub } from '../hub/hub.ts';
 import { inTurn, preparePost } from '../posts/ingest-posts.ts';
@@ -27,14 +27,6 @@ export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // charact
 
 /** Maximum bytes of a JSON post: 400,000 characters of content, each escaped as \u…, and the other fields. */
 export const JSON_LIMIT = 2.5 * 1024 * 1024;
-
-/** API: creates a post, from JSON or a form with files. */
-export async function createPost(hub: Hub, req: MemberRequest): Promise<Reply> {
-  const post = isMultipart(req)
-    ? await receiveUpload(hub, req, ({ fields, files }) => writePost(hub, firstValues(fields), { files }, req))
-    : await writePost(hub, await readJson(req, JSON_LIMIT), NO_FILES, req);
-  return json(postJson(hub, post), 201, { location: `${hub.config.baseUrl}/api/posts/${post.id}` });
-}
 
 /** API: changes the fields of a post that the request names. */
 export async function changePost(hub: Hub, req: MemberRequest): Promise<Reply> {
@@ -65,7 +57,7 @@ type PostValues = Record<string, unknown>;
 /** The new files of a post. `form`: the path of the form whose draft ends with the post; its files join the post. */
 type Files = { files: ReceivedFile[]; form?: string };
 
-const NO_FILES: Files = { files: [] };
+export const NO_FILES: Files = { files: [] };
 
 function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: By): NewUpload[] {
   return form === undefined ? [] : takeDraft(hub, viewer.id, form);
@@ -77,23 +69,40 @@ function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: By): NewUp
  * Keeps the uploaded files only if the post passes all checks.
  */
 export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
+  const post = await prepareNewPost(hub, values, by);
+  await keepFiles(hub, files);
+  return hub.db.write('create post', () => storeNewPost(hub, post, [...filesOfDraft(hub, form, by), ...files], by, by));
+}
+
+/** The account as who a post is written. */
+type Author = Pick<By, 'viewer'>;
+
+/** A new post that is checked and ready to be stored. */
+type NewPost = { sourceId: number; written: Written; prepared: PreparedPost };
+
+/** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
+export async function prepareNewPost(hub: Hub, values: PostValues, by: Author): Promise<NewPost> {
   await nextTurn(); // lets other requests run, because parsing a long body took time
   const { sourceId, written } = readNewPost(values, hub.clock());
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const prepared = await prepare(hub, { guid: `urn:uuid:${randomUUID()}`, contentHtml: '' }, written, by);
-  await keepFiles(hub, files);
-  return hub.db.write('create post', () => {
-    const source = writableSource(hub, sourceId, by.viewer);
-    const stored = posts(hub).put(source.id, prepared, hub.clock());
-    if (!stored) throw notFound('source');
-    if (written.text) postTexts(hub).put(stored.id, written.text);
-    attachFiles(hub, stored.id, source.ownerId, [...filesOfDraft(hub, form, by), ...files]);
-    counts(hub).add('posts_ingested_total', source.kind, 1);
-    notifyFollowers(hub, source.id, 1, by.viewer.id);
-    setSeen(hub, by.viewer, stored.id);
-    audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
-    return wholePost(hub, stored.id);
-  });
+  return { sourceId, written, prepared };
+}
+
+/** Stores a new post with its files, in the caller's transaction. Throws the errors of `writePost`. */
+export function storeNewPost(
+  hub: Hub, { sourceId, written, prepared }: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
+): WholePost {
+  const source = writableSource(hub, sourceId, viewer);
+  const stored = posts(hub).put(source.id, prepared, hub.clock());
+  if (!stored) throw notFound('source');
+  if (written.text) postTexts(hub).put(stored.id, written.text);
+  attachFiles(hub, stored.id, source.ownerId, files);
+  counts(hub).add('posts_ingested_total', source.kind, 1);
+  notifyFollowers(hub, source.id, 1, viewer.id);
+  setSeen(hub, viewer, stored.id);
+  audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
+  return wholePost(hub, stored.id);
 }
 
 /** Changes the fields of a post that `values` contains and keeps its other fields. Throws the errors of `writePost`. */
@@ -178,7 +187,7 @@ function wholePost(hub: Hub, id: number): WholePost {
 
 /** Makes a post for storing. The post's hash includes the current time, so that no post is skipped as unchanged. */
 function prepare(
-  hub: Hub, before: Pick<WholePost, 'guid' | 'contentHtml'>, { text, ...written }: Written, { viewer }: By,
+  hub: Hub, before: Pick<WholePost, 'guid' | 'contentHtml'>, { text, ...written }: Written, { viewer }: Author,
 ): Promise<PreparedPost> {
   const { length } = text?.content ?? before.contentHtml;
   return inTurn(hub, { length, accountOf: () => viewer.id }, async () => {

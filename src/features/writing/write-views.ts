@@ -2,7 +2,7 @@ import { contentText, html, type Html } from '../../platform/http/html.ts';
 import { faultOf, faulty } from '../../platform/http/form-faults.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { formProblem, type HttpError, type Page } from '../../platform/http/reply.ts';
-import type { Times } from '../../platform/http/times.ts';
+import { shownWallTime, type Times } from '../../platform/http/times.ts';
 import { byteSize } from '../../platform/in-words.ts';
 import type { Attachment } from '../attachments/attachment-store.ts';
 import type { DraftFile } from '../attachments/draft-file-store.ts';
@@ -44,7 +44,7 @@ export type PostForm = {
 };
 
 /** Maximum characters of each field of a post in a draft and in the form. */
-const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20 };
+const MAX_FIELD = { ...POST_MAX, sourceId: 20, contentType: 20, publishAt: 30 };
 
 /** A field of `length` characters that was cut to `kept` characters, because the field may have at most `max`. */
 type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kept: number };
@@ -53,8 +53,10 @@ type CutField = { name: keyof typeof MAX_FIELD; length: number; max: number; kep
 export type Typed = { fields: DraftFields; cut: CutField[] };
 
 /** Cuts the fields of a form to the lengths that a post may have. A draft from version 1.0.0 may have two megabytes. */
-export function fittingFields({ sourceId, title = '', content = '', contentType = '', url = '' }: DraftFields): Typed {
-  const typed = { ...(sourceId !== undefined && { sourceId }), title, content, contentType, url };
+export function fittingFields(sent: DraftFields): Typed {
+  const { sourceId, title = '', content = '', contentType = '', url = '', publishAt } = sent;
+  const optional = { ...(sourceId !== undefined && { sourceId }), ...(publishAt && { publishAt }) };
+  const typed = { ...optional, title, content, contentType, url };
   const cut: CutField[] = [];
   const fields = Object.fromEntries(Object.entries(typed).map(([field, text]) => {
     const name = field as CutField['name'];
@@ -143,6 +145,7 @@ const PRESS_BACK = 'To get the text back, press Back in your browser: the previo
 
 const LABELS: Record<CutField['name'], string> = {
   sourceId: 'place', title: 'title', content: 'text', contentType: 'format', url: 'link',
+  publishAt: 'time',
 };
 
 /** The sentences that say for each cut field how much too long the field was, and how much of its text is left. */
@@ -183,7 +186,8 @@ function previewOf({ preview }: PostForm): Html {
 function fields(form: PostForm): Html {
   const { values, problem } = form;
   const format = values['contentType'] || 'text/markdown';
-  const isOpen = format !== 'text/markdown' || values['url'] || faulty(problem, 'url');
+  const isNew = form.path.startsWith('/write');
+  const isOpen = format !== 'text/markdown' || values['url'] || values['publishAt'] || faulty(problem, 'url');
   const option = (value: string, name: string): Html =>
     html`<option value="${value}" ${value === format && html`selected`}>${name}</option>`;
   return html`
@@ -196,7 +200,7 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
   <span class="optional">Markdown: *emphasis*, **bold**, [link](address), - list, # heading, &gt; quote, \`code\`. A
     blank line begins a paragraph. Web addresses become links by themselves.</span></label>${previewOf(form)}</div>
 <details ${isOpen && html`open`}>
-  <summary>Format and link</summary>
+  <summary>Format, link${isNew && ', time'}</summary>
   <div class="stack">
     <label>Format
       <select name="contentType">
@@ -205,8 +209,18 @@ ${contentText(values['content'])}</textarea>${faultOf(problem, 'content')}
     <label>Link to a page <span class="optional">optional</span>
       <input name="url" value="${values['url']}" maxlength="${POST_MAX.url}" inputmode="url" autocapitalize="none"
         spellcheck="false" placeholder="https://" ${faulty(problem, 'url')}>${faultOf(problem, 'url')}</label>
+    ${isNew && html`<label>Publish later <span class="optional">optional; your time${
+      form.times.zone && ` (${form.times.zone})`}</span>
+      <input type="datetime-local" name="publishAt" value="${localTime(form)}" ${
+        faulty(problem, 'publishAt')}>${faultOf(problem, 'publishAt')}</label>`}
   </div>
 </details>`;
+}
+
+/** The time in the field for publishing later. Drafts of the API have a time in UTC, which the field cannot show. */
+function localTime({ values, draft, times }: PostForm): string {
+  const typed = values['publishAt'] ?? '';
+  return typed.endsWith('Z') && draft?.publishAt ? shownWallTime(times, draft.publishAt) : typed;
 }
 
 const EXTENSIONS = FILE_EXTENSIONS.map((extension) => `.${extension}`).join(',');
