@@ -136,7 +136,8 @@ export const API: Readonly<Record<string, ApiOperation>> = {
   },
   'GET /api/sources/:id': { answers: { ...done('Source'), ...UNCHANGED } },
   'PATCH /api/sources/:id': {
-    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text })), answers: done('Source'),
+    body: json(object({}, { ...TITLED, ...AT_PUBLISHER, paused: flag, url: text, showsAuthors: flag })),
+    answers: done('Source'),
     refusals: [409, 429, 503],
   },
   'DELETE /api/sources/:id': { answers: NOTHING },

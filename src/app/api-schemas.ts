@@ -92,7 +92,7 @@ export const SCHEMAS: Record<string, Schema> = {
     siteUrl: orNull(text), description: orNull(text), // webhook sources have no site URL or description
     followed: flag, // absent for clients that are not signed in
     // Only the owner of a source gets the source's address, state and webhook.
-    url: orNull(text), hasPassword: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
+    url: orNull(text), hasPassword: flag, showsAuthors: flag, stateReason: orNull(text), nextSyncAt: orNull(time),
     webhook: object({ state: webhookState, lastEventAt: orNull(time) }, {
       url: text, secret: { ...text, description: 'Shown only once' },
     }),

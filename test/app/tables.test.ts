@@ -37,7 +37,7 @@ function tablesOf(db: Db): string[] {
 }
 
 /** Columns that say whose a row is. */
-const WHOSE = ['account_id', 'owner_id', 'actor_id', 'created_by', 'sender_id', 'owner'];
+const WHOSE = ['account_id', 'owner_id', 'actor_id', 'created_by', 'sender_id', 'owner', 'author_id'];
 
 function rowsWhere(db: Db, table: string, column: string, id: number): number {
   return db.prepare<[number], { n: number }>('rows', `SELECT COUNT(*) AS n FROM ${table} WHERE ${column} = ?`).get(id)?.n ?? NaN;

@@ -636,6 +636,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a restored backup keeps, empties and changes what the list says',
   },
   {
+    promise: 'the name of an author who has left stands on no post',
+    file: 'src/features/accounts/account-store.ts',
+    from: '(SELECT display_name FROM accounts WHERE id = ${id} AND ${PRESENT})',
+    to: '(SELECT display_name FROM accounts WHERE id = ${id})',
+    test: 'test/features/writing/post-authors.test.ts',
+    name: 'the author’s name stands on posts while the source’s owner wants, follows a new name, and is gone after leaving',
+  },
+  {
     promise: 'a draft that another tab has saved is not overwritten silently',
     file: 'src/features/writing/keep-draft.ts',
     from: '    requireNewest(stored, tab);',

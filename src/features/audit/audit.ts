@@ -32,6 +32,7 @@ export const AUDIT_EVENTS = {
   'session.others-ended': 'Somebody ended all other sessions of the same account',
   'set-up-link.created': 'A link for the first account was printed',
   'source.address-changed': 'A feed was given another address',
+  'source.authors-changed': 'A source was made to show or hide the authors of its posts',
   'source.created': 'A source was added',
   'source.deleted': 'A source was deleted',
   'source.offer-declined': 'An offered source was declined',

@@ -20,6 +20,7 @@ type Change = {
   title: string | undefined;
   visibility: Source['visibility'] | undefined;
   paused: boolean | undefined;
+  showsAuthors: boolean | undefined;
   /** The new user name and password of the feed; null removes the stored password. */
   password: FeedPassword | null | undefined;
   address: string | undefined;
@@ -51,12 +52,16 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
   const address = values['url'] === undefined ? undefined : readAddress(input);
   if (password && source.kind !== 'feed') input.refuse('username', 'applies only to feeds.');
   if (address && source.kind !== 'feed') input.refuse('url', 'applies only to feeds.');
+  if (values['showsAuthors'] !== undefined && source.kind !== 'native') {
+    input.refuse('showsAuthors', 'applies only to posts written on the hub.');
+  }
   const change = {
     password,
     address,
     title: values['title'] === undefined ? undefined : input.text('title', { max: TITLE_MAX }),
     visibility: readVisibility(input, Boolean(password) || source.hadPassword === 1),
     paused: input.optionalFlag('paused'),
+    showsAuthors: input.optionalFlag('showsAuthors'),
   };
   input.done();
   return change;
@@ -66,7 +71,8 @@ function readChange(source: Source, values: Record<string, unknown>): Change {
 type LookedAt = Change & { found: FoundAddress | undefined };
 
 /** Applies each change of a source and records it in the audit log, in the caller's transaction. */
-function applyChange(hub: Hub, source: Source, { title, visibility, paused, password, found }: LookedAt, by: By): void {
+function applyChange(hub: Hub, source: Source, change: LookedAt, by: By): void {
+  const { title, visibility, paused, password, found, showsAuthors } = change;
   const record = (event: AuditEvent, detail?: AuditDetail): void =>
     audit(hub, event, by, { kind: 'source', id: source.id, name: source.title }, detail);
 
@@ -79,6 +85,10 @@ function applyChange(hub: Hub, source: Source, { title, visibility, paused, pass
     const isHidden = visibility === 'private';
     if (isHidden) tellFollowers(hub, 'source.hidden', source, { ...source, visibility });
     record('source.visibility-changed', { visibility });
+  }
+  if (showsAuthors !== undefined && showsAuthors !== (source.showsAuthors === 1)) {
+    sources(hub).setShowsAuthors(source.id, showsAuthors);
+    record('source.authors-changed', { showsAuthors });
   }
   if (found !== undefined) {
     changeAddress(hub, source, found, by);

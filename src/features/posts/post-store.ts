@@ -2,6 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
 import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
+import { AUTHOR } from './post-text-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
 
 /** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
@@ -100,7 +101,8 @@ export const POSTS_SEARCH = 'posts_search';
 
 const content = Object.entries({ ...LISTED_COLUMNS, ...WHOLE_COLUMNS });
 
-const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${column} AS ${name}`);
+const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) =>
+  `${name === 'author' ? AUTHOR : `p.${column}`} AS ${name}`);
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 

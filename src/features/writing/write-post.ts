@@ -96,7 +96,7 @@ export function storeNewPost(
   const source = writableSource(hub, sourceId, viewer);
   const stored = posts(hub).put(source.id, prepared, hub.clock());
   if (!stored) throw notFound('source');
-  if (written.text) postTexts(hub).put(stored.id, written.text);
+  postTexts(hub).put(stored.id, viewer.id, written.text ?? { content: '', contentType: 'text/plain' });
   attachFiles(hub, stored.id, source.ownerId, files);
   counts(hub).add('posts_ingested_total', source.kind, 1);
   notifyFollowers(hub, source.id, 1, viewer.id);
@@ -118,7 +118,7 @@ export async function rewritePost(
     const { sourceId, ownerId } = changeablePost(hub, id, by.viewer);
     withinContentQuota(hub, sourceId, () => {
       posts(hub).put(sourceId, prepared, hub.clock());
-      if (written.text) postTexts(hub).put(id, written.text);
+      if (written.text) postTexts(hub).put(id, by.viewer.id, written.text);
       attachFiles(hub, id, ownerId, [...filesOfDraft(hub, form, by), ...files]);
     });
     audit(hub, 'post.changed', by, { kind: 'post', id, name: written.title });
