@@ -253,6 +253,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     'POST /posts/:id/edit/draft', 'member', 'Save the draft of a change while its author types',
     writePages.submitDraft,
   ),
+  at('POST /posts/:id/withdraw', 'member', 'Form: take a post back into a draft', writePages.submitWithdraw),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', deletion.confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', deletion.submitDeletePost, REPAIRS),
 

@@ -115,7 +115,7 @@ const WITHOUT_FIELDS = [
   'POST /sources/:id/icon/find', 'POST /sources/:id/icon/clear', 'POST /sources/:id/delete', 'POST /sources/:id/hand-over',
   'POST /sources/:id/unfollow', 'POST /sources/:id/webhook/rotate', 'POST /reading/mark-read', 'POST /reading/undo',
   'POST /posts/:id/star', 'POST /posts/:id/read', 'POST /posts/:id/delete', 'POST /drafts/:id/discard',
-  'POST /drafts/:id/restore', 'POST /attachments/:id/delete', 'POST /history/clear', 'POST /history/:id/forget',
+  'POST /drafts/:id/restore', 'POST /posts/:id/withdraw', 'POST /attachments/:id/delete', 'POST /history/clear', 'POST /history/:id/forget',
   'POST /admin/jobs/:id/retry', 'POST /admin/jobs/:id/discard', 'POST /admin/alerts/test',
 ];
 

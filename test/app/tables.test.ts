@@ -90,6 +90,9 @@ async function hubWithEverything(t: TestContext) {
   for (const [client, sourceId] of [[ada, hers], [bob, his]] as const) await addPost(client, sourceId);
   await sendJson(bob, 'PUT', `/api/posts/${post}/star`, {});
   await sendJson(bob, 'PUT', `/api/posts/${post}/read`, {});
+  const taken = await addPost(ada, hers);
+  await sendJson(bob, 'PUT', `/api/posts/${taken}/star`, {});
+  assert.equal((await ada.form(`/posts/${taken}/withdraw`)).status, 303);
   await bob.post('/api/reading/mark-read', { source: hers });
   await bob.form('/write', { sourceId: String(his), title: '', content: 'not yet' });
   const file = { filename: 'b.txt', data: 'of a draft' };

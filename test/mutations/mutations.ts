@@ -644,6 +644,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'the author’s name stands on posts while the source’s owner wants, follows a new name, and is gone after leaving',
   },
   {
+    promise: 'a post that is published again is unread only for readers who had not read the post',
+    file: 'src/features/writing/withdraw-post.ts',
+    from: '  if (draft?.withdrawn) withdrawnStates(hub).bringBack(draft.id, postId);',
+    to: '',
+    test: 'test/features/writing/withdrawn-posts.test.ts',
+    name: 'a post that was taken back is nowhere; published again it has its id, and is unread only for who had not read it',
+  },
+  {
     promise: 'a draft that another tab has saved is not overwritten silently',
     file: 'src/features/writing/keep-draft.ts',
     from: '    requireNewest(stored, tab);',

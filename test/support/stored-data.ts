@@ -55,6 +55,7 @@ export const STORED_DATA: Record<TableName, Stored> = {
   stars: { ...OF_ACCOUNT, holds: 'posts that a reader has starred' },
   reading_history: { ...OF_ACCOUNT, holds: 'which posts a reader has opened, and when' },
   drafts: { ...OF_ACCOUNT, holds: 'texts of forms that were not submitted' },
+  withdrawn_states: { ...OF_ACCOUNT, holds: 'what a reader has read and starred of posts that are drafts now' },
   draft_files: { ...OF_ACCOUNT, holds: 'names, types and hashes of the files of drafts' },
   imports: { ...OF_ACCOUNT, holds: 'when the account has imported a list of feeds' },
   import_lines: { ...OF_ACCOUNT, holds: 'addresses and titles of the imported feeds' },

@@ -26,6 +26,7 @@ export const AUDIT_EVENTS = {
   'post.created': 'A post was written',
   'post.deleted': 'A post was deleted',
   'post.files-added': 'Files were added to a post',
+  'post.withdrawn': 'A post was taken back into a draft',
   'retention.applied': 'Rows past their retention period were removed',
   'session.created': 'Somebody signed in',
   'session.ended': 'Somebody signed out, or ended another session of the same account',

@@ -38,6 +38,7 @@ const SAID = {
   'post-starred': 'The post is starred.',
   'post-unread': 'The post is marked as unread.',
   'post-unstarred': 'The post is no longer starred.',
+  'post-withdrawn': 'The post was taken back into this draft. Nobody else sees the post until you publish it again.',
   'posts-marked': (count) => `${plural(count, 'post')} marked as read.`,
   'preferences-saved': 'Your preferences were saved.',
   'sessions-ended': 'The session has ended.',

@@ -125,6 +125,10 @@ export const TABLES = {
     bounded: 'one row for each post that exists, for READING_HISTORY_RETENTION_DAYS',
     export: 'history', leaving: 'steps', restore: 'kept',
   },
+  withdrawn_states: {
+    bounded: 'one row for each reader of a post that is a draft now, if the reader had marked or starred the post',
+    export: 'withdrawnStates', leaving: 'cascade', restore: 'kept',
+  },
   drafts: {
     most: 30, of: 'account', then: 'refused', except: 'three drafts that wait until their author signs in again',
     export: 'drafts', leaving: 'steps', restore: 'changed',

@@ -28,6 +28,7 @@ import { postTexts } from '../posts/post-text-store.ts';
 import { posts, type Post } from '../posts/post-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
+import { withdrawnStates } from '../reading/withdrawn-state-store.ts';
 import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
 
 const BATCH = 200;
@@ -56,6 +57,8 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
     ({ isRead, markedAt, ...of }) => ({ ...of, read: isRead === 1, markedAt: isoTime(markedAt) })),
+  withdrawnStates: (hub, { id }) => withdrawnStates(hub).listOf(id).map(({ read, starredAt, ...draft }) =>
+    ({ ...draft, read: read === null ? null : read === 1, starredAt: isoTime(starredAt) })),
   history: (hub, account) =>
     inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({

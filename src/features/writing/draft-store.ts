@@ -8,6 +8,9 @@ import { TABLES } from '../hub/tables.ts';
 /** The fields of a form for a post, without its files. */
 export type DraftFields = Record<string, string>;
 
+/** A post that was taken back into a draft: its id and its times (unix ms), which it gets back when it is published. */
+export type WithdrawnPost = { id: number; guid: string; publishedAt: number; createdAt: number };
+
 /**
  * An unfinished post. `form`: the path of the page whose form the draft fills. `revision`: how often the draft was
  * saved. `savedBy`: the random name of the browser tab that saved the draft last. `publishAt` (unix ms): when the
@@ -15,7 +18,7 @@ export type DraftFields = Record<string, string>;
  */
 export type Draft = {
   id: number; accountId: number; form: string; fields: DraftFields; savedAt: number; revision: number;
-  savedBy: string | null; publishAt: number | null;
+  savedBy: string | null; publishAt: number | null; withdrawn: WithdrawnPost | null;
 };
 
 /**
@@ -27,7 +30,7 @@ export type Tab = { name: string; revision: number | undefined };
 /** A draft in the list of drafts. `discardedAt` (unix ms): when the author discarded the draft, or null. */
 export type ListedDraft = {
   id: number; form: string; title: string; beginning: string; savedAt: number;
-  publishAt: number | null; discardedAt: number | null;
+  publishAt: number | null; discardedAt: number | null; isWithdrawn: number;
 };
 
 /** Maximum number of drafts of one account, with discarded drafts and without pending drafts. */
@@ -42,14 +45,15 @@ export const DRAFT_LIFETIME = 90 * DAY;
 
 const TIMES: StoredTime[] = ['saved_at', 'discarded_at'].map((column) => ({ table: 'drafts', column, furthest: 0 }));
 
-type Row = Omit<Draft, 'fields'> & { fields: string };
+type Row = Omit<Draft, 'fields' | 'withdrawn'> & { fields: string; withdrawn: string | null };
 type TakenRow = Pick<Row, 'fields' | 'savedBy' | 'revision'>;
 type SavedRow = { accountId: number; form: string; fields: string; savedBy: string | null; now: number };
 
 /** Unfinished posts. Pages show a pending draft only after the account has adopted the draft. */
 export const drafts = store(({ db, clock }) => {
   const sql = { ...prepareSaved(db), ...prepareScheduled(db), ...preparePending(db) };
-  const opened = ({ fields, ...row }: Row): Draft => ({ ...row, fields: JSON.parse(fields) });
+  const opened = ({ fields, withdrawn, ...row }: Row): Draft =>
+    ({ ...row, fields: JSON.parse(fields), withdrawn: withdrawn && JSON.parse(withdrawn) });
 
   function save(accountId: number, form: string, fields: string, savedBy: string | null): Draft {
     sql.upsert.run({ accountId, form, fields, savedBy, now: clock() });
@@ -79,6 +83,8 @@ export const drafts = store(({ db, clock }) => {
       return !isFull();
     },
 
+    /** Notes that the draft was a post, which gets its id back when the draft is published. */
+    setWithdrawn: (id: number, post: WithdrawnPost): void => void sql.setWithdrawn.run(JSON.stringify(post), id),
     /** Lets the worker publish a draft at the time `at` (unix ms), or not at all if `at` is null. */
     schedule: (id: number, at: number | null): void => void sql.schedule.run(at, id),
     /** Returns the ids of up to `limit` scheduled drafts that are due. */
@@ -129,7 +135,7 @@ export const drafts = store(({ db, clock }) => {
 });
 
 const COLUMNS = `id, account_id AS accountId, form, fields, saved_at AS savedAt, revision, saved_by AS savedBy,
-  publish_at AS publishAt`;
+  publish_at AS publishAt, withdrawn`;
 /** SQL: a draft that was neither discarded nor made from a form without a session. */
 const IS_OPEN = 'pending_hash IS NULL AND discarded_at IS NULL';
 
@@ -142,7 +148,8 @@ function prepareSaved(db: Db) {
     list: db.prepare<[number, number], ListedDraft>('list drafts', `
       SELECT id, form, COALESCE(fields ->> 'title', '') AS title,
              COALESCE(substr(fields ->> 'content', 1, 200), '') AS beginning,
-             saved_at AS savedAt, publish_at AS publishAt, discarded_at AS discardedAt
+             saved_at AS savedAt, publish_at AS publishAt, discarded_at AS discardedAt,
+             withdrawn IS NOT NULL AS isWithdrawn
         FROM drafts WHERE account_id = ? AND pending_hash IS NULL AND (discarded_at IS NULL OR discarded_at > ?)
        ORDER BY discarded_at IS NOT NULL, saved_at DESC, id DESC`),
     upsert: db.prepare<[SavedRow]>('save draft', `
@@ -168,13 +175,14 @@ function prepareSaved(db: Db) {
       'DELETE FROM drafts WHERE id IN (SELECT id FROM drafts WHERE account_id = ? LIMIT ?)'),
     removeOld: db.prepare<[{ pending: number; kept: number; restorable: number; limit: number }]>('remove old drafts', `
       DELETE FROM drafts WHERE id IN (SELECT id FROM drafts
-       WHERE (saved_at <= @kept AND publish_at IS NULL) OR discarded_at <= @restorable
+       WHERE (saved_at <= @kept AND publish_at IS NULL AND withdrawn IS NULL) OR discarded_at <= @restorable
           OR (saved_at <= @pending AND pending_hash IS NOT NULL) LIMIT @limit)`),
   };
 }
 
 function prepareScheduled(db: Db) {
   return {
+    setWithdrawn: db.prepare<[string, number]>('note a withdrawn post', 'UPDATE drafts SET withdrawn = ? WHERE id = ?'),
     schedule: db.prepare<[number | null, number]>('schedule draft', 'UPDATE drafts SET publish_at = ? WHERE id = ?'),
     due: db.prepare<[number, number], { id: number }>('due drafts',
       'SELECT id FROM drafts WHERE publish_at <= ? ORDER BY publish_at LIMIT ?'),

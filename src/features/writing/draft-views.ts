@@ -37,7 +37,9 @@ export function draftNote({ draft, isOpened, times }: DraftForm): Html | false {
 </div>`;
   return draft !== undefined && isOpened && html`
 <div class="done" role="status">
-  <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.</p>
+  <p>This is your draft from ${showTime(times, draft.savedAt)}. The draft is not published.${draft.withdrawn && html`
+    When you publish the draft, the post has its old address again, and readers who have read the post see the post as
+    read.`}</p>
   <form method="post" action="/drafts/${draft.id}/discard"><button class="link">Discard the draft</button></form>
 </div>`;
 }
@@ -62,7 +64,7 @@ export function draftList({ drafts = [], times }: DraftForm): Html | false {
 }
 
 function draftItem(draft: ListedDraft, times: Times): Html {
-  const { id, form, title, beginning, savedAt, publishAt, discardedAt } = draft;
+  const { id, form, title, beginning, savedAt, publishAt, discardedAt, isWithdrawn } = draft;
   const name = title.trim() || beginning.trim().slice(0, 80) || 'Untitled';
   if (discardedAt !== null) return html`
 <li><span class="name" dir="auto">${name}</span><span class="size">discarded ${showTime(times, discardedAt)}</span>
@@ -70,9 +72,8 @@ function draftItem(draft: ListedDraft, times: Times): Html {
 </form></li>`;
   return html`
 <li><a class="name" dir="auto" href="${form}">${name}</a><span class="size">${
-  form.startsWith('/posts/') && 'change of a post, '}${publishAt ? html`will be published ${
-      showTime(times, publishAt, 'exact')}`
-    : html`saved ${showTime(times, savedAt)}`}</span>
+  form.startsWith('/posts/') && 'change of a post, '}${isWithdrawn === 1 && 'taken back, '}${publishAt
+    ? html`will be published ${showTime(times, publishAt, 'exact')}` : html`saved ${showTime(times, savedAt)}`}</span>
 <form method="post" action="/drafts/${id}/discard"><button class="plain" aria-label="Discard ${name}">Discard</button>
 </form></li>`;
 }

@@ -89,12 +89,10 @@ function requireRoomForDraft(hub: Hub, accountId: number): void {
   throw metLimit(hub, 'drafts-max', 0, `You have ${MAX_DRAFTS} drafts. Publish or discard a draft first.`);
 }
 
-/** Removes the draft of a form in the transaction that stores its post; returns the draft's files. */
-export function takeDraft(hub: Hub, accountId: number, form: string): NewUpload[] {
+/** Takes the files from the draft of a form, for its post, in the caller's transaction. */
+export function takeDraftFiles(hub: Hub, accountId: number, form: string): NewUpload[] {
   const draft = drafts(hub).find(accountId, form);
-  const files = draft ? draftFiles(hub).take(draft.id) : [];
-  drafts(hub).remove(accountId, form);
-  return files;
+  return draft ? draftFiles(hub).take(draft.id) : [];
 }
 
 /** Removes a file from the draft of a form. */

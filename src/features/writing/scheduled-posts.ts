@@ -4,8 +4,6 @@ import { HttpError, invalid, json, type Reply } from '../../platform/http/reply.
 import type { MemberRequest, Viewer } from '../../platform/http/router.ts';
 import { wallTime } from '../../platform/http/times.ts';
 import { accounts } from '../accounts/account-store.ts';
-import type { NewUpload } from '../attachments/attachment-store.ts';
-import { draftFiles } from '../attachments/draft-file-store.ts';
 import {
   firstValues, isMultipart, keepFiles, receiveUpload, type ReceivedFile,
 } from '../attachments/receive-upload.ts';
@@ -69,8 +67,9 @@ async function createFrom(
 /** The fields of a post that a draft stores. */
 const FIELDS = ['sourceId', 'title', 'content', 'contentType', 'url'];
 
-function valuesOf({ publishAt, ...fields }: DraftFields): DraftFields {
-  return fields;
+/** The fields of the post that a draft becomes. */
+function valuesOf({ publishAt, contentType, ...fields }: DraftFields): DraftFields {
+  return { ...fields, contentType: contentType || 'text/plain' };
 }
 
 /** Enqueues a job for each scheduled post that is due. */
@@ -95,8 +94,8 @@ export const publishDraft: JobKind<{ draftId: number }> = {
     try {
       const by = authorOf(hub, draft.accountId);
       const actor: Actor = { id: by.viewer.id, name: by.viewer.username, address: null };
-      const post = await prepareNewPost(hub, valuesOf(draft.fields), by);
-      return () => publish(hub, draft, (files) => storeNewPost(hub, post, files, by, actor));
+      const post = await prepareNewPost(hub, valuesOf(draft.fields), by, draft.form);
+      return () => publish(hub, draft, () => storeNewPost(hub, post, [], by, actor));
     } catch (error) {
       if (!(error instanceof HttpError)) throw error;
       return () => giveUp(hub, draft, error);
@@ -104,14 +103,10 @@ export const publishDraft: JobKind<{ draftId: number }> = {
   },
 };
 
-function publish(hub: Hub, draft: Draft, store: (files: NewUpload[]) => void): void {
+function publish(hub: Hub, draft: Draft, store: () => void): void {
   if (drafts(hub).findDue(draft.id, hub.clock())?.revision !== draft.revision) return;
   try {
-    hub.db.write('publish draft', () => {
-      const files = draftFiles(hub).take(draft.id);
-      drafts(hub).remove(draft.accountId, draft.form);
-      store(files);
-    });
+    hub.db.write('publish draft', store);
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
     giveUp(hub, draft, error);

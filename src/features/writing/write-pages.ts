@@ -35,6 +35,7 @@ import {
   restoreDraft, tabOf,
 } from './keep-draft.ts';
 import { readPublishAt, schedulePost } from './scheduled-posts.ts';
+import { withdrawPost } from './withdraw-post.ts';
 import {
   JSON_LIMIT, POST_MAX, previewContent, previewPost, removeFile, rewritePost, writePost,
 } from './write-post.ts';
@@ -132,6 +133,13 @@ export async function submitDraft(hub: Hub, req: MemberRequest): Promise<Reply> 
   if (sent['preview'] !== '1') return json({ revision });
   const preview = await shownContent(hub, req, fields, await previewContent(hub, sent, req));
   return json({ revision, preview: preview.markup });
+}
+
+/** Takes a post back into a draft, and opens the draft. */
+export async function submitWithdraw(hub: Hub, req: MemberRequest): Promise<Reply> {
+  const post = changeablePost(hub, pathId(req.params), req.viewer);
+  const fields = { sourceId: String(post.sourceId), ...await valuesOf(hub, post, req.viewer) };
+  return seeOther(saying(withdrawPost(hub, post, fields, req), 'post-withdrawn'));
 }
 
 export function submitDiscardDraft(hub: Hub, req: MemberRequest): Reply {

@@ -20,7 +20,9 @@ import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts
 import { FORMATS, postTexts, type PostText } from '../posts/post-text-store.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
-import { takeDraft } from './keep-draft.ts';
+import { drafts, type WithdrawnPost } from './draft-store.ts';
+import { takeDraftFiles } from './keep-draft.ts';
+import { endDraft } from './withdraw-post.ts';
 import { sanitizedText } from './written-text.ts';
 
 export const POST_MAX = { title: 500, content: 400_000, url: 2_000 }; // characters
@@ -59,8 +61,8 @@ type Files = { files: ReceivedFile[]; form?: string };
 
 export const NO_FILES: Files = { files: [] };
 
-function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: By): NewUpload[] {
-  return form === undefined ? [] : takeDraft(hub, viewer.id, form);
+function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: Author): NewUpload[] {
+  return form === undefined ? [] : takeDraftFiles(hub, viewer.id, form);
 }
 
 /**
@@ -69,37 +71,48 @@ function filesOfDraft(hub: Hub, form: string | undefined, { viewer }: By): NewUp
  * Keeps the uploaded files only if the post passes all checks.
  */
 export async function writePost(hub: Hub, values: PostValues, { files, form }: Files, by: By): Promise<WholePost> {
-  const post = await prepareNewPost(hub, values, by);
+  const post = await prepareNewPost(hub, values, by, form);
   await keepFiles(hub, files);
-  return hub.db.write('create post', () => storeNewPost(hub, post, [...filesOfDraft(hub, form, by), ...files], by, by));
+  return hub.db.write('create post', () => storeNewPost(hub, post, files, by, by));
 }
 
 /** The account as who a post is written. */
 type Author = Pick<By, 'viewer'>;
 
-/** A new post that is checked and ready to be stored. */
-type NewPost = { sourceId: number; written: Written; prepared: PreparedPost };
+/**
+ * A new post that is checked and ready to be stored. `form`: the path of the form whose draft becomes the post. `was`:
+ * the post from which the draft was made, if its author has taken a post back.
+ */
+type NewPost = {
+  sourceId: number; written: Written; prepared: PreparedPost; form: string | undefined; was: WithdrawnPost | null;
+};
 
 /** Checks a new post and makes its HTML. Throws the errors of `writePost`. */
-export async function prepareNewPost(hub: Hub, values: PostValues, by: Author): Promise<NewPost> {
+export async function prepareNewPost(hub: Hub, values: PostValues, by: Author, form?: string): Promise<NewPost> {
   await nextTurn(); // lets other requests run, because parsing a long body took time
-  const { sourceId, written } = readNewPost(values, hub.clock());
+  const was = (form === undefined ? undefined : drafts(hub).find(by.viewer.id, form)?.withdrawn) ?? null;
+  const { sourceId, written } = readNewPost(values, hub.clock(), was?.publishedAt);
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
-  const prepared = await prepare(hub, { guid: `urn:uuid:${randomUUID()}`, contentHtml: '' }, written, by);
-  return { sourceId, written, prepared };
+  const guid = was?.guid ?? `urn:uuid:${randomUUID()}`;
+  const prepared = await prepare(hub, { guid, contentHtml: '' }, written, by);
+  return { sourceId, written, prepared, form, was };
 }
 
-/** Stores a new post with its files, in the caller's transaction. Throws the errors of `writePost`. */
+/**
+ * Stores a new post with its files and the files of its draft, in the caller's transaction, and ends the draft. Throws
+ * the errors of `writePost`.
+ */
 export function storeNewPost(
-  hub: Hub, { sourceId, written, prepared }: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
+  hub: Hub, { sourceId, written, prepared, form, was }: NewPost, files: NewUpload[], { viewer }: Author, by: Actor | By,
 ): WholePost {
   const source = writableSource(hub, sourceId, viewer);
-  const stored = posts(hub).put(source.id, prepared, hub.clock());
+  const stored = posts(hub).put(source.id, prepared, hub.clock(), was ?? undefined);
   if (!stored) throw notFound('source');
   postTexts(hub).put(stored.id, viewer.id, written.text ?? { content: '', contentType: 'text/plain' });
-  attachFiles(hub, stored.id, source.ownerId, files);
-  counts(hub).add('posts_ingested_total', source.kind, 1);
-  notifyFollowers(hub, source.id, 1, viewer.id);
+  attachFiles(hub, stored.id, source.ownerId, [...filesOfDraft(hub, form, { viewer }), ...files]);
+  if (form !== undefined) endDraft(hub, viewer.id, form, stored.id);
+  if (!was) counts(hub).add('posts_ingested_total', source.kind, 1);
+  if (!was) notifyFollowers(hub, source.id, 1, viewer.id);
   setSeen(hub, viewer, stored.id);
   audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
   return wholePost(hub, stored.id);
@@ -121,6 +134,7 @@ export async function rewritePost(
       if (written.text) postTexts(hub).put(id, by.viewer.id, written.text);
       attachFiles(hub, id, ownerId, [...filesOfDraft(hub, form, by), ...files]);
     });
+    if (form !== undefined) endDraft(hub, by.viewer.id, form, id);
     audit(hub, 'post.changed', by, { kind: 'post', id, name: written.title });
     return wholePost(hub, id);
   });
@@ -202,10 +216,10 @@ function prepare(
 }
 
 /** Reads a new post; throws 422 with every mistake in the post. */
-function readNewPost(values: PostValues, now: number): { sourceId: number; written: Written } {
+function readNewPost(values: PostValues, now: number, publishedAt = now): { sourceId: number; written: Written } {
   const input = createInput(values);
   const sourceId = input.integer('sourceId', 1, Number.MAX_SAFE_INTEGER);
-  const written = readWritten(input, { title: '', text: null, url: null, publishedAt: now }, now);
+  const written = readWritten(input, { title: '', text: null, url: null, publishedAt }, now);
   input.done();
   return { sourceId, written };
 }

@@ -101,8 +101,10 @@ ${formStart(form)}
 <p class="hint">${readersOf(post.isPublic === 1, post.ownerId === form.viewerId)}</p></section>
 <div class="main">${fields(form)}${fileFields(form, files)}</div>
 <div class="side">${draftState(form)}${limits(form)}
-<p><a class="quiet" href="/posts/${post.id}">Cancel</a></p></div>
+<p><a class="quiet" href="/posts/${post.id}">Cancel</a></p>${post.ownerId === form.viewerId && html`
+<p><button class="link" form="withdraw">Take the post back into a draft</button></p>`}</div>
 </form>
+<form method="post" id="withdraw" action="/posts/${post.id}/withdraw"></form>
 ${files.map(({ id }) => html`<form method="post" id="remove-${id}" action="/attachments/${id}/delete"></form>`)}` };
 }
 
