@@ -14,6 +14,7 @@ const PATHS: Record<string, string[]> = {
   '/sources/imports/:id': ['/sources/imports/1'],
   '/sources/:id': ['/sources/1', '/sources/2', '/sources/1?limit=100'],
   '/sources/:id/settings': ['/sources/1/settings', '/sources/2/settings'],
+  '/write/:draft': [`/write/${'1'.repeat(16)}`],
   '/write': ['/write', '/write?source=1999'],
   '/history': ['/history?limit=100'],
   '/notifications': ['/notifications?limit=100'],

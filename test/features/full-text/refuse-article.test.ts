@@ -55,6 +55,8 @@ test('a front page is refused: headings that are links, or hardly more than link
     <p>Members of the council, of whom ${n} were there, spoke about the budget for the coming year.</p></div>`;
   const stories = [1, 2, 3, 4, 5, 6].map(story).join('');
   assert.deepEqual(extract(`<title>The Daily</title><main>${stories}</main>`), { refused: 'front-page' });
+  const digest = `<title>The Daily</title><main><h1>${ARTICLE_POST.title}</h1>${stories}</main>`;
+  assert.ok('article' in extract(digest, { teaser: '' }), 'a digest under the title of the post is an article');
   const links = '<p><a href="/x">Another long headline of a story, in a list of such headlines</a> today</p>'.repeat(9);
   assert.deepEqual(extract(`<title>The Daily</title><main>${links}</main>`), { refused: 'front-page' });
 });
