@@ -8,6 +8,7 @@ import { ownTurn } from '../../platform/turns.ts';
 import { requireRoomForFile } from '../hub/disk-reserve.ts';
 import { countMetLimit, metLimit, once, type Hub } from '../hub/hub.ts';
 import { attachments, uploads, type NewUpload } from './attachment-store.ts';
+import { draftFiles } from './draft-file-store.ts';
 import { nameRefusal, RefusedFile } from './arriving-file.ts';
 import { cleanFilename, startRecognition } from './recognise-file.ts';
 import { noteScan, scanFile, scanLater, scannerOf, type ScannerOptions } from './scan-file.ts';
@@ -67,7 +68,7 @@ async function receiveForm<Result>(
 
 /** Moves received files from tmp/ to uploads/. Call `keepFiles` before writing the rows that name the files. */
 export async function keepFiles(hub: Hub, files: ReceivedFile[]): Promise<void> {
-  for (const file of files) {
+  for (const file of files.filter(({ isKept }) => !isKept)) {
     file.isKept = true; // `isKept` is set before the move to uploads/, which may fail after moving the file
     await uploadFiles(hub).keep(file).catch(refuse);
   }
@@ -175,22 +176,43 @@ const FILES_OF_POST = 100;
  */
 export function attachFiles(hub: Hub, postId: number, ownerId: number, files: NewUpload[]): number[] {
   if (files.length === 0) return [];
+  requireStorable(hub, ownerId, files);
+  const ids = attachments(hub).attach(postId, ownerId, files);
+  requireFewFiles(hub, attachments(hub).countsOfPosts([postId]).get(postId) ?? 0);
+  requireNotInfected(hub, files);
+  return ids;
+}
+
+/** Adds uploaded files to a draft, in the caller's transaction. Throws the errors of `attachFiles`. */
+export function addFilesToDraft(hub: Hub, draftId: number, accountId: number, files: NewUpload[]): number[] {
+  if (files.length === 0) return [];
+  requireStorable(hub, accountId, files);
+  const ids = draftFiles(hub).add(draftId, accountId, files);
+  requireFewFiles(hub, draftFiles(hub).ofDraft(draftId).length);
+  requireNotInfected(hub, files);
+  return ids;
+}
+
+function requireStorable(hub: Hub, ownerId: number, files: NewUpload[]): void {
   const left = bytesLeft(hub, ownerId);
   if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(hub, left);
   if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {
     const detail = 'The hub removed the file while it was being stored. Please send the file again.';
     throw new HttpError(503, detail, { headers: { 'retry-after': '1' } });
   }
-  const ids = attachments(hub).attach(postId, ownerId, files);
-  if ((attachments(hub).countsOfPosts([postId]).get(postId) ?? 0) > FILES_OF_POST) {
-    throw metLimit(hub, 'files-of-post', 0, `A post may have at most ${FILES_OF_POST} files.`);
-  }
+}
+
+function requireFewFiles(hub: Hub, count: number): void {
+  if (count > FILES_OF_POST) throw metLimit(hub, 'files-of-post', 0, `A post may have at most ${FILES_OF_POST} files.`);
+}
+
+/** Throws 422 if the scanner calls a stored file infected. Files without a scan result are scanned later. */
+function requireNotInfected(hub: Hub, files: NewUpload[]): void {
   for (const { sha256, filename } of files) {
     const scan = uploads(hub).scanOf(sha256);
     if (scan === 'infected') throw infected(filename);
     if (scan === 'unscanned') scanLater(hub, sha256);
   }
-  return ids;
 }
 
 /** Removes an uploaded file whose post was refused, unless another post names the same file. */

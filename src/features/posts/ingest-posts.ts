@@ -9,6 +9,7 @@ import { imageAddresses, withoutImages } from '../../platform/markup/remote-medi
 import { sanitizingHtml } from '../../platform/markup/sanitize-html.ts';
 import { ownTurn } from '../../platform/turns.ts';
 import type { RemoteFile } from '../attachments/attachment-store.ts';
+import { OWN_FILES } from '../attachments/own-files.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
 import {
@@ -197,7 +198,7 @@ function remoteFiles({ attachments: files, picture, contentHtml }: IncomingPost)
   const listed = new Set<string>();
   const beside = files.filter(({ url }) => !listed.has(url) && listed.add(url));
   const shown = new Set([...(picture ? [picture] : []), ...imageAddresses(contentHtml)]);
-  const images = [...shown].filter((url) => !listed.has(url)).slice(0, MAX.images);
+  const images = [...shown].filter((url) => !listed.has(url) && !url.startsWith(OWN_FILES)).slice(0, MAX.images);
   const nameless = { mediaType: null, bytes: null, title: null, durationSeconds: null };
   return [...beside.map((file) => named(file, false)), ...images.map((url) => named({ url, ...nameless }, true))];
 }

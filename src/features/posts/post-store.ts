@@ -2,6 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
 import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
+import { AUTHOR } from './post-text-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
 
 /** A file that a publisher names beside a post; `url` is an absolute http(s) URL. */
@@ -90,7 +91,7 @@ export type PostQuery = {
 };
 
 type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | keyof SearchTerms | 'attachments'> & {
-  sourceId: number; now: number; firstSeenAt: number;
+  sourceId: number; now: number; firstSeenAt: number; id: number | null; createdAt: number;
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
 
@@ -100,7 +101,8 @@ export const POSTS_SEARCH = 'posts_search';
 
 const content = Object.entries({ ...LISTED_COLUMNS, ...WHOLE_COLUMNS });
 
-const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) => `p.${column} AS ${name}`);
+const listed = Object.entries(LISTED_COLUMNS).map(([name, column]) =>
+  `${name === 'author' ? AUTHOR : `p.${column}`} AS ${name}`);
 
 const WHOLE = Object.entries(WHOLE_COLUMNS).map(([name, column]) => `${column} AS ${name}`).join(', ');
 
@@ -128,10 +130,11 @@ export const STORED = `id, published_at AS publishedAt, search_key AS searchKey,
 
 /** SQL that stores a post, unless the post's source is being removed, or the post has a tombstone or is unchanged. */
 const UPSERT = `
-  INSERT INTO posts (source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
+  INSERT INTO posts (id, source_id, is_public, owner_id, guid, ${content.map(([, column]) => column).join(', ')},
                      content_hash, published_at, updated_at, created_at)
-  SELECT s.id, s.visibility = 'public', s.owner_id, @guid, ${content.map(([name]) => `@${name}`).join(', ')},
-         @contentHash, COALESCE(@publishedAt, @firstSeenAt), COALESCE(@updatedAt, @publishedAt, @firstSeenAt), @now
+  SELECT @id, s.id, s.visibility = 'public', s.owner_id, @guid, ${content.map(([name]) => `@${name}`).join(', ')},
+         @contentHash, COALESCE(@publishedAt, @firstSeenAt),
+         COALESCE(@updatedAt, @publishedAt, @firstSeenAt), @createdAt
     ${fromSource('@sourceId')}
      AND NOT EXISTS (SELECT 1 FROM post_tombstones WHERE source_id = @sourceId AND guid = @guid)
   ON CONFLICT (source_id, guid) DO UPDATE SET
@@ -220,13 +223,13 @@ export const posts = store((hub) => {
 
     /**
      * Stores one post, in the caller's transaction; a publishing time in the future becomes the current time. Returns
-     * undefined if the post is unchanged, has a tombstone, or its source is being removed.
+     * undefined if the post is unchanged, has a tombstone, or its source is being removed. `was`: a withdrawn post.
      */
-    put(sourceId: number, post: PreparedPost, firstSeenAt: number): { id: number; isNew: boolean } | undefined {
+    put(sourceId: number, post: PreparedPost, firstSeenAt: number, was: { id?: number; createdAt?: number } = {}) {
       const now = clock();
-      const publishedAt = notLater(post.publishedAt, firstSeenAt);
-      const updatedAt = notLater(post.updatedAt, now);
-      const row = writing.upsert.get({ ...post, sourceId, firstSeenAt, now, publishedAt, updatedAt });
+      const [publishedAt, updatedAt] = [notLater(post.publishedAt, firstSeenAt), notLater(post.updatedAt, now)];
+      const { id = null, createdAt = now } = was;
+      const row = writing.upsert.get({ ...post, id, createdAt, sourceId, firstSeenAt, now, publishedAt, updatedAt });
       if (!row) return undefined;
       index.put({ ...row, ...post, sourceId, publishedAt: row.publishedAt });
       files.replaceRemote(row.id, post.attachments);
@@ -238,6 +241,8 @@ export const posts = store((hub) => {
     beginningOf: (id: number, characters: number): string =>
       reading.beginning.get(characters, id)?.contentHtml ?? '',
 
+    /** Deletes a post that its author takes back, without a tombstone. */
+    withdraw: (sourceId: number, guid: string): void => void writing.remove.run(sourceId, guid),
     /** Deletes a post and leaves a tombstone, so that the post cannot come back. Runs in the caller's transaction. */
     remove(sourceId: number, guid: string): void {
       writing.leaveTombstone.run(sourceId, guid, clock());

@@ -1,6 +1,7 @@
 import { FOLLOWS, MAY_SEE, READING_LIST, type Asking } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, type WholePost } from '../posts/post-store.ts';
+import { AUTHOR } from '../posts/post-text-store.ts';
 import { joinSource } from '../sources/source-store.ts';
 import { IS_READ } from './reading-store.ts';
 
@@ -41,7 +42,8 @@ export const arrivals = store(({ db }) => {
       FROM json_each(?) j CROSS JOIN ${POSTS} p ON p.id = j.value`);
   // A single statement with few columns, because an app may ask for 10,000 posts at once.
   const selectWhole = db.prepare<[Asking & { ids: string }], AppPost>('posts for an app', `
-    SELECT p.id, p.source_id AS sourceId, p.title, iif(p.title = '', p.summary, '') AS summary, p.url, p.author,
+    SELECT p.id, p.source_id AS sourceId, p.title, iif(p.title = '', p.summary, '') AS summary, p.url,
+           ${AUTHOR} AS author,
            p.content_html AS contentHtml, p.published_at AS publishedAt, p.updated_at AS updatedAt,
            p.created_at AS createdAt, ${IS_READ} AS isRead,
            t.post_id IS NOT NULL AS isStarred

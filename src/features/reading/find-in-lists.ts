@@ -26,6 +26,9 @@ const SCAN_MAX = 2_500;
 /** Up to this number of followed sources, one query per source is faster than a scan of all sources. */
 const FEW_SOURCES = 60;
 
+/** A source with fewer posts than this above its high-water mark: sorting these posts finds its newest unread post. */
+const FEW_POSTS = 32;
+
 /**
  * Returns posts of followed sources. If the viewer follows many sources, one query scans the newest posts of all
  * sources. If the viewer follows few sources, or the scan finds too few posts for a page, each source is queried. The
@@ -78,8 +81,12 @@ function withExceptions(hub: Hub, nearest: Position[], list: ReadingList, paging
 /** Merges two lists of posts; returns the `limit` posts nearest to the paging position, the nearest post first. */
 function merged(nearest: Position[], more: Position[], { isBack, limit }: Paging): Position[] {
   if (more.length === 0) return nearest;
-  const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
-  return [...nearest, ...more].sort(compare).slice(0, limit);
+  return [...nearest, ...more].sort(nearestFirst(isBack)).slice(0, limit);
+}
+
+/** Compares positions for sorting by their distance from the paging position. */
+function nearestFirst(isBack: boolean): (a: Position, b: Position) => number {
+  return isBack ? (a, b) => newestFirst(b, a) : newestFirst;
 }
 
 /** Returns the position of the `limit`th found post: later queries skip posts farther from the paging position. */
@@ -103,9 +110,14 @@ export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number },
 /** Returns the newest unread post of each followed source. */
 export function newestOfEach(hub: Hub, list: ReadingList, { from, isBack, limit }: Paging): Position[] {
   const sources = sourcesWithUnread(hub, paramsOf(list, { from, limit: 1 }));
-  const newest = sources.flatMap((source) =>
-    mergeSources(hub, [source], list, { from: FROM_THE_TOP, isBack: false, limit: 1 }));
-  const compare = isBack ? (a: Position, b: Position) => newestFirst(b, a) : newestFirst;
+  const { unreadOfSource, unreadOfFew } = lists(hub).older;
+  const top = { from: FROM_THE_TOP, isBack: false, limit: 1 };
+  const params = { ...paramsOf(list, top), ...boundOf([], top) };
+  const newest = sources.flatMap(({ sourceId, readUpTo }) => {
+    const hasFew = lists(hub).countAfter(sourceId, readUpTo, FEW_POSTS) < FEW_POSTS;
+    return (hasFew ? unreadOfFew : unreadOfSource).all({ ...params, sourceId, readUpTo });
+  });
+  const compare = nearestFirst(isBack);
   return newest.filter((post) => compare(from, post) < 0).sort(compare).slice(0, limit);
 }
 

@@ -44,12 +44,16 @@ export function unfollowSource(hub: Hub, viewer: Follower, sourceId: number): vo
   follows(hub).unfollow(viewer.id, sourceId);
 }
 
-/** Renames a folder, with the member’s choice for its list; with `to` null, takes the sources out of the folder. */
+/**
+ * Renames a folder, with the member’s choice for its list. If the folder `to` exists, its list keeps its own choice.
+ * With `to` null, takes the sources out of the folder.
+ */
 export function moveFolder(hub: Hub, accountId: number, from: string, to: string | null): void {
   const key = (folder: string): string => sectionOf({ kind: 'unread', folder });
   hub.db.write('move folder', () => {
+    const isNew = to !== null && !follows(hub).hasFolder(accountId, to);
     follows(hub).moveFolder(accountId, from, to);
-    if (to !== null) listChoices(hub).rename(accountId, key(from), key(to));
+    if (isNew) listChoices(hub).rename(accountId, key(from), key(to));
   });
 }
 

@@ -103,8 +103,9 @@ function aroundInEach(hub: Hub, viewer: Viewer, view: View, from: Position): Aro
   const isBack = isOldestFirst(view);
   const { found } = find(hub, viewer, view, { from: startOf(view), isBack, limit: Infinity });
   const others = found.filter(({ id }) => id !== from.id);
-  const [below = [], above = []] = [true, false].map((isBelow) =>
-    others.filter((other) => newestFirst(from, other) < 0 === (isBelow !== isBack)));
+  const isBelow = (other: Position): boolean => (newestFirst(from, other) < 0) !== isBack;
+  const below = others.filter(isBelow);
+  const above = others.filter((other) => !isBelow(other));
   const states = readMarks(hub).statesOf(viewer, others.map(({ id }) => id));
   const unread = new Set(states.filter(({ isRead }) => isRead === 0).map(({ id }) => id));
   const nextUnread = [...below, ...above].find(({ id }) => unread.has(id));
