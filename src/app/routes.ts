@@ -228,9 +228,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('GET /', 'public', 'Page: unread posts; public posts for visitors', home.showHome, {
     cached: ['q', 'cursor', 'limit', 'said'],
   }),
-  at('GET /manifest.webmanifest', 'public', 'Web app manifest: the hub as an app for home screens', showManifest, {
-    cached: [],
-  }),
+  at('GET /manifest.webmanifest', 'public', 'Web app manifest, for home screens', showManifest, { cached: [] }),
   at('GET /public', 'public', 'Page: read and search the public posts', publicPages.showPublic, {
     cached: ['q', 'cursor', 'limit'],
   }),
