@@ -97,7 +97,7 @@ export const MUTATIONS: Mutation[] = [
   // Database and attachments never disagree.
   {
     promise: 'no row is written for a file that a sweep has just removed',
-    file: 'src/features/attachments/receive-upload.ts',
+    file: 'src/features/attachments/attach-files.ts',
     from: 'if (!files.every(({ sha256 }) => uploadFiles(hub).isThere(sha256))) {',
     to: 'if (files.length === 0) {',
     test: 'test/features/attachments/sweep-uploads-race.test.ts',
@@ -2159,7 +2159,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'files go over no quota, whoever adds them',
-    file: 'src/features/attachments/receive-upload.ts',
+    file: 'src/features/attachments/attach-files.ts',
     from: 'if (files.reduce((sum, file) => sum + file.bytes, 0) > left) throw overQuota(hub, left);',
     to: '',
     test: 'test/features/attachments/upload-quota.test.ts',
@@ -3652,7 +3652,7 @@ export const MUTATIONS: Mutation[] = [
   },
   {
     promise: 'a post has so many files',
-    file: 'src/features/attachments/receive-upload.ts',
+    file: 'src/features/attachments/attach-files.ts',
     from: 'if (count > FILES_OF_POST)',
     to: 'if (count > 10 * FILES_OF_POST)',
     test: 'test/features/attachments/upload-quota.test.ts',
@@ -3976,7 +3976,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'of a source that was there before thirty posts are unread at first',
     file: 'src/features/reading/follow-source.ts',
-    from: 'posts(hub).nthLast(sourceId, UNREAD_AT_FIRST)',
+    from: 'sourcePosts(hub).nthLast(sourceId, UNREAD_AT_FIRST)',
     to: '0',
     test: 'test/features/reading/reading-api.test.ts',
     name: 'whoever follows a source that is there has its newest thirty posts to read, and whatever comes',

@@ -189,8 +189,6 @@ export const posts = store((hub) => {
 
     /** Returns the id of the post that arrived last; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts. */
-    nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
     /** The id of the first post that arrived at the time `at` (unix ms) or later; undefined without such a post. */
     firstSince(at: number): number | undefined {
       let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
@@ -257,8 +255,6 @@ function prepareReading(db: Db) {
     among: db.prepare<[string], Post>('posts by id',
       `${SELECT_POSTS} WHERE p.id IN (SELECT value FROM json_each(?))`),
     last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
-    nthLast: db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
-      'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
     arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('read the first post from an id on',
       'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
     id: db.prepare<[number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
@@ -295,6 +291,4 @@ function prepareWriting(db: Db) {
   };
 }
 
-function notLater(at: number | null, limit: number): number | null {
-  return at === null ? null : Math.min(at, limit);
-}
+const notLater = (at: number | null, limit: number): number | null => (at === null ? null : Math.min(at, limit));

@@ -2,7 +2,7 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { notFound } from '../../platform/http/reply.ts';
 import { asking, follows, type FollowChange } from '../follows/follow-store.ts';
 import { metLimit, type Hub } from '../hub/hub.ts';
-import { posts } from '../posts/post-store.ts';
+import { sourcePosts } from '../posts/source-posts-store.ts';
 import { maySeeSource, sources } from '../sources/source-store.ts';
 import { doubles } from './double-store.ts';
 import { sectionOf } from './list-address.ts';
@@ -27,7 +27,7 @@ export function followSource(hub: Hub, viewer: Follower, sourceId: number, chang
         throw metLimit(hub, 'follows-max', 0,
           `You can follow at most ${hub.config.sourcesMax} sources of other accounts. Unfollow some first.`);
       }
-      const readUpTo = posts(hub).nthLast(sourceId, UNREAD_AT_FIRST);
+      const readUpTo = sourcePosts(hub).nthLast(sourceId, UNREAD_AT_FIRST);
       follows(hub).follow(viewer.id, sourceId, readUpTo);
       doubles(hub).takeStates(asking(viewer), sourceId, readUpTo, readMarks(hub).left(viewer.id));
     }
