@@ -1,6 +1,7 @@
 import type { Browser } from './browser.ts';
 import type { LivedInHub } from './lived-in-hub.ts';
 import { follow, submit } from './page-visits.ts';
+import { waitUntil } from './wait-until.ts';
 
 /** Who looks: the administrator, another member, or somebody who is not signed in. */
 export type Who = 'ada' | 'bob' | 'nobody';
@@ -68,8 +69,10 @@ export const EVERY_PAGE: PageState[] = [
   {
     name: 'write-preview', who: 'ada', path: '/write',
     act: async (browser) => {
-      const content = 'Five of them, as https://owls.test/ says.\n\nTwo young.';
-      await submit(browser, { title: 'Owls at dusk', content }, '.bar [name=preview]', '#post');
+      await browser.type('[name=title]', 'Owls at dusk');
+      await browser.type('[name=content]', 'Five of them, as https://owls.test/ says.\n\nTwo young.');
+      await browser.click('.bar [name=preview]');
+      await waitUntil('the preview is there', async () => /Two young/.test(await browser.text('.preview')));
     },
   },
   { name: 'write-drafts', who: 'ada', path: '/write' },
