@@ -4449,10 +4449,18 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'robots.txt is obeyed unless a member has asked',
     file: 'src/features/full-text/fetch-page.ts',
-    from: '  if (!isAsked) await obeyRobots(hub, url, signal);\n',
-    to: '',
+    from: '  if (rules && !allowsPage(rules, url) && !isAsked()) throw',
+    to: '  if (rules && isAsked()) throw',
     test: 'test/features/full-text/full-text.test.ts',
     name: 'robots.txt keeps the hub from fetching pages by itself, and a member’s button fetches the page all the same',
+  },
+  {
+    promise: 'a redirect leads to no page that robots.txt forbids',
+    file: 'src/platform/net/outbound-fetch.ts',
+    from: 'await request.approve?.(url);',
+    to: 'if (seen.size === 1) await request.approve?.(url);',
+    test: 'test/features/full-text/fetch-page.test.ts',
+    name: 'a redirect leads the hub to no page that robots.txt forbids: the page is not asked for at all',
   },
   {
     promise: 'a failed page is asked for at most twice',

@@ -71,11 +71,12 @@ export const fetchFullText: JobKind<{ postId: number }> = {
 type FoundText = { text: string; isCut: boolean; terms: SearchTerms };
 
 async function findFullText(
-  hub: Hub, post: WholePost, { isAsked, failures }: FullTextRow, signal: AbortSignal,
+  hub: Hub, post: WholePost, { failures }: FullTextRow, signal: AbortSignal,
 ): Promise<FoundText | NoFullText> {
   if (post.url === null) return refusal('no-address');
   try {
-    const page = await fetchPage(hub, post.url, { isAsked: isAsked === 1, signal });
+    const isAsked = (): boolean => fullTexts(hub).find(post.id)?.isAsked === 1;
+    const page = await fetchPage(hub, post.url, { isAsked, signal });
     return await reading(hub)('page', signal, () => readPage(hub, post, page));
   } catch (error) {
     if (error instanceof PageRefused) return refusal(error.reason);

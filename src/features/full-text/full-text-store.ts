@@ -123,7 +123,8 @@ function prepareFullTexts(db: Db) {
         CROSS JOIN full_text_sources f ON f.source_id = p.source_id AND f.is_always = 1`),
     ask: db.prepare<[{ postId: number; now: number; dueAt: number }]>('ask for full text', `
       INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at) VALUES (@postId, 'waiting', 1, @dueAt, @now)
-      ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL`),
+      ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL,
+             failures = IIF(reason = 'robots', 0, failures)`), // robots.txt kept the hub from trying the page
     want: db.prepare<[{ postId: number; now: number }]>('want full text', `
       INSERT INTO full_texts (post_id, state, due_at, used_at) VALUES (@postId, 'waiting', @now, @now)
       ON CONFLICT DO NOTHING`),
@@ -138,7 +139,8 @@ function prepareFullTexts(db: Db) {
       `UPDATE full_texts SET state = 'waiting', due_at = ? WHERE post_id = ?`),
     settle: db.prepare<[Version & NoFullText]>('settle full text', `
       UPDATE full_texts SET state = @state, reason = @reason, detail = @detail, failures = @failures, due_at = @dueAt
-       WHERE post_id = @postId AND version = @version AND state = 'waiting'`),
+       WHERE post_id = @postId AND version = @version AND state = 'waiting'
+         AND NOT (is_asked = 1 AND @reason IS 'robots')`), // a member has pressed the button meanwhile
     keep: db.prepare<[Version & KeptText & { now: number }]>('keep full text', `
       UPDATE full_texts SET state = 'ready', reason = NULL, detail = NULL, due_at = NULL, used_at = @now,
              is_cut = @isCut, content_html = @contentHtml

@@ -72,7 +72,8 @@ function picturesOf(postId: number, text: string): Attachment[] {
 
 /** The publisher's address of a picture in the full text of a post; undefined if the full text has no such picture. */
 export function findPicture(hub: Hub, postId: number, wanted: string): string | undefined {
-  return imageAddresses(fullTexts(hub).contentOf(postId) ?? '').find((url) => pictureHash(url) === wanted);
+  const shown = imageAddresses(fullTexts(hub).contentOf(postId) ?? '').slice(0, PICTURES);
+  return shown.find((url) => pictureHash(url) === wanted);
 }
 
 function pictureHash(url: string): string {

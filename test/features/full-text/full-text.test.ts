@@ -65,6 +65,13 @@ test('who may not see a post gets no full text of it, and no request leaves the 
   assert.deepEqual([await foundTitles(ada, 'Tyto'), await foundTitles(bob, 'Tyto')], [['Barn owls'], []]);
 });
 
+test('the form that switches texts leads to no other site', async (t) => {
+  const { ada, posts: [id = 0] } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) });
+  const form = async (from: string) => (await ada.form(`/posts/${id}/full-text`, { text: 'feed', from })).headers.get('location');
+  assert.equal(await form('/all?q=owl'), '/all?q=owl&text=feed');
+  for (const from of ['/.//other.test', '//other.test', 'https://other.test/']) assert.match(await form(from) ?? '', /^\/(?!\/)/, from);
+});
+
 test('two sources with the same page have a copy each, fetched for each', async (t) => {
   const { hub, ada, bob, publisher, asked, posts: [id = 0] } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) }, { visibility: 'private' });
   await bob.post('/api/sources', { kind: 'feed', url: `${publisher.url}/feed`, visibility: 'private' });
