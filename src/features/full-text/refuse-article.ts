@@ -54,7 +54,7 @@ function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, d
     const key = blocks[node] ?? 0;
     const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
     found.set(key, block);
-    block.text += tree.texts[node] ?? '';
+    block.text += tree.texts[node]?.slice(0, MAX_READ) ?? '';
     block.size += sizes[node] ?? 0;
     block.linked += linkedSizes[node] ?? 0;
     read += sizes[node] ?? 0;

@@ -11,7 +11,7 @@ const ATTRIBUTES = new Set(
 );
 const ADDRESSES = new Set(['href', 'src', 'cite']);
 const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
-const IMAGE_FILE = /^[^\s,]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
+const IMAGE_FILE = /^[^\s,?#]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
 /** The most characters of an article, as of a post. */
 const MAX_LENGTH = 400_000;
