@@ -40,6 +40,13 @@ export const REPEATED_AFTER = DAY;
 /** A waiting full text is planned again after this time, in case its job was lost. */
 const LOST_AFTER = 10 * MINUTE;
 
+/**
+ * If very many posts are due, the hub reads only this many posts that have been due for the longest time, and this many
+ * that have been due for the shortest time, which takes a few milliseconds. Reading both lets the posts of other owners
+ * be fetched before all the posts of an owner with very many due posts.
+ */
+const DUE_READ = 500;
+
 /** `used_at` is updated at most once in this time, so that reading full texts hardly ever writes to the database. */
 const USED_RESOLUTION = HOUR;
 
@@ -66,9 +73,9 @@ export const fullTexts = store((hub) => {
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
     /** Makes a post wait for its full text, unless its page was fetched before. In the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
-    /** Returns up to `limit` posts whose pages are due, one owner after another. In the caller's transaction. */
+    /** Returns up to `limit` posts whose pages are due, in turn for each owner. In the caller's transaction. */
     takeDue(limit: number): DueFullText[] {
-      const due = sql.due.all(clock(), limit);
+      const due = sql.due.all({ now: clock(), limit });
       for (const { postId } of due) sql.postpone.run(clock() + LOST_AFTER, postId);
       return due;
     },
@@ -109,6 +116,13 @@ export const fullTexts = store((hub) => {
   };
 });
 
+/** SQL: the posts that have been due for the longest time (ASC) or for the shortest time (DESC). */
+function endOfDue(order: 'ASC' | 'DESC'): string {
+  return `
+    SELECT post_id FROM (
+      SELECT post_id FROM full_texts WHERE due_at <= @now ORDER BY due_at ${order} LIMIT ${DUE_READ})`;
+}
+
 function prepareFullTexts(db: Db) {
   return {
     find: db.prepare<[number], FullTextRow>('full text', `
@@ -128,13 +142,13 @@ function prepareFullTexts(db: Db) {
     want: db.prepare<[{ postId: number; now: number }]>('want full text', `
       INSERT INTO full_texts (post_id, state, due_at, used_at) VALUES (@postId, 'waiting', @now, @now)
       ON CONFLICT DO NOTHING`),
-    due: db.prepare<[number, number], DueFullText>('full texts that are due', `
+    due: db.prepare<[{ now: number; limit: number }], DueFullText>('full texts that are due', `
       SELECT postId, ownerId, url, isAsked FROM (
         SELECT t.post_id AS postId, s.owner_id AS ownerId, p.url, t.is_asked AS isAsked, t.due_at AS dueAt,
                row_number() OVER (PARTITION BY s.owner_id ORDER BY t.due_at) AS turn
-          FROM full_texts t CROSS JOIN ${POSTS} p ON p.id = t.post_id CROSS ${joinSource('p.source_id')}
-         WHERE t.due_at <= ?)
-       ORDER BY turn, dueAt LIMIT ?`),
+          FROM (${endOfDue('ASC')} UNION ${endOfDue('DESC')}) d CROSS JOIN full_texts t ON t.post_id = d.post_id
+          CROSS JOIN ${POSTS} p ON p.id = t.post_id CROSS ${joinSource('p.source_id')})
+       ORDER BY turn, dueAt LIMIT @limit`),
     postpone: db.prepare<[number, number]>('postpone full text',
       `UPDATE full_texts SET state = 'waiting', due_at = ? WHERE post_id = ?`),
     settle: db.prepare<[Version & NoFullText]>('settle full text', `

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fetchPage } from '../../../src/features/full-text/fetch-page.ts';
-import { DAY } from '../../../src/platform/clock.ts';
-import { articlePage, askFor, fullTextOf, htmlPage, hubWithTeasers } from '../../support/full-texts.ts';
+import { DAY, MINUTE } from '../../../src/platform/clock.ts';
+import { rss, serving } from '../../support/feeds.ts';
+import { articlePage, askFor, fullTextOf, htmlPage, hubWithTeasers, teaser } from '../../support/full-texts.ts';
 import { startHub } from '../../support/hub.ts';
 import { reply, startOrigin } from '../../support/origin.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -66,4 +67,18 @@ test('the hub reads the beginning of a large robots.txt, and keeps the rules of 
   await assert.rejects(fetchFrom(sites[0], '/private'), { reason: 'robots' });
   const timesAsked = sites.map(({ requests }) => requests.filter(({ path }) => path === '/robots.txt').length);
   assert.deepEqual([timesAsked[0], timesAsked[9]], [2, 1], 'the rules of the first site were forgotten');
+});
+
+test('an owner with very many due posts does not keep the hub from the posts of other owners', async (t) => {
+  const { hub, ada, bob, feed, publisher, routes, sourceId } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) });
+  routes['/other'] = serving(() => rss('Bob', [teaser(publisher.url, 'bobs')]));
+  await ada.patch(`/api/sources/${sourceId}`, ALWAYS);
+  feed.items = Array.from({ length: 600 }, (_, n) => teaser(publisher.url, `p${n}`));
+  await hub.work(DAY);
+  const { id } = (await bob.post('/api/sources', { kind: 'feed', url: `${publisher.url}/other` })).json<{ id: number }>();
+  await bob.patch(`/api/sources/${id}`, ALWAYS);
+  await hub.fetchFullTexts(MINUTE);
+  const pages = publisher.requests.map(({ path }) => path).filter((path) => /^\/p\d/.test(path)).length;
+  assert.ok(publisher.requests.some(({ path }) => path === '/bobs'), `after ${pages} pages of ada`);
+  assert.ok(pages > 0 && pages < 100, 'most posts of ada are still waiting');
 });
