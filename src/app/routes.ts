@@ -36,6 +36,7 @@ import * as webhookPages from '../features/webhooks/webhook-pages.ts';
 import * as webhooks from '../features/webhooks/webhook-routes.ts';
 import * as writePages from '../features/writing/write-pages.ts';
 import * as writing from '../features/writing/write-post.ts';
+import * as scheduling from '../features/writing/scheduled-posts.ts';
 import * as readerLists from '../features/reader-api/subscription-lists.ts';
 import * as readerSubscriptions from '../features/reader-api/subscriptions.ts';
 import {
@@ -223,7 +224,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
     posts.listPosts, { cached: ['view', 'source', 'q', 'cursor', 'limit', 'folder'] },
   ),
   at('GET /api/posts/:id', 'public', 'One post', posts.showPostJson, { cached: [] }),
-  at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', writing.createPost),
+  at('POST /api/posts', 'member', 'Write a post (JSON, or multipart/form-data with files)', scheduling.createPost),
   at('PATCH /api/posts/:id', 'member', 'Change a post of a native source', writing.changePost),
   at(
     'DELETE /api/posts/:id', 'member', 'Delete a post for good: no synchronisation brings it back',
@@ -248,16 +249,22 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ),
   at('POST /posts/:id/full-text', 'member', 'Form: show the full text, or the feed’s text', fullText.submitTextSwitch),
   at('GET /full-texts/:id/:picture', 'public', 'File: a picture of a full text', fullText.showPictureOfFullText),
+  at('POST /api/preview', 'member', 'A text as a post would show it', writing.previewText),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/source', 'member', 'Form: make a source for the member’s own posts', writePages.submitOwnSource),
-  at('POST /write/discard', 'member', 'Form: discard the draft of a post', writePages.submitDiscardDraft, REPAIRS),
+  at('GET /write/:draft', 'member', 'Page: go on with the draft of a post', writePages.showWrite),
+  at('POST /write/:draft', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
+  at('POST /write/:draft/draft', 'member', 'Save the draft of a post while its author types', writePages.submitDraft),
+  at('POST /drafts/:id/discard', 'member', 'Form: discard a draft', writePages.submitDiscardDraft, REPAIRS),
+  at('POST /drafts/:id/restore', 'member', 'Form: restore a discarded draft', writePages.submitRestoreDraft),
   at('GET /posts/:id/edit', 'member', 'Page: change a post', writePages.showChangePost),
   at('POST /posts/:id/edit', 'member', 'Form: change a post and add files', writePages.submitPostChange, LATE_WORDS),
   at(
-    'POST /posts/:id/edit/discard', 'member', 'Form: discard the draft of a change',
-    writePages.submitDiscardDraft, REPAIRS,
+    'POST /posts/:id/edit/draft', 'member', 'Save the draft of a change while its author types',
+    writePages.submitDraft,
   ),
+  at('POST /posts/:id/withdraw', 'member', 'Form: take a post back into a draft', writePages.submitWithdraw),
   at('GET /posts/:id/delete', 'member', 'Page: confirm deleting a post', deletion.confirmDeletePost),
   at('POST /posts/:id/delete', 'member', 'Form: delete a post', deletion.submitDeletePost, REPAIRS),
 

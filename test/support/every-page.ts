@@ -70,7 +70,8 @@ export const EVERY_PAGE: PageState[] = [
       await submit(browser, { title: 'Owls at dusk', content }, '.bar [name=preview]', '#post');
     },
   },
-  { name: 'write-draft', who: 'ada', path: '/write' },
+  { name: 'write-drafts', who: 'ada', path: '/write' },
+  { name: 'write-draft', who: 'ada', path: '/write', act: (browser) => follow(browser, '.drafts .name') },
   { name: 'sources', who: 'ada', path: '/sources' },
   {
     name: 'sources-chosen', who: 'ada', path: '/sources?folder=Harbour',

@@ -19,7 +19,7 @@ const SITE_BYTES = 1_000;
 
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\b/i;
 
-/** The page is not to be used, today or tomorrow. */
+/** Thrown if the hub must not use a page, also not a day later. */
 export class PageRefused extends Error {
   readonly reason: Refusal;
 
@@ -29,7 +29,7 @@ export class PageRefused extends Error {
   }
 }
 
-/** The page could not be fetched. The message names hosts only and is for readers. */
+/** Thrown if the hub could not fetch a page. The message is for readers and names hosts only. */
 export class PageFailed extends Error {
   readonly reason: Failure;
 
@@ -95,7 +95,7 @@ function forgetRules(known: KnownSites, origin: string): void {
   known.sites.delete(origin);
 }
 
-/** A site without robots.txt allows all pages; a site that cannot answer allows none for now (RFC 9309, 2.3.1). */
+/** Fetches a site's robots.txt. A missing file allows all pages; an error of the server fails (RFC 9309, 2.3.1). */
 async function fetchRules(hub: Hub, origin: string, signal: AbortSignal): Promise<SiteRules> {
   const pieces: Buffer[] = [];
   let bytes = 0;

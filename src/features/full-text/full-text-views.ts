@@ -50,11 +50,11 @@ function choice(sourceId: number, value: 'always' | 'asked', label: string, look
   value="${value}">${label}</button></form>`;
 }
 
-/** Characters of markup from which a preview is made, and characters of its text. */
+/** A preview has PREVIEW characters, made from the first PREVIEW_MARKUP characters of a text's markup. */
 const PREVIEW_MARKUP = 8_000;
 const PREVIEW = 600;
 
-/** The beginnings of both texts of a post, side by side. */
+/** The beginnings of a post's text in the feed and of the post's full text, side by side. */
 function sideBySide(hub: Hub, postId: number): Html | false {
   const post = posts(hub).find(postId);
   const text = fullTexts(hub).contentOf(postId);
@@ -81,7 +81,7 @@ export function fullTextSettings(hub: Hub, sourceId: number): Html {
 <p>${resultsText(sourceFullTexts(hub).results(sourceId))}</p>`;
 }
 
-/** How often fetching pages led to full texts, and why not: "The hub fetched 7 pages, and found 5 full texts; …" */
+/** Counts of fetched pages as a sentence: "The hub fetched 7 pages, and found 5 full texts; paywall 2." */
 export function resultsText(results: ResultCount[]): string {
   const worked = results.find(({ reason }) => reason === READY)?.n ?? 0;
   const others = results.filter(({ reason }) => reason !== READY);

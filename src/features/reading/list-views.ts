@@ -6,7 +6,7 @@ import { markFound, readFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { positionCursor } from '../posts/query-posts.ts';
 import { orderMenu, unreadOrAll } from './list-choice-views.ts';
-import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
+import { isPart, listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
 
 /** The data that a page of a list of posts shows. */
@@ -26,7 +26,7 @@ export type ShownList = {
   times: Times & { now: number };
   /** Time one millisecond after the viewer last marked a post: posts read after this time stay in the list. */
   since: number;
-  /** Id of the newest post when the first page of the list was made. */
+  /** Id of the newest post when the first page of the list was made, or of a later post that this page shows. */
   newest: number;
   /** Whether the viewer can mark the whole list as read; false for a source that the viewer does not follow. */
   isMarkable: boolean;
@@ -185,7 +185,7 @@ const starButton = stateButton('star', 'toggle', icon('star'), ofPost);
 
 function row(list: ShownList, postAt: PostAt, post: ListedPost): Html {
   const { view, times } = list;
-  const { id, read, starred, sourceId, sourceTitle } = post;
+  const { id, read, starred, sourceId } = post;
   const { title, rest } = textsOf(list, post);
   const picture = list.pictures.get(id);
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}">
@@ -193,12 +193,22 @@ ${readButton(post)}${list.icons.get(sourceId)}
 <div class="text" ${languageOf(post)}>
 <h3 dir="auto" id="t${id}"><a href="${postAt(id)}">${title}</a></h3><p
  class="line" dir="auto">${
- view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
+ view.sourceId === undefined && sourceNames(post)}<span class="sum">${rest}</span></p></div>
 ${showTime(times, post.publishedAt, 'row')}${
   picture !== undefined && html`<img class="thumb" src="${picture}" width="52" height="39" alt="" loading="lazy">`}${
   starButton(post)}${
   rowMenu(list, post)}</li>
 `;
+}
+
+/** Maximum number of other sources that a row names. */
+const NAMED = 3;
+
+/** The name of a post's source, and the names of the other sources whose posts the row stands for. */
+function sourceNames({ sourceTitle, also }: ListedPost): Html {
+  const more = also.length - NAMED;
+  return html`<b dir="auto">${sourceTitle}${also.slice(0, NAMED).map((double) =>
+    html`, <bdi>${double.sourceTitle}</bdi>`)}${more > 0 && `, +${more}`}</b>`;
 }
 
 /** The HTML of a post's title and summary; in a search, with the matches marked and the text around the first match. */
@@ -224,7 +234,7 @@ function rowMenu(list: ShownList, { id, url }: ListedPost): Html | false {
 }
 
 function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html {
-  const { kind, folder, sourceId, q } = view;
+  const { kind, q } = view;
   if (q !== undefined) return emptySearch(view, name);
   if (cursor !== null) {
     const [further, first] = view.order === 'oldest' ? ['newer', 'oldest'] : ['older', 'newest'];
@@ -234,8 +244,8 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   if (kind === 'starred') return html`<p class="empty">Nothing is starred yet. Starred posts are never removed.</p>`;
   if (kind === 'unread' && isFollowing) {
     const { each, ...rest } = view;
-    const all = listPath({ ...rest, kind: 'all' });
-    return html`<p class="empty">You have read everything${(folder ?? sourceId) !== undefined && ' here'}.
+    const all = isPart(view) ? listPath({ ...rest, kind: 'all' }, { show: 'all' }) : listPath({ kind: 'all' });
+    return html`<p class="empty">You have read everything${isPart(view) && ' here'}.
 <a href="${all}">All posts</a></p>`;
   }
   if (empty) return html`<p class="empty">${empty}</p>`;
@@ -256,16 +266,16 @@ beginning of a longer word, if it has three letters or more.</li>
 
 /** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
 function emptySearch(view: View, name: string): Html {
-  const { kind, folder, sourceId, q = '' } = view;
+  const { kind, q = '' } = view;
   if (readFound(q).wanted.length === 0) {
     return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];
-  const isPart = folder !== undefined || sourceId !== undefined;
-  const place = isPart ? html` in <span dir="auto">${name}</span>` : kind === 'all' ? ' of your sources' : '';
+  const isNarrow = isPart(view);
+  const place = isNarrow ? html` in <span dir="auto">${name}</span>` : kind === 'all' ? ' of your sources' : '';
   const wider = [
-    ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isPart ? 'Include read posts' : 'All posts')] : []),
-    ...(isPart || kind === 'starred' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
+    ...(kind === 'unread' ? [widen({ ...view, kind: 'all' }, isNarrow ? 'Include read posts' : 'All posts')] : []),
+    ...(isNarrow || kind === 'starred' ? [widen({ kind: 'all', q }, 'All of your sources')] : []),
   ];
   return html`<p class="empty">No ${post}${place} matches “<span dir="auto">${q}</span>”. ${wider.length > 0 && html`
 Search elsewhere: ${wider}`}</p>`;

@@ -97,7 +97,7 @@ test('every field and button of the form for a post is reached with the keyboard
   await browser.run(`document.querySelector('main').tabIndex = -1; document.querySelector('main').focus()`);
 
   const seen: string[] = [];
-  for (let step = 0; step < 12; step++) {
+  for (let step = 0; step < 13; step++) {
     await browser.type(':focus', TAB);
     const { name, outline } = await browser.run<{ name: string; outline: string }>(`
       const { name, ariaLabel, textContent } = document.activeElement;
@@ -110,7 +110,7 @@ test('every field and button of the form for a post is reached with the keyboard
   }
   assert.deepEqual(seen, [
     'Notes', 'title', 'content', 'Format and link', 'contentType', 'url',
-    `Remove ${LONG}.png`, `Remove ${LONG}.pdf`, 'Remove bad.txt', 'Remove good.txt', 'attachments', 'Cancel',
+    `Remove ${LONG}.png`, `Remove ${LONG}.pdf`, 'Remove bad.txt', 'Remove good.txt', 'attachments', 'save', 'Cancel',
   ]);
 });
 
