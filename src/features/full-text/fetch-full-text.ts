@@ -24,7 +24,7 @@ const PLANNED_AT_ONCE = 20;
 /** The hub fetches a post's page at most this often, unless the post changes. */
 const FETCHES = 2;
 
-/** Characters of a full text before sanitising, as of a post's content. */
+/** Characters of a full text before sanitising; the limit is the same for a post's content. */
 const MAX_LENGTH = 400_000;
 
 /** The transaction that stores a full text evicts at most this many full texts; the schedule evicts the rest. */
@@ -33,8 +33,8 @@ const EVICTED_AT_ONCE = 50;
 /** A feed's text is a teaser if the text is shorter than this share of the full text. */
 const TEASER_SHARE = 1 / 3;
 
-/** The ends of teasers, without spaces. */
-const CUT_SIGNS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen', 'lirelasuite'];
+/** Words and signs at the ends of teasers, without spaces. */
+const TEASER_ENDS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen', 'lirelasuite'];
 
 /** The label of a fetch that brought a full text, in counts of results. */
 export const READY = 'ready';
@@ -105,8 +105,8 @@ async function readPage(
 /** Whether a feed's text is a teaser of the full text: much shorter, or with an ellipsis or "read more" at its end. */
 function isTeaser(teaser: string, words: string): boolean {
   const end = teaser.slice(-30).toLowerCase().replace(/[^\p{L}….]/gu, '');
-  const isOpen = CUT_SIGNS.some((sign) => end.endsWith(sign));
-  return teaser.length < words.length * TEASER_SHARE || isOpen && teaser.length < words.length;
+  const isCut = TEASER_ENDS.some((sign) => end.endsWith(sign));
+  return teaser.length < words.length * TEASER_SHARE || isCut && teaser.length < words.length;
 }
 
 function refusal(reason: Refusal): NoFullText {

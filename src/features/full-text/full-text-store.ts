@@ -23,7 +23,7 @@ export type FullTextRow = {
 /** A post whose page the hub has to fetch now, and the owner of the post's source. */
 export type DueFullText = { postId: number; ownerId: number; url: string | null; isAsked: number };
 
-/** Why a fetch brought no full text, and the time of the next fetch; null if no fetch follows. */
+/** The reason why a fetch brought no full text, and the time of the next fetch; null if no fetch follows. */
 export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'dueAt'> & {
   state: 'refused' | 'failed';
 };
@@ -31,7 +31,7 @@ export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'd
 type KeptText = { isCut: 0 | 1; contentHtml: string };
 type Version = { postId: number; version: number };
 
-/** The full-text index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
+/** The search index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
 export const FULL_TEXTS_SEARCH = 'full_texts_search';
 
 /** A failed fetch is repeated once, after this time. */

@@ -15,7 +15,7 @@ export type WhichText = 'full' | 'feed';
 /** A post with the text that a member reads. `wanted`: the text that the member chose. */
 export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichText; fullText: FullTextState };
 
-/** At most this many pictures of a full text are shown, as of a post's content. */
+/** Pages and apps show at most this many pictures of a full text; the limit is the same for a post's content. */
 const PICTURES = 200;
 
 /** Characters of the hash that names a picture of a full text in the picture's address. */

@@ -13,9 +13,9 @@ const ADDRESSES = new Set(['href', 'src', 'cite']);
 const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
 const IMAGE_FILE = /^[^\s,?#]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
-/** The most characters of an article, as of a post. */
+/** The most characters of an article; the limit is the same for a post's content. */
 const MAX_LENGTH = 400_000;
-/** The nodes that are written at a time; an image takes as much time as IMAGE_WORK nodes, and one for each file. */
+/** Nodes between two pauses. An image counts as IMAGE_WORK nodes, and each file of the image as one more node. */
 const [NODES, IMAGE_WORK] = [5_000, 100];
 
 /** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */

@@ -54,7 +54,7 @@ test('visitors get no full text anywhere: not by the API, on pages, in feeds, in
   assert.match((await ada.page('/all?q=Tytonidae')).text, /Barn owls/);
 });
 
-test('who may not see a post gets no full text of it, and no request leaves the hub', async (t) => {
+test('a member who may not see a post gets no full text of the post, and no request leaves the hub', async (t) => {
   const { hub, bob, ada, posts: [id = 0], asked } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) }, { visibility: 'private' });
   assert.equal((await bob.post(`/api/posts/${id}/full-text`)).status, 404);
   assert.equal((await bob.form(`/posts/${id}/full-text`, { text: 'full' })).status, 404);
