@@ -4599,6 +4599,14 @@ export const MUTATIONS: Mutation[] = [
     name: 'a full text that was fetched for an older version of a post is not stored',
   },
   {
+    promise: 'a post that was taken back and published again gets no full text of before',
+    file: 'src/features/full-text/full-text-store.ts',
+    from: "VALUES (@postId, 'waiting', 1, @dueAt, @now, @now)",
+    to: "VALUES (@postId, 'waiting', 1, @dueAt, @now, 1)",
+    test: 'test/features/full-text/full-text.test.ts',
+    name: 'a full text of a post that was taken back is not stored for the post that has the same id later',
+  },
+  {
     promise: 'the full texts that nobody reads go first',
     file: 'src/features/reading/post-in-list-pages.ts',
     from: '    if (isFullText) fullTexts(hub).noteUse(postId);\n',

@@ -29,6 +29,7 @@ export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'd
 };
 
 type KeptText = { isCut: 0 | 1; contentHtml: string };
+/** Versions begin with the time, because a post that is taken back and published again keeps its id. */
 type Version = { postId: number; version: number };
 
 /** The search index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
@@ -136,11 +137,12 @@ function prepareFullTexts(db: Db) {
         CROSS JOIN ${POSTS} p ON p.id = t.post_id
         CROSS JOIN full_text_sources f ON f.source_id = p.source_id AND f.is_always = 1`),
     ask: db.prepare<[{ postId: number; now: number; dueAt: number }]>('ask for full text', `
-      INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at) VALUES (@postId, 'waiting', 1, @dueAt, @now)
+      INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at, version)
+      VALUES (@postId, 'waiting', 1, @dueAt, @now, @now)
       ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL,
              failures = IIF(reason = 'robots', 0, failures)`), // robots.txt kept the hub from trying the page
     want: db.prepare<[{ postId: number; now: number }]>('want full text', `
-      INSERT INTO full_texts (post_id, state, due_at, used_at) VALUES (@postId, 'waiting', @now, @now)
+      INSERT INTO full_texts (post_id, state, due_at, used_at, version) VALUES (@postId, 'waiting', @now, @now, @now)
       ON CONFLICT DO NOTHING`),
     due: db.prepare<[{ now: number; limit: number }], DueFullText>('full texts that are due', `
       SELECT postId, ownerId, url, isAsked FROM (
