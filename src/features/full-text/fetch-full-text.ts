@@ -14,6 +14,7 @@ import { extractArticle } from './extract-article.ts';
 import { fetchPage, PageFailed, PageRefused } from './fetch-page.ts';
 import { fullTexts, REPEATED_AFTER, type FullTextRow, type NoFullText } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
+import { MAX_ARTICLE_LENGTH } from './write-article.ts';
 
 /** The hub fetches this many pages at the same time, mostly waiting for sites, but parses one page at a time. */
 const FETCHED_AT_ONCE = 4;
@@ -23,9 +24,6 @@ const PLANNED_AT_ONCE = 20;
 
 /** The hub fetches a post's page at most this often, unless the post changes. */
 const FETCHES = 2;
-
-/** Characters of a full text before sanitising; the limit is the same for a post's content. */
-const MAX_LENGTH = 400_000;
 
 /** The transaction that stores a full text evicts at most this many full texts; the schedule evicts the rest. */
 const EVICTED_AT_ONCE = 50;
@@ -93,7 +91,7 @@ async function readPage(
   const teaser = await inSteps(readingText(post.contentHtml));
   const found = await inSteps(extractArticle(html, { url, title: post.title, teaser }));
   if ('refused' in found) throw new PageRefused(found.refused);
-  const text = await inSteps(sanitizingHtml(found.article.contentHtml.slice(0, MAX_LENGTH), { baseUrl: url }));
+  const text = await inSteps(sanitizingHtml(found.article.contentHtml.slice(0, MAX_ARTICLE_LENGTH), { baseUrl: url }));
   const words = await inSteps(readingText(text));
   if (words === '') throw new PageRefused('empty');
   if (Buffer.byteLength(text) > hub.config.fullTextMaxBytes) throw new PageRefused('too-large');
