@@ -4569,10 +4569,18 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'robots.txt is obeyed unless a member has asked',
     file: 'src/features/full-text/fetch-page.ts',
-    from: '  if (!isAsked) await obeyRobots(hub, url, signal);\n',
-    to: '',
+    from: '  if (rules && !allowsPage(rules, url) && !isAsked()) throw',
+    to: '  if (rules && isAsked()) throw',
     test: 'test/features/full-text/full-text.test.ts',
     name: 'robots.txt keeps the hub from fetching pages by itself, and a member’s button fetches the page all the same',
+  },
+  {
+    promise: 'a redirect leads to no page that robots.txt forbids',
+    file: 'src/platform/net/outbound-fetch.ts',
+    from: 'await request.approve?.(url);',
+    to: 'if (seen.size === 1) await request.approve?.(url);',
+    test: 'test/features/full-text/fetch-page.test.ts',
+    name: 'a redirect leads the hub to no page that robots.txt forbids: the page is not asked for at all',
   },
   {
     promise: 'a failed page is asked for at most twice',
@@ -4589,6 +4597,14 @@ export const MUTATIONS: Mutation[] = [
     to: 'WHERE post_id = @postId AND @version > 0`),\n    touch',
     test: 'test/features/full-text/full-text.test.ts',
     name: 'a full text that was fetched for an older version of a post is not stored',
+  },
+  {
+    promise: 'a post that was taken back and published again gets no full text of before',
+    file: 'src/features/full-text/full-text-store.ts',
+    from: "VALUES (@postId, 'waiting', 1, @dueAt, @now, @now)",
+    to: "VALUES (@postId, 'waiting', 1, @dueAt, @now, 1)",
+    test: 'test/features/full-text/full-text.test.ts',
+    name: 'a full text of a post that was taken back is not stored for the post that has the same id later',
   },
   {
     promise: 'the full texts that nobody reads go first',
