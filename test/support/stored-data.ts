@@ -41,6 +41,8 @@ export const STORED_DATA: Record<TableName, Stored> = {
   posts: { ...OF_SOURCE, holds: 'posts' },
   post_texts: { ...OF_SOURCE, holds: 'texts of posts as their authors wrote the texts' },
   posts_search: { ...OF_SOURCE, holds: 'words of posts' },
+  post_links: { about: 'a source', readers: 'nobody', holds: 'hashes of the links of posts' },
+  doubles: { about: 'a source', readers: 'nobody', holds: 'which posts have the same link as posts of other sources' },
   post_tombstones: { about: 'a source', readers: 'nobody', holds: 'ids of deleted posts' },
   webhook_events: { about: 'a source', readers: 'nobody', holds: 'ids and times of received events' },
   attachments: { ...OF_SOURCE, holds: 'names, types and addresses of files' },

@@ -16,11 +16,11 @@ const BUTTON_LIMIT: NamedLimit = { name: 'full-texts', burst: 60, everyMs: MINUT
 /** On request, the hub fetches the full texts of this many posts that a source already has, the newest posts. */
 export const LAST_POSTS = 20;
 
-/** The posts of a new source that are compared with their pages. */
+/** The hub compares this many posts of a new source with their pages. */
 const SAMPLES = 3;
 
 /** After the button was used this often on posts of a source, the owner is offered full texts for all new posts. */
-const USES = 5;
+const USES_BEFORE_OFFER = 5;
 
 /**
  * Has the full text of a post fetched for a member, unless the post's page was fetched before. If only robots.txt kept
@@ -31,8 +31,9 @@ export function askForFullText(hub: Hub, viewer: Viewer, { id: postId, url, sour
   if (!hasFullTexts(hub)) throw new HttpError(409, 'This hub keeps no full texts.');
   if (url === null) throw new HttpError(409, 'The post has no address at which the hub could find its full text.');
   const row = fullTexts(hub).find(postId);
-  const isOver = row !== undefined && row.state !== 'waiting' && row.reason !== 'robots';
-  const isNew = !isOver && !(row?.state === 'waiting' && row.isAsked === 1);
+  const hasResult = row !== undefined && row.state !== 'waiting' && row.reason !== 'robots';
+  const isAskedFor = row?.state === 'waiting' && row.isAsked === 1;
+  const isNew = !hasResult && !isAskedFor;
   if (isNew) takeTurn(hub, BUTTON_LIMIT, String(viewer.id));
   hub.db.write('ask for full text', () => {
     sourceFullTexts(hub).addUse(sourceId);
@@ -76,7 +77,7 @@ export type FullTextOffer = { why: 'used' | 'comparing' } | { why: 'teasers'; po
 export function offerOf(hub: Hub, source: Pick<Source, 'id' | 'ownerId'>, viewer: Viewer | null): FullTextOffer | null {
   const { isAlways, isChosen, uses, samples } = sourceFullTexts(hub).find(source.id);
   if (viewer?.id !== source.ownerId || isAlways || isChosen || !hasFullTexts(hub)) return null;
-  if (uses >= USES) return { why: 'used' };
+  if (uses >= USES_BEFORE_OFFER) return { why: 'used' };
   const compared = (samples ?? []).map((id) => ({ id, row: fullTexts(hub).find(id) }));
   if (compared.some(({ row }) => row?.state === 'waiting')) return { why: 'comparing' };
   const cut = compared.filter(({ row }) => row?.isCut === 1);

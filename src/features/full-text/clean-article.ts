@@ -13,6 +13,8 @@ const BYLINE_ITEMS = /^(?:author|datePublished|dateModified)$/;
 /** The most characters of a byline, of a block that an ADDITION begins, and of a caption. */
 const [MAX_BYLINE, MAX_ADDITION, MAX_CAPTION] = [150, 160, 400];
 const MAX_HEADING_NODES = 100;
+/** A heading, whose words are compared with the title, takes as much time as this number of other nodes. */
+const HEADING_WORK = 200;
 const [MIN_CAPTION, LEVELS, SAME_TITLE, MANY_LINKS] = [60, 4, 0.75, 0.5];
 
 /** Drops parts of the chosen subtrees that are no part of the article. Returns the number of characters left. */
@@ -22,17 +24,19 @@ export function* cleanArticle(
   const { tree, hints, isOuter, blocks, prose, count } = page;
   const titleWords = titles.map((title) => wordsOf(title)).filter((words) => words.size > 0);
   const captions = new Set<string>();
-  const most = roots.reduce((sum, root) => sum + (prose[root] ?? 0), 0) / 2;
-  const all = new Int32Array(count);
-  const [links, kept, heads, rows, cells] = [all, all, all, all, all].map((array) => array.slice()) as Five;
+  const halfOfProse = roots.reduce((sum, root) => sum + (prose[root] ?? 0), 0) / 2;
+  const zeros = (): Int32Array => new Int32Array(count);
+  // For each subtree without dropped nodes: characters, characters of links, and numbers of elements.
+  const [all, links, kept, heads, rows, cells] = [zeros(), zeros(), zeros(), zeros(), zeros(), zeros()];
   for (const root of roots.toReversed()) yield* cleanSubtree(root);
   return roots.reduce((sum, root) => sum + (all[root] ?? 0), 0);
 
   function* cleanSubtree(root: number): Generator<void, void> {
+    let work = 0;
     for (let node = (tree.ends[root] ?? 0) - 1; node >= root; node -= 1) {
-      if (node % NODES_AT_ONCE === 0) yield;
-      if (dropped[node] === 1) continue;
       const name = tree.names[node] ?? '';
+      if ((work += HEADINGS.has(name) ? HEADING_WORK : 1) > NODES_AT_ONCE) [work] = [0, yield];
+      if (dropped[node] === 1) continue;
       raise(all, node, page.sizes[node] ?? 0);
       raise(links, node, page.linkedSizes[node] ?? 0);
       raise(kept, node, Number(KEPT.has(name)));
@@ -50,7 +54,7 @@ export function* cleanArticle(
     if (!cleans) return false;
     if (isApart(page, node) && (isByline(node, name) || isClutter(node))) return true;
     if (blocks[node] === node && isOuter[node] === 0 && (isAddition(node) || repeatsCaption(node))) return true;
-    if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > most || (name === 'table' && isData(node))) return false;
+    if (!CONDITIONAL.has(name) || (prose[node] ?? 0) > halfOfProse || (name === 'table' && isData(node))) return false;
     const size = all[node] ?? 0;
     if (hints[node]?.isMedia === true || isWithin('isNotes', node)) return false;
     return size === 0 ? kept[node] === 0 : (links[node] ?? 0) > size * (LISTS.has(name) ? 0.9 : MANY_LINKS);
@@ -74,7 +78,7 @@ export function* cleanArticle(
   }
 
   function isClutter(node: number): boolean {
-    return dropsClutter && hints[node]?.hasClutter === true && (prose[node] ?? 0) <= most * 0.3;
+    return dropsClutter && hints[node]?.hasClutter === true && (prose[node] ?? 0) <= halfOfProse * 0.3;
   }
 
   function isAddition(node: number): boolean {
@@ -105,5 +109,3 @@ export function* cleanArticle(
     return (heads[table] ?? 0) > 0 || (tr >= 3 && td >= 2 * tr && (all[table] ?? 0) < td * 100);
   }
 }
-
-type Five = [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];

@@ -5,7 +5,7 @@ import type { FullTextRow } from './full-text-store.ts';
 export type Refusal = ExtractionRefusal | 'robots' | 'not-html' | 'no-address';
 
 /** Why the fetch of a page failed; a fetch of the page a day later may succeed. */
-export type Failure = 'unreachable' | 'bad-answer' | 'error';
+export type Failure = 'unreachable' | 'bad-answer' | 'robots' | 'error';
 
 /** The reasons why a post has no full text, in words for readers and in a few words for counts. */
 const REASONS: Record<Refusal | Failure, readonly [sentence: string, short: string]> = {

@@ -14,6 +14,7 @@ import { extractArticle } from './extract-article.ts';
 import { fetchPage, PageFailed, PageRefused } from './fetch-page.ts';
 import { fullTexts, REPEATED_AFTER, type FullTextRow, type NoFullText } from './full-text-store.ts';
 import { sourceFullTexts } from './source-full-text-store.ts';
+import { MAX_ARTICLE_LENGTH } from './write-article.ts';
 
 /** The hub fetches this many pages at the same time, mostly waiting for sites, but parses one page at a time. */
 const FETCHED_AT_ONCE = 4;
@@ -24,17 +25,14 @@ const PLANNED_AT_ONCE = 20;
 /** The hub fetches a post's page at most this often, unless the post changes. */
 const FETCHES = 2;
 
-/** Characters of a full text before sanitising, as of a post's content. */
-const MAX_LENGTH = 400_000;
-
 /** The transaction that stores a full text evicts at most this many full texts; the schedule evicts the rest. */
 const EVICTED_AT_ONCE = 50;
 
 /** A feed's text is a teaser if the text is shorter than this share of the full text. */
 const TEASER_SHARE = 1 / 3;
 
-/** The ends of teasers, without spaces. */
-const CUT_SIGNS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen', 'lirelasuite'];
+/** Words and signs at the ends of teasers, without spaces. */
+const TEASER_ENDS = ['…', '...', 'readmore', 'continuereading', 'weiterlesen', 'lirelasuite'];
 
 /** The label of a fetch that brought a full text, in counts of results. */
 export const READY = 'ready';
@@ -71,11 +69,12 @@ export const fetchFullText: JobKind<{ postId: number }> = {
 type FoundText = { text: string; isCut: boolean; terms: SearchTerms };
 
 async function findFullText(
-  hub: Hub, post: WholePost, { isAsked, failures }: FullTextRow, signal: AbortSignal,
+  hub: Hub, post: WholePost, { failures }: FullTextRow, signal: AbortSignal,
 ): Promise<FoundText | NoFullText> {
   if (post.url === null) return refusal('no-address');
   try {
-    const page = await fetchPage(hub, post.url, { isAsked: isAsked === 1, signal });
+    const isAsked = (): boolean => fullTexts(hub).find(post.id)?.isAsked === 1;
+    const page = await fetchPage(hub, post.url, { isAsked, signal });
     return await reading(hub)('page', signal, () => readPage(hub, post, page));
   } catch (error) {
     if (error instanceof PageRefused) return refusal(error.reason);
@@ -92,7 +91,7 @@ async function readPage(
   const teaser = await inSteps(readingText(post.contentHtml));
   const found = await inSteps(extractArticle(html, { url, title: post.title, teaser }));
   if ('refused' in found) throw new PageRefused(found.refused);
-  const text = await inSteps(sanitizingHtml(found.article.contentHtml.slice(0, MAX_LENGTH), { baseUrl: url }));
+  const text = await inSteps(sanitizingHtml(found.article.contentHtml.slice(0, MAX_ARTICLE_LENGTH), { baseUrl: url }));
   const words = await inSteps(readingText(text));
   if (words === '') throw new PageRefused('empty');
   if (Buffer.byteLength(text) > hub.config.fullTextMaxBytes) throw new PageRefused('too-large');
@@ -104,8 +103,8 @@ async function readPage(
 /** Whether a feed's text is a teaser of the full text: much shorter, or with an ellipsis or "read more" at its end. */
 function isTeaser(teaser: string, words: string): boolean {
   const end = teaser.slice(-30).toLowerCase().replace(/[^\p{L}….]/gu, '');
-  const isOpen = CUT_SIGNS.some((sign) => end.endsWith(sign));
-  return teaser.length < words.length * TEASER_SHARE || isOpen && teaser.length < words.length;
+  const isCut = TEASER_ENDS.some((sign) => end.endsWith(sign));
+  return teaser.length < words.length * TEASER_SHARE || isCut && teaser.length < words.length;
 }
 
 function refusal(reason: Refusal): NoFullText {

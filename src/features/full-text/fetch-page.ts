@@ -7,9 +7,15 @@ import { allowsPage, parseRobots, ROBOTS_BYTES, type RobotsRules } from './robot
 
 const PAGE_BYTES = 5 * 1024 * 1024;
 
-/** The hub keeps the rules of at most SITES_KEPT sites in memory, each for this time. */
+/**
+ * The rules of a site are kept in memory for a day, and the rules of all sites together from at most RULES_BYTES of
+ * text, because rules take up to eight times as much memory as their text. The hub forgets the oldest rules first.
+ */
 const RULES_KEPT = DAY;
-const SITES_KEPT = 500;
+const RULES_BYTES = 4 * 1024 * 1024;
+
+/** A site counts with this many bytes at least, for its address and its place in the list of sites. */
+const SITE_BYTES = 1_000;
 
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\b/i;
 
@@ -33,53 +39,82 @@ export class PageFailed extends Error {
   }
 }
 
-/** `isAsked`: a member has asked for the page, so robots.txt, which is for programs, does not apply. */
-type PageOptions = { isAsked: boolean; signal: AbortSignal };
+/**
+ * `isAsked`: whether a member wants the page, so that robots.txt does not apply: its rules are for programs without a
+ * person. The function is called again after each wait, because a member may press the button meanwhile.
+ */
+type PageOptions = { isAsked: () => boolean; signal: AbortSignal };
 
-const knownRules = once((_: Hub) => new Map<string, { rules: RobotsRules; until: number }>());
+type SiteRules = { rules: RobotsRules; bytes: number };
+type KnownSites = { sites: Map<string, SiteRules & { until: number }>; bytes: number };
+
+const knownRules = once((_: Hub): KnownSites => ({ sites: new Map(), bytes: 0 }));
 
 /** Fetches a web page, guarded and limited as feeds are. Throws PageRefused or PageFailed. */
-export async function fetchPage(hub: Hub, url: string, { isAsked, signal }: PageOptions): Promise<OutboundResponse> {
-  if (!isAsked) await obeyRobots(hub, url, signal);
+export async function fetchPage(hub: Hub, url: string, options: PageOptions): Promise<OutboundResponse> {
   const headers = { accept: 'text/html, application/xhtml+xml;q=0.9' };
-  const response = await request(hub, { url, headers, maxBytes: PAGE_BYTES, signal });
+  const approve = (to: URL): Promise<void> => obeyRobots(hub, to, options);
+  const response = await request(hub, { url, headers, maxBytes: PAGE_BYTES, approve, signal: options.signal })
+    .catch((error: unknown) => {
+      if (!(error instanceof OutboundError)) throw error;
+      if (error.reason === 'too-large') throw new PageRefused('too-large');
+      throw new PageFailed('unreachable', `The hub could not fetch the page: ${error.message}.`);
+    });
   const { status, url: finalUrl, headers: { 'content-type': type } } = response;
   if (status !== 200) throw new PageFailed('bad-answer', `${new URL(finalUrl).host} answered with status ${status}.`);
   if (type !== undefined && !HTML_TYPE.test(type)) throw new PageRefused('not-html');
-  if (!isAsked && finalUrl !== url) await obeyRobots(hub, finalUrl, signal);
   return response;
 }
 
-async function obeyRobots(hub: Hub, address: string, signal: AbortSignal): Promise<void> {
-  const url = URL.parse(address);
-  if (url && !allowsPage(await rulesOf(hub, url.origin, signal), url)) throw new PageRefused('robots');
+/** Throws if the rules of the site forbid the page, or if the hub cannot get the rules, unless a member asks. */
+async function obeyRobots(hub: Hub, url: URL, { isAsked, signal }: PageOptions): Promise<void> {
+  if (isAsked()) return;
+  const rules = await rulesOf(hub, url.origin, signal).catch((error: unknown) => {
+    if (!(error instanceof PageFailed && isAsked())) throw error;
+  });
+  if (rules && !allowsPage(rules, url) && !isAsked()) throw new PageRefused('robots');
 }
 
 async function rulesOf(hub: Hub, origin: string, signal: AbortSignal): Promise<RobotsRules> {
   const known = knownRules(hub);
-  const found = known.get(origin);
+  const found = known.sites.get(origin);
   if (found && found.until > hub.clock()) return found.rules;
-  const rules = await fetchRules(hub, origin, signal);
-  known.delete(origin);
-  known.set(origin, { rules, until: hub.clock() + RULES_KEPT });
-  const [oldest] = known.keys();
-  if (known.size > SITES_KEPT && oldest !== undefined) known.delete(oldest);
-  return rules;
+  const fetched = await fetchRules(hub, origin, signal);
+  forgetRules(known, origin);
+  known.sites.set(origin, { ...fetched, until: hub.clock() + RULES_KEPT });
+  known.bytes += fetched.bytes;
+  for (const oldest of known.sites.keys()) {
+    if (known.bytes <= RULES_BYTES) break;
+    forgetRules(known, oldest);
+  }
+  return fetched.rules;
+}
+
+function forgetRules(known: KnownSites, origin: string): void {
+  known.bytes -= known.sites.get(origin)?.bytes ?? 0;
+  known.sites.delete(origin);
 }
 
 /** Fetches a site's robots.txt. A missing file allows all pages; an error of the server fails (RFC 9309, 2.3.1). */
-async function fetchRules(hub: Hub, origin: string, signal: AbortSignal): Promise<RobotsRules> {
+async function fetchRules(hub: Hub, origin: string, signal: AbortSignal): Promise<SiteRules> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   const take = (piece: Buffer): boolean => (pieces.push(piece), (bytes += piece.length) < ROBOTS_BYTES);
-  const { status, url } = await request(hub, { url: `${origin}/robots.txt`, maxBytes: 2 * ROBOTS_BYTES, take, signal });
-  if (status >= 200 && status < 300) return parseRobots(Buffer.concat(pieces).toString('utf8', 0, ROBOTS_BYTES));
-  if (status >= 400 && status < 500) return [];
-  throw new PageFailed('bad-answer', `${new URL(url).host} answered with status ${status} for its robots.txt.`);
+  const { status, url } = await request(hub, { url: `${origin}/robots.txt`, maxBytes: Infinity, take, signal })
+    .catch((error: unknown) => {
+      if (!(error instanceof OutboundError)) throw error;
+      throw new PageFailed('robots', `The hub could not fetch the site’s robots.txt: ${error.message}.`);
+    });
+  if (status >= 200 && status < 300) {
+    return { rules: parseRobots(Buffer.concat(pieces).toString('utf8', 0, ROBOTS_BYTES)), bytes: bytes + SITE_BYTES };
+  }
+  if (status >= 400 && status < 500) return { rules: [], bytes: SITE_BYTES };
+  throw new PageFailed('robots', `${new URL(url).host} answered with status ${status} for its robots.txt.`);
 }
 
 type Wanted = Parameters<Hub['outbound']>[0] & { signal: AbortSignal };
 
+/** Fetches an address unless the address leads to this hub. Throws OutboundError, or the signal's reason. */
 async function request({ outbound, config }: Hub, wanted: Wanted): Promise<OutboundResponse> {
   const refuse = (to: URL, addresses: readonly string[]): string | null =>
     leadsHere(config, to, addresses) ? `${to.host} is this hub itself` : null;
@@ -87,8 +122,6 @@ async function request({ outbound, config }: Hub, wanted: Wanted): Promise<Outbo
     return await outbound({ ...wanted, refuse });
   } catch (error) {
     wanted.signal.throwIfAborted();
-    if (!(error instanceof OutboundError)) throw error;
-    if (error.reason === 'too-large') throw new PageRefused('too-large');
-    throw new PageFailed('unreachable', `The hub could not fetch the page: ${error.message}.`);
+    throw error;
   }
 }

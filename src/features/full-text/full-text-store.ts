@@ -23,15 +23,16 @@ export type FullTextRow = {
 /** A post whose page the hub has to fetch now, and the owner of the post's source. */
 export type DueFullText = { postId: number; ownerId: number; url: string | null; isAsked: number };
 
-/** Why a fetch brought no full text, and the time of the next fetch; null if no fetch follows. */
+/** The reason why a fetch brought no full text, and the time of the next fetch; null if no fetch follows. */
 export type NoFullText = Pick<FullTextRow, 'reason' | 'detail' | 'failures' | 'dueAt'> & {
   state: 'refused' | 'failed';
 };
 
 type KeptText = { isCut: 0 | 1; contentHtml: string };
+/** Versions begin with the time, because a post that is taken back and published again keeps its id. */
 type Version = { postId: number; version: number };
 
-/** The full-text index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
+/** The search index of full texts, whose rows have the columns, row ids and marks of the index of posts. */
 export const FULL_TEXTS_SEARCH = 'full_texts_search';
 
 /** A failed fetch is repeated once, after this time. */
@@ -39,6 +40,13 @@ export const REPEATED_AFTER = DAY;
 
 /** After this time the schedule plans a waiting full text again, because the job of the full text may be lost. */
 const LOST_AFTER = 10 * MINUTE;
+
+/**
+ * If very many posts are due, the hub reads only this many posts that have been due for the longest time, and this many
+ * that have been due for the shortest time, which takes a few milliseconds. Reading both lets the posts of other owners
+ * be fetched before all the posts of an owner with very many due posts.
+ */
+const DUE_READ = 500;
 
 /** `used_at` is updated at most once in this time, so that reading full texts hardly ever writes to the database. */
 const USED_RESOLUTION = HOUR;
@@ -66,9 +74,9 @@ export const fullTexts = store((hub) => {
     ask: (postId: number): void => void sql.ask.run({ postId, now: clock(), dueAt: clock() + LOST_AFTER }),
     /** Makes a post wait for its full text, unless the post's page was fetched before. In the caller's transaction. */
     want: (postId: number): void => void sql.want.run({ postId, now: clock() }),
-    /** Returns up to `limit` posts whose pages are due, one owner after another. In the caller's transaction. */
+    /** Returns up to `limit` posts whose pages are due, in turn for each owner. In the caller's transaction. */
     takeDue(limit: number): DueFullText[] {
-      const due = sql.due.all(clock(), limit);
+      const due = sql.due.all({ now: clock(), limit });
       for (const { postId } of due) sql.postpone.run(clock() + LOST_AFTER, postId);
       return due;
     },
@@ -109,6 +117,13 @@ export const fullTexts = store((hub) => {
   };
 });
 
+/** SQL: the posts that have been due for the longest time (ASC) or for the shortest time (DESC). */
+function endOfDue(order: 'ASC' | 'DESC'): string {
+  return `
+    SELECT post_id FROM (
+      SELECT post_id FROM full_texts WHERE due_at <= @now ORDER BY due_at ${order} LIMIT ${DUE_READ})`;
+}
+
 function prepareFullTexts(db: Db) {
   return {
     find: db.prepare<[number], FullTextRow>('full text', `
@@ -122,23 +137,26 @@ function prepareFullTexts(db: Db) {
         CROSS JOIN ${POSTS} p ON p.id = t.post_id
         CROSS JOIN full_text_sources f ON f.source_id = p.source_id AND f.is_always = 1`),
     ask: db.prepare<[{ postId: number; now: number; dueAt: number }]>('ask for full text', `
-      INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at) VALUES (@postId, 'waiting', 1, @dueAt, @now)
-      ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL`),
+      INSERT INTO full_texts (post_id, state, is_asked, due_at, used_at, version)
+      VALUES (@postId, 'waiting', 1, @dueAt, @now, @now)
+      ON CONFLICT DO UPDATE SET state = 'waiting', is_asked = 1, due_at = @dueAt, reason = NULL, detail = NULL,
+             failures = IIF(reason = 'robots', 0, failures)`), // robots.txt kept the hub from trying the page
     want: db.prepare<[{ postId: number; now: number }]>('want full text', `
-      INSERT INTO full_texts (post_id, state, due_at, used_at) VALUES (@postId, 'waiting', @now, @now)
+      INSERT INTO full_texts (post_id, state, due_at, used_at, version) VALUES (@postId, 'waiting', @now, @now, @now)
       ON CONFLICT DO NOTHING`),
-    due: db.prepare<[number, number], DueFullText>('full texts that are due', `
+    due: db.prepare<[{ now: number; limit: number }], DueFullText>('full texts that are due', `
       SELECT postId, ownerId, url, isAsked FROM (
         SELECT t.post_id AS postId, s.owner_id AS ownerId, p.url, t.is_asked AS isAsked, t.due_at AS dueAt,
                row_number() OVER (PARTITION BY s.owner_id ORDER BY t.due_at) AS turn
-          FROM full_texts t CROSS JOIN ${POSTS} p ON p.id = t.post_id CROSS ${joinSource('p.source_id')}
-         WHERE t.due_at <= ?)
-       ORDER BY turn, dueAt LIMIT ?`),
+          FROM (${endOfDue('ASC')} UNION ${endOfDue('DESC')}) d CROSS JOIN full_texts t ON t.post_id = d.post_id
+          CROSS JOIN ${POSTS} p ON p.id = t.post_id CROSS ${joinSource('p.source_id')})
+       ORDER BY turn, dueAt LIMIT @limit`),
     postpone: db.prepare<[number, number]>('postpone full text',
       `UPDATE full_texts SET state = 'waiting', due_at = ? WHERE post_id = ?`),
     settle: db.prepare<[Version & NoFullText]>('settle full text', `
       UPDATE full_texts SET state = @state, reason = @reason, detail = @detail, failures = @failures, due_at = @dueAt
-       WHERE post_id = @postId AND version = @version AND state = 'waiting'`),
+       WHERE post_id = @postId AND version = @version AND state = 'waiting'
+         AND NOT (is_asked = 1 AND @reason IS 'robots')`), // a member has pressed the button meanwhile
     keep: db.prepare<[Version & KeptText & { now: number }]>('keep full text', `
       UPDATE full_texts SET state = 'ready', reason = NULL, detail = NULL, due_at = NULL, used_at = @now,
              is_cut = @isCut, content_html = @contentHtml

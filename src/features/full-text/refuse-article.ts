@@ -14,12 +14,14 @@ type Block = { isHeading: boolean; text: string; size: number; linked: number };
 
 /** An article with fewer characters is no gain; a longer article is shown even if the page asks for a subscription. */
 const [MIN_ARTICLE, CUT_ARTICLE] = [140, 1_500];
-/** The characters of an article that are looked at. */
+/** The hub looks for reasons to refuse an article in this many characters of the article. */
 const MAX_READ = 100_000;
-/** The letters of words that say what a text is about, and the share of a post's words that its page has. */
+/** Words with fewer letters say little about a text. An article has at least this share of the post's other words. */
 const [MIN_WORD, IN_COMMON] = [5, 0.25];
-/** The share of a title's words that a heading about the title has, and the most nodes of a heading. */
-const [LIKE_TITLE, MAX_HEADING] = [0.5, 30];
+/** The share of a title's words that a heading about the title has. */
+const LIKE_TITLE = 0.5;
+/** The most nodes and characters of a heading, and the most headings that are compared with a title. */
+const [HEADING_NODES, MAX_HEADING, MAX_HEADINGS] = [30, 300, 200];
 const HEADING = /^h[1-4]$/;
 const LOCKED = /"isAccessibleForFree"\s*:\s*"?(false|true)/gi;
 const FORUM_TYPE = /\b(?:DiscussionForumPosting|QAPage)\b/;
@@ -57,7 +59,7 @@ function blocksOf({ tree, blocks, sizes, linkedSizes }: MeasuredPage, { roots, d
     const key = blocks[node] ?? 0;
     const block = found.get(key) ?? { isHeading: HEADING.test(tree.names[key] ?? ''), text: '', size: 0, linked: 0 };
     found.set(key, block);
-    block.text += tree.texts[node] ?? '';
+    block.text += tree.texts[node]?.slice(0, MAX_READ) ?? '';
     block.size += sizes[node] ?? 0;
     block.linked += linkedSizes[node] ?? 0;
     read += sizes[node] ?? 0;
@@ -93,10 +95,13 @@ function isListing(blocks: Block[], size: number, knowsTitle: boolean): boolean 
 
 /** Whether the page's title, or a heading that is no link, is about the title of the post. */
 function isTitled({ tree, linkedSizes }: MeasuredPage, title: Set<string>): boolean {
+  let headings = 0;
   return shareOf(title, wordsOf(tree.title)) >= LIKE_TITLE || tree.names.some((name, node) => {
+    if (!HEADING.test(name) || (headings += 1) > MAX_HEADINGS) return false;
     const end = tree.ends[node] ?? 0;
-    if (!HEADING.test(name) || end - node > MAX_HEADING || linkedSizes.subarray(node, end).some(Boolean)) return false;
-    return shareOf(title, wordsOf(tree.texts.slice(node, end).join(' '))) >= LIKE_TITLE;
+    if (end - node > HEADING_NODES || linkedSizes.subarray(node, end).some(Boolean)) return false;
+    const text = tree.texts.slice(node, end).join(' ').slice(0, MAX_HEADING);
+    return shareOf(title, wordsOf(text)) >= LIKE_TITLE;
   });
 }
 

@@ -7,7 +7,8 @@ const BEGINS_IDEOGRAPHIC = new RegExp(`^${IDEOGRAPH}`, 'u');
 
 /** The distinct words of a text that have at least `minLength` letters, in lower case; ideographs in pairs. */
 export function wordsOf(text: string, minLength = 1): Set<string> {
-  const words = text.normalize('NFKC').toLowerCase().match(WORD) ?? [];
+  const normalized = text.normalize('NFKC').slice(0, 2 * text.length); // a ligature may stand for 18 characters
+  const words = normalized.toLowerCase().match(WORD) ?? [];
   return new Set(words.flatMap((word) => {
     if (BEGINS_IDEOGRAPHIC.test(word)) return Array.from(word, (_, at) => word.slice(at, at + 2));
     return word.length >= minLength || word >= KOREAN ? [word] : [];

@@ -15,7 +15,7 @@ export type WhichText = 'full' | 'feed';
 /** A post with the text that a member reads. `wanted`: the text that the member chose. */
 export type ShownText<Shown> = { post: Shown; which: WhichText; wanted: WhichText; fullText: FullTextState };
 
-/** At most this many pictures of a full text are shown, as of a post's content. */
+/** Pages and apps show at most this many pictures of a full text; the limit is the same for a post's content. */
 const PICTURES = 200;
 
 /** Characters of the hash that names a picture of a full text in the picture's address. */
@@ -72,7 +72,8 @@ function picturesOf(postId: number, text: string): Attachment[] {
 
 /** The publisher's address of a picture in the full text of a post; undefined if the full text has no such picture. */
 export function findPicture(hub: Hub, postId: number, wanted: string): string | undefined {
-  return imageAddresses(fullTexts(hub).contentOf(postId) ?? '').find((url) => pictureHash(url) === wanted);
+  const shown = imageAddresses(fullTexts(hub).contentOf(postId) ?? '').slice(0, PICTURES);
+  return shown.find((url) => pictureHash(url) === wanted);
 }
 
 function pictureHash(url: string): string {

@@ -11,11 +11,11 @@ const ATTRIBUTES = new Set(
 );
 const ADDRESSES = new Set(['href', 'src', 'cite']);
 const IMAGES = new Set(['img', 'amp-img', 'amp-anim']);
-const IMAGE_FILE = /^[^\s,]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
+const IMAGE_FILE = /^[^\s,?#]+\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s,]*)?$/i;
 const MAX_ADDRESS = 2_000;
-/** The most characters of an article, as of a post. */
-const MAX_LENGTH = 400_000;
-/** The nodes that are written at a time; an image takes as much time as IMAGE_WORK nodes, and one for each file. */
+/** The most characters of an article; the limit is the same for a post's content. */
+export const MAX_ARTICLE_LENGTH = 400_000;
+/** Nodes between two pauses. An image counts as IMAGE_WORK nodes, and each file of the image as one more node. */
 const [NODES, IMAGE_WORK] = [5_000, 100];
 
 /** Writes the chosen subtrees, without dropped nodes, as markup for the sanitiser, in parts. */
@@ -29,7 +29,7 @@ export function* writeArticle(
   let [length, work, candidates]: [number, number, ImageCandidate[]] = [0, 0, []];
   let lastImage: { part: number; isPlaceholder: boolean } | undefined; // undefined if a text was written later
   for (const root of roots) {
-    for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_LENGTH; node += 1) {
+    for (let node = root; node < (tree.ends[root] ?? 0) && length < MAX_ARTICLE_LENGTH; node += 1) {
       closeBefore(node);
       if (dropped[node] === 1) node = (tree.ends[node] ?? 0) - 1;
       else writeNode(node, tree.names[node] ?? '', tree.attributes[node] ?? new Map());
@@ -65,7 +65,7 @@ export function* writeArticle(
   }
 
   function writeText(node: number): void {
-    write(escapeText((tree.texts[node] ?? '').slice(0, MAX_LENGTH - length)));
+    write(escapeText((tree.texts[node] ?? '').slice(0, MAX_ARTICLE_LENGTH - length)));
     if ((page.sizes[node] ?? 0) > 1) lastImage = undefined;
   }
 

@@ -95,6 +95,8 @@ export const TABLES = {
   posts: { ...CONTENT, export: 'posts' },
   post_texts: { ...CONTENT, export: 'posts' },
   posts_search: CONTENT,
+  post_links: { bounded: 'at most one row for each post', ...OF_SOURCE },
+  doubles: { bounded: 'at most one row for each post, and 32 rows for each link', ...OF_SOURCE },
   post_tombstones: CONTENT,
   webhook_events: CONTENT,
   attachments: { ...CONTENT, export: 'posts' },
@@ -123,7 +125,8 @@ export const TABLES = {
     most: 1_000, of: 'account', then: 'the oldest ends', export: 'listChoices', leaving: 'cascade', restore: 'kept',
   },
   read_marks: {
-    most: 20_000, of: 'account', then: 'refused', except: 'marks of apps, at most one for each post that exists',
+    most: 20_000, of: 'account', then: 'refused', 
+    except: 'marks of apps and of arriving posts with a link that was read, at most one for each post that exists',
     export: 'readMarks', leaving: 'steps', restore: 'kept',
   },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },

@@ -12,6 +12,7 @@ import type { RemoteFile } from '../attachments/attachment-store.ts';
 import { OWN_FILES } from '../attachments/own-files.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';
 import { counts, metLimit, once, throttled, type Hub } from '../hub/hub.ts';
+import { linkKey } from './link-key.ts';
 import {
   posts, type IncomingFile, type IncomingPost, type Post, type PreparedPost, type SearchTerms,
 } from './post-store.ts';
@@ -146,11 +147,13 @@ export async function preparePost(post: IncomingPost, contentHash: string): Prom
   const author = post.author && excerpt(post.author, MAX.author);
   const givenUrl = post.url !== null && post.url.length <= MAX.url ? post.url : null;
   const title = excerpt(post.title, MAX.title) || excerpt(content, FIRST_WORDS);
+  const url = givenUrl === null ? null : safeLink(givenUrl, givenUrl) ?? null;
   return {
     ...post,
     title,
-    url: givenUrl === null ? null : safeLink(givenUrl, givenUrl) ?? null,
+    url,
     givenUrl,
+    link: linkKey(url),
     author,
     summary: excerpt(await inSteps(readingText(summary)) || await inSteps(readingText(imageless)), MAX.summary),
     searchTitle: searchTerms(title),

@@ -2,6 +2,7 @@ import type { Db } from '../../platform/db/open-database.ts';
 import { attachments, FILES_OF_OWNER, type Attachment, type RemoteFile } from '../attachments/attachment-store.ts';
 import { store } from '../hub/hub.ts';
 import { fromSource, joinSource } from '../sources/source-store.ts';
+import { links } from './link-store.ts';
 import { AUTHOR } from './post-text-store.ts';
 import { searchIndex, type Indexable } from './search-index-store.ts';
 
@@ -40,6 +41,8 @@ export type PreparedPost = Omit<IncomingPost, 'summary' | 'attachments'> & Searc
   summary: string;
   /** The address as the publisher gives it; `url` is this address without tracking parameters. */
   givenUrl: string | null;
+  /** Made by `linkKey`. */
+  link: Uint8Array | null;
   contentHash: string;
   attachments: RemoteFile[];
 };
@@ -83,14 +86,9 @@ const LEFT_OUT: WholeColumns = { contentHtml: '' };
 /** The facts that decide who may see a post and its files. */
 export type PostAccess = Pick<Post, 'id' | 'sourceId' | 'ownerId' | 'isPublic'>;
 
-export type PostQuery = {
-  viewerId: number | null;
-  sourceId?: number | undefined;
-  after?: Position;
-  limit: number;
-};
+export type PostQuery = { viewerId: number | null; sourceId?: number | undefined; after?: Position; limit: number };
 
-type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | keyof SearchTerms | 'attachments'> & {
+type UpsertRow = Omit<PreparedPost, 'baseUrl' | 'givenUrl' | 'link' | keyof SearchTerms | 'attachments'> & {
   sourceId: number; now: number; firstSeenAt: number; id: number | null; createdAt: number;
 };
 export type StoredRow = Omit<Indexable, 'sourceId' | keyof SearchTerms>;
@@ -153,7 +151,7 @@ export function newestFirst(a: Position, b: Position): number {
 /** Posts. Lists of posts use keyset paging by (published_at, id), for which an index exists. */
 export const posts = store((hub) => {
   const { db, clock } = hub;
-  const [index, files] = [searchIndex(hub), attachments(hub)];
+  const [index, files, linked] = [searchIndex(hub), attachments(hub), links(hub)];
   const [reading, writing] = [prepareReading(db), prepareWriting(db)];
 
   function newest(query: PostQuery): Post[] {
@@ -191,8 +189,6 @@ export const posts = store((hub) => {
 
     /** Returns the id of the post that arrived last; 0 if there are no posts. */
     lastId: (): number => reading.last.get()?.id ?? 0,
-    /** The id of the source's post after which exactly `n` posts arrived; 0 if the source has at most `n` posts. */
-    nthLast: (sourceId: number, n: number): number => reading.nthLast.get(sourceId, n)?.id ?? 0,
     /** The id of the first post that arrived at the time `at` (unix ms) or later; undefined without such a post. */
     firstSince(at: number): number | undefined {
       let [low, high] = [1, (reading.last.get()?.id ?? 0) + 1];
@@ -233,7 +229,9 @@ export const posts = store((hub) => {
       if (!row) return undefined;
       index.put({ ...row, ...post, sourceId, publishedAt: row.publishedAt });
       files.replaceRemote(row.id, post.attachments);
-      return { id: row.id, isNew: row.searchKey === null };
+      const stored = { id: row.id, isNew: row.searchKey === null };
+      linked.put({ ...stored, sourceId }, post.link);
+      return stored;
     },
 
     contentOf: (id: number): string => reading.whole.get(id)?.contentHtml ?? '',
@@ -257,8 +255,6 @@ function prepareReading(db: Db) {
     among: db.prepare<[string], Post>('posts by id',
       `${SELECT_POSTS} WHERE p.id IN (SELECT value FROM json_each(?))`),
     last: db.prepare<[], { id: number | null }>('last post', 'SELECT MAX(id) AS id FROM posts'),
-    nthLast: db.prepare<[number, number], { id: number }>('find the nth newest post of a source',
-      'SELECT id FROM posts WHERE source_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'),
     arrivedFrom: db.prepare<[number], { id: number; createdAt: number }>('read the first post from an id on',
       'SELECT id, created_at AS createdAt FROM posts WHERE id >= ? ORDER BY id LIMIT 1'),
     id: db.prepare<[number], { id: number }>('whether a post exists', 'SELECT id FROM posts WHERE id = ?'),
@@ -295,6 +291,4 @@ function prepareWriting(db: Db) {
   };
 }
 
-function notLater(at: number | null, limit: number): number | null {
-  return at === null ? null : Math.min(at, limit);
-}
+const notLater = (at: number | null, limit: number): number | null => (at === null ? null : Math.min(at, limit));

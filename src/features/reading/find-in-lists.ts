@@ -7,12 +7,16 @@ import { searchKey } from '../posts/search-index-store.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 import { OLDEST } from './reading-store.ts';
 
-/** Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time. */
+/**
+ * Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time.
+ * `joined`: 1 if one post stands for its doubles (posts of other sources with the same link), 0 if all are listed.
+ */
 type ReadingList = {
   viewer: Viewer;
   folder?: string | undefined;
   isUnread: boolean;
   since?: number | undefined;
+  joined: number;
 };
 
 /** Keyset paging selects the nearest `limit` posts after the position `from` or, with `isBack`, before it. */
@@ -179,7 +183,8 @@ function sourcesOf(hub: Hub, list: Searched, params: PageParams): number[] {
 export function unreadSources(
   hub: Hub, viewer: Viewer, folder?: string,
 ): (FollowedSource & { hasExceptions: boolean })[] {
-  return sourcesWithUnread(hub, paramsOf({ viewer, folder, isUnread: true }, { from: FROM_THE_TOP, limit: 0 }));
+  const list = { viewer, folder, isUnread: true, joined: 0 };
+  return sourcesWithUnread(hub, paramsOf(list, { from: FROM_THE_TOP, limit: 0 }));
 }
 
 function sourcesWithUnread(hub: Hub, params: PageParams): (FollowedSource & { hasExceptions: boolean })[] {
@@ -189,7 +194,9 @@ function sourcesWithUnread(hub: Hub, params: PageParams): (FollowedSource & { ha
     .filter(({ readUpTo, lastId, hasExceptions }) => (lastId ?? 0) > readUpTo || hasExceptions);
 }
 
-function paramsOf({ viewer, folder, since }: ReadingList, { from, limit }: Pick<Paging, 'from' | 'limit'>): PageParams {
-  const { publishedAt, id } = from;
-  return { ...asking(viewer), publishedAt, id, limit, folder: folder ?? null, since: since ?? Number.MAX_SAFE_INTEGER };
+function paramsOf(
+  { viewer, folder, since = Number.MAX_SAFE_INTEGER, joined }: ReadingList,
+  { from: { publishedAt, id }, limit }: Pick<Paging, 'from' | 'limit'>,
+): PageParams {
+  return { ...asking(viewer), publishedAt, id, limit, folder: folder ?? null, since, joined };
 }

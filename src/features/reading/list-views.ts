@@ -185,7 +185,7 @@ const starButton = stateButton('star', 'toggle', icon('star'), ofPost);
 
 function row(list: ShownList, postAt: PostAt, post: ListedPost): Html {
   const { view, times } = list;
-  const { id, read, starred, sourceId, sourceTitle } = post;
+  const { id, read, starred, sourceId } = post;
   const { title, rest } = textsOf(list, post);
   const picture = list.pictures.get(id);
   return html`<li class="row${read && ' read'}${starred && ' starred'}" id="post-${id}">
@@ -193,12 +193,22 @@ ${readButton(post)}${list.icons.get(sourceId)}
 <div class="text" ${languageOf(post)}>
 <h3 dir="auto" id="t${id}"><a href="${postAt(id)}">${title}</a></h3><p
  class="line" dir="auto">${
- view.sourceId === undefined && html`<b dir="auto">${sourceTitle}</b>`}<span class="sum">${rest}</span></p></div>
+ view.sourceId === undefined && sourceNames(post)}<span class="sum">${rest}</span></p></div>
 ${showTime(times, post.publishedAt, 'row')}${
   picture !== undefined && html`<img class="thumb" src="${picture}" width="52" height="39" alt="" loading="lazy">`}${
   starButton(post)}${
   rowMenu(list, post)}</li>
 `;
+}
+
+/** Maximum number of other sources that a row names. */
+const NAMED = 3;
+
+/** The name of a post's source, and the names of the other sources whose posts the row stands for. */
+function sourceNames({ sourceTitle, also }: ListedPost): Html {
+  const more = also.length - NAMED;
+  return html`<b dir="auto">${sourceTitle}${also.slice(0, NAMED).map((double) =>
+    html`, <bdi>${double.sourceTitle}</bdi>`)}${more > 0 && `, +${more}`}</b>`;
 }
 
 /** The HTML of a post's title and summary; in a search, with the matches marked and the text around the first match. */

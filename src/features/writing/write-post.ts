@@ -5,10 +5,9 @@ import { HttpError, invalid, json, noContent, notFound, type Reply } from '../..
 import type { MemberRequest } from '../../platform/http/router.ts';
 import { STEP } from '../../platform/markup/in-steps.ts';
 import { nextRound, nextTurn } from '../../platform/turns.ts';
+import { attachFiles } from '../attachments/attach-files.ts';
 import { attachmentJson } from '../attachments/attachment-links.ts';
-import {
-  attachFiles, keepFiles, receiveUpload, type ReceivedFile,
-} from '../attachments/receive-upload.ts';
+import { keepFiles, receiveUpload, type ReceivedFile } from '../attachments/receive-upload.ts';
 import { attachments, type Attachment, type NewUpload } from '../attachments/attachment-store.ts';
 import { audit, type Actor, type By } from '../audit/audit.ts';
 import { notifyFollowers } from '../follows/follow-store.ts';

@@ -12,7 +12,8 @@ export { OutboundError };
  * Only the headers Accept, Accept-Language, If-None-Match and If-Modified-Since are sent, also after a redirect
  * (validators belong to the final response). `authorization` is sent only to the origin of `url`. `maxBytes` limits the
  * body both as received and unpacked. `refuse` may return the reason why a URL must not be fetched. `refuse` is called
- * before the DNS lookup (without addresses) and after the lookup, also for redirects. `totalMs` can only shorten the
+ * before the DNS lookup (without addresses) and after the lookup, also for redirects. `approve` is awaited before each
+ * request, also before a redirect is followed; its error ends the fetch. `totalMs` can only shorten the
  * default time limit of the fetch, which leaves out the wait until other large responses have been received. `gunzip`:
  * decompress also a response body that is a gzip file.
  */
@@ -27,6 +28,7 @@ type OutboundRequest = {
   gunzip?: boolean;
   signal?: AbortSignal;
   refuse?: (url: URL, addresses: readonly string[]) => string | null;
+  approve?: (url: URL) => Promise<void>;
 };
 
 /**
@@ -90,6 +92,7 @@ export function createOutboundFetch(options: OutboundOptions): OutboundFetch {
     let permanent = true;
     for (;;) {
       seen.add(url.href);
+      await request.approve?.(url);
       const answer = await ask(url, describeHost(url, first), request, signal);
       const next = redirectTarget(answer, url);
       if (!next) return { ...answer, url: url.href, movedPermanentlyTo: seen.size > 1 && permanent ? url.href : null };

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { DAY, HOUR, MINUTE } from '../../../src/platform/clock.ts';
-import { foundTitles, leave } from '../../support/accounts.ts';
+import { addNotes, foundTitles, leave } from '../../support/accounts.ts';
 import { rss, serving } from '../../support/feeds.ts';
 import { articlePage, askFor, fullTextOf, htmlPage, hubWithTeasers, keptFullTexts, teaser } from '../../support/full-texts.ts';
 import { reply } from '../../support/origin.ts';
+import { submitForm } from '../../support/own-posts.ts';
 import { appOf, itemId } from '../../support/reader-app.ts';
 import { png } from '../../support/sample-files.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -54,7 +55,7 @@ test('visitors get no full text anywhere: not by the API, on pages, in feeds, in
   assert.match((await ada.page('/all?q=Tytonidae')).text, /Barn owls/);
 });
 
-test('who may not see a post gets no full text of it, and no request leaves the hub', async (t) => {
+test('a member who may not see a post gets no full text of the post, and no request leaves the hub', async (t) => {
   const { hub, bob, ada, posts: [id = 0], asked } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) }, { visibility: 'private' });
   assert.equal((await bob.post(`/api/posts/${id}/full-text`)).status, 404);
   assert.equal((await bob.form(`/posts/${id}/full-text`, { text: 'full' })).status, 404);
@@ -63,6 +64,13 @@ test('who may not see a post gets no full text of it, and no request leaves the 
   await askFor(ada, id);
   await hub.work();
   assert.deepEqual([await foundTitles(ada, 'Tyto'), await foundTitles(bob, 'Tyto')], [['Barn owls'], []]);
+});
+
+test('the form that switches texts leads to no other site', async (t) => {
+  const { ada, posts: [id = 0] } = await hubWithTeasers(t, { a: htmlPage(articlePage('Tyto alba')) });
+  const form = async (from: string) => (await ada.form(`/posts/${id}/full-text`, { text: 'feed', from })).headers.get('location');
+  assert.equal(await form('/all?q=owl'), '/all?q=owl&text=feed');
+  for (const from of ['/.//other.test', '//other.test', 'https://other.test/']) assert.match(await form(from) ?? '', /^\/(?!\/)/, from);
 });
 
 test('two sources with the same page have a copy each, fetched for each', async (t) => {
@@ -147,6 +155,29 @@ test('a full text that was fetched for an older version of a post is not stored'
   assert.equal((await fullTextOf(ada, post?.id ?? 0)).state, 'waiting');
   await hub.fetchFullTexts(MINUTE);
   assert.equal((await fullTextOf(ada, post?.id ?? 0)).state, 'ready');
+});
+
+test('a full text of a post that was taken back is not stored for the post that has the same id later', async (t) => {
+  const held = Promise.withResolvers<void>();
+  const { hub, ada, publisher } = await hubWithTeasers(t, {
+    a: (request, response) => void held.promise.then(() => htmlPage(articlePage('Tyto alba'))(request, response)),
+    b: htmlPage(articlePage('Strix aluco')),
+  });
+  const sourceId = await addNotes(ada, 'Notes', 'public');
+  const values = { title: 'Barn owls', content: 'Barn owls hunt voles.' };
+  const { id } = (await ada.post('/api/posts', { ...values, sourceId, contentType: 'text/plain', url: `${publisher.url}/a` })).json<{ id: number }>();
+  await askFor(ada, id);
+  const working = hub.work();
+  await waitUntil('the page is asked for', () => publisher.requests.some(({ path }) => path === '/a'));
+  const form = (await ada.form(`/posts/${id}/withdraw`)).headers.get('location')?.replace(/\?.*/, '') ?? '';
+  hub.passTime(MINUTE);
+  assert.equal((await submitForm(hub, ada, form, { ...values, sourceId: String(sourceId), url: `${publisher.url}/b` }, [])).status, 303);
+  assert.deepEqual((await askFor(ada, id)).state, 'waiting');
+  held.resolve();
+  await working;
+  assert.doesNotMatch((await fullTextOf(ada, id)).contentHtml ?? '', /Tyto/);
+  await hub.fetchFullTexts(HOUR);
+  assert.match((await fullTextOf(ada, id)).contentHtml ?? '', /Strix/);
 });
 
 test('a member may have 60 pages fetched at once by the button; texts that are there cost nothing', async (t) => {

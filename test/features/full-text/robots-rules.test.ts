@@ -1,7 +1,7 @@
 // Protects sites from fetches that their robots.txt forbids (RFC 9309), and the hub from hostile robots.txt.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allowsPage, parseRobots } from '../../../src/features/full-text/robots-rules.ts';
+import { allowsPage, parseRobots, ROBOTS_BYTES } from '../../../src/features/full-text/robots-rules.ts';
 
 const CASES: [what: string, robots: string, path: string, isAllowed: boolean][] = [
   ['no rules', '', '/a', true],
@@ -18,6 +18,12 @@ const CASES: [what: string, robots: string, path: string, isAllowed: boolean][] 
   ['the end with a star', 'User-agent: *\nDisallow: /*.pdf$', '/a.pdf.pdf', false],
   ['the end without a star', 'User-agent: *\nDisallow: /a$', '/ab', true],
   ['a query', 'User-agent: *\nDisallow: /a?id=', '/a?id=1', false],
+  ['a byte order mark', '\uFEFFUser-agent: *\nDisallow: /a', '/a', false],
+  ['the hub’s name with a version', 'User-agent: ContentHub/1.0\nDisallow: /a', '/a', false],
+  ['a name that begins with the hub’s name', 'User-agent: ContentHubOther\nDisallow: /a', '/a', true],
+  ['letters and their escapes are the same', 'User-agent: *\nDisallow: /%7eö%c3%b6', '/~%C3%b6ö', false],
+  ['an escaped slash is no slash', 'User-agent: *\nDisallow: /a%2Fb', '/a/b', true],
+  ['a line that was cut', `User-agent: *\n${'#'.repeat(ROBOTS_BYTES - 26)}\nDisallow: /abc`.slice(0, ROBOTS_BYTES), '/b', true],
   ['comments and other lines', '# hello\nSitemap: https://x.test/\r\nUser-agent: * # all\r\nnonsense\r\nDisallow: /a # no', '/a', false],
 ];
 
