@@ -64,7 +64,9 @@ const webhookState = choice(['active', 'silent', 'disabled']);
 /** Schemas of requests and responses, by name. */
 export const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: text, title: text, status: integer, detail: text }, {
-    errors: array(object({ pointer: text, detail: text })),
+    errors: array(object({ pointer: text, detail: text }, {
+      at: { ...integer, description: 'The place of the fault in a text, counted in characters from 0' },
+    })),
     sources: { ...array(titled), description: 'Sources that prevent deleting an account' },
     sourceId: { ...id, description: 'Your existing source of this feed' },
     bytesLeft: { ...integer, description: 'Bytes left in the quota' },

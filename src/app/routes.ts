@@ -18,6 +18,7 @@ import * as sourcePages from '../features/manage-sources/source-pages.ts';
 import * as sources from '../features/manage-sources/source-routes.ts';
 import * as notifications from '../features/notifications/notification-list.ts';
 import * as files from '../features/posts/attachment-routes.ts';
+import * as expressions from '../features/posts/expression-views.ts';
 import * as deletion from '../features/posts/delete-post-pages.ts';
 import * as feeds from '../features/posts/output-feed-routes.ts';
 import * as publicPages from '../features/posts/public-pages.ts';
@@ -237,6 +238,7 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   ...['unread', 'all', 'starred', 'folders/:name', 'sources/:source'].map((list) =>
     at(`GET /${list}/posts/:id`, 'member', 'Page: one post within a reading list', readPosts.showPostInList)),
   at('GET /posts/:id', 'public', 'Page: one post', readPosts.showPost, { cached: [] }),
+  at('GET /help/search', 'public', 'Page: how searches and rules are written', expressions.showHelp, { cached: [] }),
   at('GET /write', 'member', 'Page: write a post', writePages.showWrite),
   at('POST /write', 'member', 'Form: write a post, with files', writePages.submitPost, LATE_WORDS),
   at('POST /write/source', 'member', 'Form: make a source for the member’s own posts', writePages.submitOwnSource),

@@ -4,6 +4,7 @@ import { asking } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
+import type { NamedFacts, SearchQuery } from '../posts/search-query.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 
 /** Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time. */
@@ -96,8 +97,8 @@ export function starredPosts(hub: Hub, list: ReadingList & { sourceId: number },
   return starred.all({ ...paramsOf(list, paging), sourceId: list.sourceId });
 }
 
-/** `key`: the search key after which the search continues. `sourceId`: 0 searches all sources. */
-type Searched = ReadingList & { expression: string; key: number; sourceId: number; isStarred: boolean };
+/** `sourceId`: 0 searches all sources. */
+type Searched = ReadingList & { query: SearchQuery; sourceId: number; isStarred: boolean };
 
 /**
  * Does one step of a search within a list: returns the list's posts among the next SCAN_MAX matches of the full-text
@@ -106,19 +107,28 @@ type Searched = ReadingList & { expression: string; key: number; sourceId: numbe
 export function searchList(
   hub: Hub, list: Searched, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
-  const { expression, key, sourceId } = list;
-  const params = paramsOf(list, paging);
+  const { query: { match, fits = () => true, ...query }, sourceId } = list;
+  const [params, range] = [paramsOf(list, paging), rangeOf(query, paging)];
+  const fitting = <Found extends NamedFacts>(found: Found[]): Found[] => found.filter(fits).slice(0, paging.limit);
   const { found: search, foundEnd, foundAmong } = lists(hub)[paging.isBack ? 'newer' : 'older'];
   const few = sourceId === 0 ? membersIfFew(hub, list, params) : null;
   if (few?.length === 0) return { found: [] };
-  if (few) return { found: foundAmong.all({ expression, key, ids: JSON.stringify(few), limit: paging.limit }) };
+  const among = { expression: match, ...range, ids: JSON.stringify(few), limit: COUNT_MAX };
+  if (few) return { found: fitting(foundAmong.all(among)) };
   const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId };
-  const startsAtFirst = list.isUnread && sourceId === 0 && !paging.isBack;
-  const start = startsAtFirst ? Math.min(key, keyBeforeFirst(hub, list, paging)) : key;
-  const narrowed = expression + sourceFilter(hub, list, params);
-  const wanted = { ...params, expression: narrowed, key: start, ...only, scanned: SCAN_MAX };
-  const found = search.all(wanted);
+  const startsAtFirst = list.isUnread && !list.isStarred && sourceId === 0 && !paging.isBack;
+  const key = startsAtFirst ? Math.min(range.key, keyBeforeFirst(hub, list, paging)) : range.key;
+  const expression = match + sourceFilter(hub, list, params);
+  const wanted = { ...params, expression, ...range, key, ...only, scanned: SCAN_MAX };
+  const found = fitting(search.all(list.query.fits ? { ...wanted, limit: SCAN_MAX } : wanted));
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
+}
+
+/** The range of the search index that a page of results may come from. */
+function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isBack }: Paging) {
+  const atTop = from === FROM_THE_TOP;
+  const key = atTop ? Number.MAX_SAFE_INTEGER : searchKey(from.publishedAt, from.id);
+  return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
 }
 
 /** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */
@@ -135,8 +145,9 @@ function keyBeforeFirst(hub: Hub, list: ReadingList, paging: Paging): number {
   return first ? searchKey(first.publishedAt + SECOND, 0) : 0;
 }
 
-/** Returns the ids of all posts of a list; null for a list of COUNT_MAX or more posts. */
+/** The ids of all posts of a list; null for a list of COUNT_MAX or more posts, and for starred unread posts. */
 function membersIfFew(hub: Hub, list: Searched, params: PageParams): number[] | null {
+  if (list.isStarred && list.isUnread) return null;
   const { all, unread } = lists(hub).members;
   const wanted = { ...params, ...FROM_THE_TOP, sourceId: 0, limit: COUNT_MAX };
   const ids: { id: number }[] = (list.isStarred ? lists(hub).older.starred : list.isUnread ? unread : all).all(wanted);

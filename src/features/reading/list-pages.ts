@@ -8,6 +8,7 @@ import { iconsOfSources } from '../attachments/icon-views.ts';
 import { thumbnails } from '../attachments/post-pictures.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { faultOfSearch } from '../posts/expression.ts';
 import { foundTexts, readFound } from '../posts/mark-found.ts';
 import { posts } from '../posts/post-store.ts';
 import { postList } from '../posts/post-views.ts';
@@ -56,8 +57,9 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   const { viewer, query } = req;
   const { view, cursor, newest } = readListAddress(req);
   const after = readAfter(query, ['publishedAt', 'id']);
-  const isEmptySearch = view.q === '';
-  const { items, next } = isEmptySearch ? { items: [], next: null }
+  const fault = faultOfSearch(view.q ?? '', { hasStates: true });
+  const isNoSearch = view.q === '' || fault !== undefined;
+  const { items, next } = isNoSearch ? { items: [], next: null }
     : await wholePage(hub, viewer, view, { limit: PAGE, after });
   const times = timesOf(hub, viewer);
   const found = readFound(view.q ?? '');
@@ -65,7 +67,7 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
   return {
     icons: iconsOfSources(hub, [...titles].map(([id, title]) => ({ id, title }))),
     found: { found, texts: view.q ? foundTexts(hub, items, found) : new Map() },
-    view, cursor, items, pictures: thumbnails(hub, items),
+    fault, view, cursor, items, pictures: thumbnails(hub, items),
     isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
     next: next && positionCursor(next),

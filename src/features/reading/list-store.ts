@@ -4,6 +4,7 @@ import {
 } from '../follows/follow-store.ts';
 import { store } from '../hub/hub.ts';
 import { POSTS, POSTS_SEARCH, type Position } from '../posts/post-store.ts';
+import type { NamedFacts } from '../posts/search-query.ts';
 import { joinSource } from '../sources/source-store.ts';
 
 /** Number at which counting unread posts stops; pages then show "999+". */
@@ -31,9 +32,13 @@ type Bound = { boundAt: number; boundId: number };
 type SourceParams = Omit<PageParams, 'folder' | 'isAdmin'> & Bound & { sourceId: number; readUpTo: number };
 /** `scanned`: the number of posts that a scan examines. */
 type ScanParams = PageParams & { scanned: number };
-type SearchParams = ScanParams & {
-  expression: string; key: number; isUnread: number; isStarred: number; sourceId: number;
+/** The row ids of the search index between which a search looks, both excluded; the search begins at `key`. */
+type Range = { key: number; end: number };
+type SearchParams = ScanParams & Range & {
+  expression: string; isUnread: number; isStarred: number; sourceId: number;
 };
+/** A post that the search index has found, with the facts that `SearchQuery.fits` checks. */
+type FoundPost = Position & NamedFacts;
 type ArrivedParams = Asking & { newest: number; folder: string | null; scanned: number };
 type MemberParams = ListParams & { limit: number };
 
@@ -70,8 +75,12 @@ export const lists = store(({ db }) => {
     SELECT COUNT(*) AS n FROM (SELECT 1 FROM stars t ${joinSource('t.source_id')}
      WHERE t.account_id = @viewerId AND ${MAY_SEE} LIMIT @limit)`);
   return {
-    older: { ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', 'DESC') },
-    newer: { ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', 'ASC') },
+    older: {
+      ...prepareScan(db, '<', 'DESC'), ...prepareList(db, '<', '>', 'DESC'), ...prepareSearch(db, '<', '>', 'DESC'),
+    },
+    newer: {
+      ...prepareScan(db, '>', 'ASC'), ...prepareList(db, '>', '<', 'ASC'), ...prepareSearch(db, '>', '<', 'ASC'),
+    },
     members: prepareMembers(db),
 
     sources: db.prepare<[ListParams], FollowedSource>('read the sources of a reading list', `
@@ -180,13 +189,14 @@ function prepareList(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' |
 }
 
 /** Queries that search a list with the full-text index, whose row ids (`key`) follow the order of lists. */
-function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
+function prepareSearch(db: Db, onwards: '<' | '>', back: '<' | '>', order: 'ASC' | 'DESC') {
   return {
     /** Reads the posts of the list among the next `scanned` matches of the full-text index. */
-    found: db.prepare<[SearchParams], Position>('found posts', `
-      SELECT p.id, p.published_at AS publishedAt
+    found: db.prepare<[SearchParams], FoundPost>('found posts', `
+      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
-                 AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
+                 AND rowid ${onwards} CAST(@key AS INTEGER)
+                 AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT @scanned) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place CROSS ${joinSource('p.source_id')}
         LEFT JOIN ${FOLLOWS} f ON f.account_id = @viewerId AND f.source_id = p.source_id
         LEFT JOIN read_marks m ON m.account_id = @viewerId AND m.source_id = p.source_id AND m.post_id = p.id
@@ -200,14 +210,16 @@ function prepareSearch(db: Db, onwards: '<' | '>', order: 'ASC' | 'DESC') {
     foundEnd: db.prepare<[SearchParams & { last: number }], Position>('find the end of a search step', `
       SELECT p.id, p.published_at AS publishedAt
         FROM (SELECT rowid AS place FROM ${POSTS_SEARCH} WHERE posts_search MATCH @expression
-                 AND rowid ${onwards} CAST(@key AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
+                 AND rowid ${onwards} CAST(@key AS INTEGER)
+                 AND rowid ${back} CAST(@end AS INTEGER) ORDER BY rowid ${order} LIMIT 1 OFFSET @last) n
         CROSS JOIN ${POSTS} p ON p.search_key = n.place`),
     /** Reads the matches of a search among the posts whose ids are given as JSON. */
-    foundAmong: db.prepare<[{ expression: string; key: number; ids: string; limit: number }], Position>(
+    foundAmong: db.prepare<[Range & { expression: string; ids: string; limit: number }], FoundPost>(
       'find the matches of a search among few posts', `
-      SELECT p.id, p.published_at AS publishedAt
+      SELECT p.id, p.published_at AS publishedAt, p.source_id AS sourceId, p.author
         FROM ${POSTS_SEARCH} CROSS JOIN ${POSTS} p ON p.search_key = +posts_search.rowid
        WHERE posts_search MATCH @expression AND posts_search.rowid ${onwards} CAST(@key AS INTEGER)
+         AND posts_search.rowid ${back} CAST(@end AS INTEGER)
          AND +posts_search.rowid IN
              (SELECT search_key FROM ${POSTS} WHERE id IN (SELECT value FROM json_each(@ids)))
        ORDER BY posts_search.rowid ${order} LIMIT @limit`),

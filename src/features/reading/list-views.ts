@@ -2,7 +2,9 @@ import { DAY, isoTime } from '../../platform/clock.ts';
 import { html, type Html } from '../../platform/http/html.ts';
 import { icon } from '../../platform/http/icons.ts';
 import { dayName, dayNumber, showTime, type Times } from '../../platform/http/times.ts';
-import { markFound, readFound, type Found } from '../posts/mark-found.ts';
+import { isEmptyExpression, parseExpression, type FaultPlace } from '../posts/expression.ts';
+import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
+import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
 import type { ListedPost, View } from './reading-list.ts';
@@ -30,6 +32,8 @@ export type ShownList = {
   isMarkable: boolean;
   /** The words of a search, and for each post the part of its text that has a match. */
   found: { found: Found; texts: Map<number, string> };
+  /** A mistake in the search, which therefore finds nothing. */
+  fault: FaultPlace | undefined;
   /** Whether the viewer follows any source. */
   isFollowing: boolean;
   /** Text that a list without posts shows in place of the usual text. */
@@ -135,7 +139,8 @@ export function listMain(list: ShownList): Html {
 ${isLive && freshLine(view)}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
 <div id="list" ${live}>${days.map((posts, index) => daySection(list, postAt, posts, index))}</div>
-${items.length === 0 && q !== '' && emptyList(list)}
+${list.fault && faultShown(q ?? '', list.fault)}
+${items.length === 0 && q !== '' && !list.fault && emptyList(list)}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
 }
@@ -239,13 +244,14 @@ beginning of a longer word, if it has three letters or more.</li>
 <li><kbd>low -ferry</kbd> leaves out posts with “ferry”.</li>
 <li><kbd>harb* map</kbd> finds words that begin with “harb”: harbour, harbours.</li>
 <li>Capitals and accents make no difference: <kbd>strasse</kbd> finds Straße. An emoji is a word.</li></ul>
+<p><a href="${HELP_PATH}">Search by title, author, source, folder and time</a></p>
 </details>`;
 }
 
 /** The HTML that says that a search of a list found no posts, and offers searches of larger lists. */
 function emptySearch(view: View, name: string): Html {
   const { kind, folder, sourceId, q = '' } = view;
-  if (readFound(q).wanted.length === 0) {
+  if (isEmptyExpression(parseExpression(q, { isSearch: true }))) {
     return html`<p class="empty">Your search has no word to look for: add a word without a minus sign.</p>`;
   }
   const post = { unread: 'unread post', all: 'post', starred: 'starred post' }[kind];

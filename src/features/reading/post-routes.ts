@@ -3,7 +3,7 @@ import { HttpError, json, noContent, type Reply } from '../../platform/http/repl
 import type { HubRequest, MemberRequest, Viewer } from '../../platform/http/router.ts';
 import type { Hub } from '../hub/hub.ts';
 import { visiblePost } from '../posts/post-access.ts';
-import { fittingContents, positionCursor, postJson, queryPosts } from '../posts/query-posts.ts';
+import { fittingContents, positionCursor, postJson, queryPosts, refuseFault } from '../posts/query-posts.ts';
 import { posts, type WholePost } from '../posts/post-store.ts';
 import { setRead, setStar } from './mark-read.ts';
 import { readingHistory } from './reading-history-store.ts';
@@ -40,6 +40,7 @@ function asJson(hub: Hub, whole: WholePost[], viewer: Viewer | null) {
 
 /** Returns a page of a reading list, by `?cursor=&limit=`; fewer posts than `limit` if their contents are large. */
 async function listedPosts(hub: Hub, viewer: Viewer, view: View, query: URLSearchParams) {
+  refuseFault(view.q ?? '', { hasStates: true });
   const after = readAfter(query, ['publishedAt', 'id']);
   const { items, next } = await wholePage(hub, viewer, view, { limit: readLimit(query), after });
   const fitting = fittingContents(hub, items);

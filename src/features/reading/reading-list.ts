@@ -3,9 +3,8 @@ import type { Viewer } from '../../platform/http/router.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import { follows } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
-import { searchExpression } from '../posts/find-posts-store.ts';
+import { typedQuery } from '../posts/find-posts-store.ts';
 import { FROM_THE_TOP, posts, type Position, type Post } from '../posts/post-store.ts';
-import { searchKey } from '../posts/search-index-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { followedPosts, postsOfSource, searchList, starredPosts, type Paging } from './find-in-lists.ts';
 import { readMarks } from './reading-store.ts';
@@ -83,12 +82,11 @@ function find(
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
   const list = { viewer, folder, since, isUnread: kind === 'unread' };
   if (q !== undefined && q.trim() !== '') {
-    const expression = searchExpression(hub, { typed: q, viewerId: viewer.id, sourceId });
-    if (expression === undefined) return { found: [] };
-    const { publishedAt, id } = paging.from;
-    const key = paging.from === FROM_THE_TOP ? Number.MAX_SAFE_INTEGER : searchKey(publishedAt, id);
-    const wanted = { ...list, expression, key, isStarred: kind === 'starred', sourceId: sourceId ?? 0 };
-    return searchList(hub, wanted, paging);
+    const query = typedQuery(hub, { typed: q, viewer, sourceId });
+    if (query === undefined) return { found: [] };
+    const isStarred = kind === 'starred' || query.states.has('starred');
+    const isUnread = list.isUnread || query.states.has('unread');
+    return searchList(hub, { ...list, isUnread, isStarred, query, sourceId: sourceId ?? 0 }, paging);
   }
   if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
