@@ -2,6 +2,7 @@ import { TOKEN_SCOPES } from '../features/accounts/credential-store.ts';
 import { DELIVERY_STATES } from '../features/alerts/alert-store.ts';
 import { DESTINATIONS } from '../features/backups/offsite-status.ts';
 import { OUTCOMES } from '../features/manage-sources/import-store.ts';
+import { ACTS } from '../features/rules/rule-store.ts';
 import { SOURCE_KINDS, SOURCE_STATES, VISIBILITIES } from '../features/sources/source-store.ts';
 import { CHOICES, SWITCHES } from '../features/hub/preferences.ts';
 import { JOB_STATES } from '../platform/jobs/job-records.ts';
@@ -60,6 +61,12 @@ const sentOffer = {
 };
 const offer = { ...sentOffer, direction: choice(['received', 'sent']), from: party, offeredAt: time };
 const webhookState = choice(['active', 'silent', 'disabled']);
+
+const rule = {
+  id, match: text, act: choice(ACTS), sourceId: orNull(id), folder: orNull(text),
+  applied: { ...integer, description: 'Number of posts that the rule was applied to' }, lastAppliedAt: orNull(time),
+  createdAt: time,
+};
 
 /** Schemas of requests and responses, by name. */
 export const SCHEMAS: Record<string, Schema> = {
@@ -125,6 +132,14 @@ export const SCHEMAS: Record<string, Schema> = {
     })),
   }),
   Marked: object({ marked: integer, undo: { ...id, description: 'Undo id for /api/reading/undo, for a minute' } }),
+  Rule: object(rule),
+  RulePreview: object({
+    count: integer, among: { ...integer, description: 'Number of posts that the preview looked at' },
+    items: array(object({ id, title: text, url: orNull(text), source: titled, publishedAt: time })),
+  }),
+  SavedSearch: object({ id, name: text, q: text, createdAt: time }, {
+    count: { ...orNull(integer), description: 'Unread posts that the search finds, up to 100; null: not counted' },
+  }),
   HistoryEntry: object({ postId: id, title: text, source: titled, readAt: time }),
   AccountExport: object({
     exportedAt: time, account: named('Account'),
@@ -151,6 +166,8 @@ export const SCHEMAS: Record<string, Schema> = {
       readUpTo: integer, since: time,
     })),
     stars: array(object({ postId: id, title: orNull(text), starredAt: time })),
+    rules: array(named('Rule')), searches: array(named('SavedSearch')),
+    mutedPosts: array(object({ sourceId: id, postId: id, ruleId: id })),
     readMarks: array(object({ sourceId: id, postId: id, read: flag, markedAt: time })),
     history: array(named('HistoryEntry')), notifications: array(named('Notification')),
     acts: array(named('AuditRecord')),

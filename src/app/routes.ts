@@ -28,6 +28,9 @@ import * as marking from '../features/reading/mark-pages.ts';
 import * as readPosts from '../features/reading/post-in-list-pages.ts';
 import * as posts from '../features/reading/post-routes.ts';
 import * as reading from '../features/reading/reading-routes.ts';
+import * as searches from '../features/reading/saved-searches.ts';
+import * as rulePages from '../features/rules/rule-pages.ts';
+import * as rules from '../features/rules/rule-routes.ts';
 import * as readerEdits from '../features/reader-api/edit-tags.ts';
 import * as readerItems from '../features/reader-api/item-lists.ts';
 import * as readerSignIn from '../features/reader-api/sign-in.ts';
@@ -264,6 +267,24 @@ const ROUTES: ((hub: Hub) => Route)[] = [
   at('DELETE /api/posts/:id/read', 'member', 'Mark a post as unread', posts.markPostUnread, { usesReserve: false }),
   at('GET /api/history', 'member', 'Posts you have read, last read first', history.listHistory),
   at('DELETE /api/history', 'member', 'Clear your reading history', history.clearHistory),
+  at('GET /api/searches', 'member', 'Your saved searches', searches.listSearches),
+  at('POST /api/searches', 'member', 'Save a search: {q, name?}', searches.createSearch),
+  at('DELETE /api/searches/:id', 'member', 'Remove a saved search', searches.deleteSearch),
+  at('POST /searches', 'member', 'Form: save a search', searches.submitSearch),
+  at('POST /searches/:id/remove', 'member', 'Form: remove a saved search', searches.submitRemoveSearch, REPAIRS),
+
+  at('GET /api/rules', 'member', 'Your rules', rules.listRules),
+  at('POST /api/rules', 'member', 'Add a rule: {match, act, sourceId?, folder?}', rules.createRule),
+  at('POST /api/rules/preview', 'member', 'What of the newest 500 posts an expression fits', rules.previewRuleJson),
+  at('PATCH /api/rules/:id', 'member', 'Change a rule; posts that the rule has muted come back', rules.changeRuleJson),
+  at('DELETE /api/rules/:id', 'member', 'Remove a rule; posts that the rule has muted come back', rules.deleteRule),
+  at('GET /settings/rules', 'member', 'Page: rules', rulePages.showRules),
+  at('GET /settings/rules/new', 'member', 'Page: add a rule; with post: less like this post', rulePages.showNewRule),
+  at('GET /settings/rules/:id', 'member', 'Page: change a rule', rulePages.showRule),
+  at('POST /settings/rules', 'member', 'Form: preview or add a rule', rulePages.submitRule),
+  at('POST /settings/rules/:id', 'member', 'Form: preview or change a rule', rulePages.submitRule),
+  at('POST /settings/rules/:id/delete', 'member', 'Form: remove a rule', rulePages.submitDeleteRule, REPAIRS),
+
   at('GET /history', 'member', 'Page: reading history', history.showHistory),
   at(
     'POST /history/clear', 'member', 'Form: clear the reading history',

@@ -220,7 +220,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'a failing source is never given up',
     file: 'src/features/feeds/sync-source.ts',
-    from: 'syncState(hub).planNext(sourceId, Math.max(next, notBefore));',
+    from: 'syncState(hub).planNext(sourceId, Math.max(hub.clock() + planAfterFailure(failures, hub.random), notBefore));',
     to: 'sources(hub).pause(sourceId, error.message);',
     test: 'test/features/feeds/sync-source.test.ts',
     name: 'a source whose server fails is retried with backoff, fails for good, and is tried again within a day for ever',
@@ -2653,7 +2653,7 @@ export const MUTATIONS: Mutation[] = [
   {
     promise: 'posts whose publisher gives them other ids are the same posts',
     file: 'src/features/feeds/sync-source.ts',
-    from: 'if (isWhole && isUntouched) feedPosts(hub).followNewGuids(sourceId, rest);',
+    from: 'if (isWhole && rest.length === prepared.length) feedPosts(hub).followNewGuids(sourceId, rest);',
     to: '',
     test: 'test/features/feeds/sync-odd-feeds.test.ts',
     name: 'a publisher that changes all ids does not double its posts, and readers elsewhere do not see them again',

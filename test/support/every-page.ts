@@ -52,6 +52,7 @@ export const EVERY_PAGE: PageState[] = [
   { name: 'list-search-form', who: 'ada', path: '/all?q=' },
   { name: 'list-search', who: 'ada', path: '/all?q=scheduler' },
   { name: 'list-nothing-found', who: 'ada', path: '/?q=nothing-has-this' },
+  { name: 'list-search-best', who: 'ada', path: '/all?q=the&by=relevance' },
   { name: 'list-search-fault', who: 'ada', path: '/all?q=scheduler+is:red' },
   { name: 'post', who: 'ada', path: '/posts/1' },
   { name: 'post-unread', who: 'bob', path: '/unread/posts/3' },
@@ -160,6 +161,14 @@ export const EVERY_PAGE: PageState[] = [
       browser, { currentPassword: 'not the password', newPassword: 'a new long password' },
       'form[action="/settings/password"] button', 'form[action="/settings/password"]',
     ),
+  },
+  { name: 'rules', who: 'ada', path: '/settings/rules' },
+  { name: 'rules-none', who: 'bob', path: '/settings/rules' },
+  { name: 'rules-less-like-this', who: 'ada', path: '/settings/rules/new?post=1' },
+  { name: 'rules-change', who: 'ada', path: '/settings/rules/1' },
+  {
+    name: 'rules-refused', who: 'ada', path: '/settings/rules/new',
+    act: (browser) => submit(browser, { match: 'title:storm before:today' }, 'form.stack .primary', 'form.stack'),
   },
   { name: 'apps', who: 'ada', path: '/settings/apps' },
   {

@@ -190,6 +190,7 @@ const KEYS: [keys: string[], what: string][] = [
   [['m'], 'Mark the post as read or unread'],
   [['s', 'f'], 'Star the post'],
   [['space'], 'Page down, then the next unread post'],
+  [['-'], 'Less like this: make a rule from words of the post’s title'],
   [['A'], 'Mark several posts as read'],
   [['/'], 'Search'],
   [['g u', 'g a', 'g s', 'g w'], 'Go to unread, all or starred posts, or write a post'],

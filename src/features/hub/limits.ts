@@ -40,6 +40,8 @@ export const LIMITS = {
   'read-marks': [
     422, 'An account may mark at most 20,000 posts one by one as read or unread; marks of apps are never refused.',
   ],
+  'rules-max': [422, 'An account may have at most 100 rules.'],
+  'searches-max': [422, 'An account may have at most 20 saved searches.'],
   'sync-now': [429, 'An account may start at most 10 synchronisations at once by hand, then one a minute.'],
   'webhook-rate': [429, 'A webhook may send at most 10,000 events at once, then 100 a second.'],
   'uploads-at-once': [429, 'An account may send at most 6 forms with files at the same time.'],

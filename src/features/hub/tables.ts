@@ -112,7 +112,7 @@ export const TABLES = {
   },
   folders: { bounded: 'each folder has a followed source', export: 'follows', leaving: 'cascade', restore: 'kept' },
   read_marks: {
-    most: 20_000, of: 'account', then: 'refused', except: 'marks of apps, at most one for each post that exists',
+    most: 20_000, of: 'account', then: 'refused', except: 'marks of apps and rules, at most one for each post',
     export: 'readMarks', leaving: 'steps', restore: 'kept',
   },
   read_undo: { most: 20, of: 'account', then: 'the oldest ends', export: null, leaving: 'steps', restore: 'kept' },
@@ -120,6 +120,14 @@ export const TABLES = {
   reading_history: {
     bounded: 'one row for each post that exists, for READING_HISTORY_RETENTION_DAYS',
     export: 'history', leaving: 'steps', restore: 'kept',
+  },
+  rules: { most: 100, of: 'account', then: 'refused', export: 'rules', leaving: 'steps', restore: 'kept' },
+  saved_searches: {
+    most: 20, of: 'account', then: 'refused', export: 'searches', leaving: 'steps', restore: 'kept',
+  },
+  muted_posts: {
+    bounded: 'one row for each post that exists and each rule that mutes the post',
+    export: 'mutedPosts', leaving: 'steps', restore: 'kept',
   },
   drafts: { most: 10, of: 'account', then: 'the oldest ends', export: 'drafts', leaving: 'steps', restore: 'kept' },
   imports: { most: 5, of: 'account', then: 'the oldest ends', export: 'imports', leaving: 'steps', restore: 'kept' },

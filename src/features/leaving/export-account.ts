@@ -24,8 +24,13 @@ import { notifications, type Notification } from '../notifications/notification-
 import { drafts, type Draft } from '../writing/draft-store.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type Post } from '../posts/post-store.ts';
+import { mutedPosts, type MutedPost } from '../reading/muted-store.ts';
 import { readingHistory, type ReadPost } from '../reading/reading-history-store.ts';
 import { readMarks, stars, type Mark, type Star } from '../reading/reading-store.ts';
+import { savedSearches } from '../reading/saved-search-store.ts';
+import { searchJson } from '../reading/saved-searches.ts';
+import { ruleJson } from '../rules/rule-routes.ts';
+import { rules } from '../rules/rule-store.ts';
 import { maySee, maySeeSource, sources, type Source } from '../sources/source-store.ts';
 
 const BATCH = 200;
@@ -54,6 +59,9 @@ const PARTS: Record<ExportPart, (hub: Hub, account: Account) => Iterable<object>
   stars: (hub, account) => ownStars(hub, account),
   readMarks: (hub, { id }) => inBatches<Mark>((last) => readMarks(hub).listOf(id, last, BATCH)).map(
     ({ isRead, markedAt, ...of }) => ({ ...of, read: isRead === 1, markedAt: isoTime(markedAt) })),
+  rules: (hub, { id }) => rules(hub).listOf(id).map(ruleJson),
+  searches: (hub, { id }) => savedSearches(hub).listOf(id).map(searchJson),
+  mutedPosts: (hub, { id }) => inBatches<MutedPost>((last) => mutedPosts(hub).listOf(id, last, BATCH)),
   history: (hub, account) =>
     inBatches<ReadPost>((last) => readingHistory(hub).list(account, last, BATCH)).map(historyJson),
   notifications: (hub, { id }) => inBatches<Notification>((last) => notifications(hub).list({

@@ -2,9 +2,10 @@ import { SECOND } from '../../platform/clock.ts';
 import type { Viewer } from '../../platform/http/router.ts';
 import { asking } from '../follows/follow-store.ts';
 import type { Hub } from '../hub/hub.ts';
+import { parseExpression } from '../posts/expression.ts';
 import { FROM_THE_TOP, newestFirst, type Position } from '../posts/post-store.ts';
 import { searchKey } from '../posts/search-index-store.ts';
-import type { NamedFacts, SearchQuery } from '../posts/search-query.ts';
+import { searchQuery, type NamedFacts, type SearchQuery } from '../posts/search-query.ts';
 import { COUNT_MAX, lists, type FollowedSource, type PageParams } from './list-store.ts';
 
 /** Posts of all followed sources or of a folder. `since` (unix ms): unread lists keep posts read after this time. */
@@ -124,11 +125,29 @@ export function searchList(
   return { found, reached: found.length < paging.limit ? foundEnd.get({ ...wanted, last: SCAN_MAX - 1 }) : undefined };
 }
 
+/** Returns the ids of the posts that an expression fits, among the posts with the given ids, which the viewer sees. */
+export function foundAmong(hub: Hub, viewer: Viewer, expression: string, ids: number[]): number[] {
+  const query = searchQuery(hub, parseExpression(expression, { isSearch: false }), { viewer, ownerId: viewer.id });
+  if (!query) return [];
+  const range = rangeOf(query, { from: FROM_THE_TOP, isBack: false });
+  const wanted = { expression: query.match, ...range, ids: JSON.stringify(ids), limit: ids.length };
+  return lists(hub).older.foundAmong.all(wanted).filter(query.fits ?? (() => true)).map(({ id }) => id);
+}
+
 /** The range of the search index that a page of results may come from. */
-function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isBack }: Paging) {
+function rangeOf({ above, below }: Pick<SearchQuery, 'above' | 'below'>, { from, isBack }: Omit<Paging, 'limit'>) {
   const atTop = from === FROM_THE_TOP;
   const key = atTop ? Number.MAX_SAFE_INTEGER : searchKey(from.publishedAt, from.id);
   return isBack ? { key: Math.max(key, above), end: below } : { key: Math.min(key, below), end: above };
+}
+
+/** Returns the posts of a list that a search fits best, among the newest SCAN_MAX matches; the best post first. */
+export function bestFound(hub: Hub, list: Searched, limit: number): Position[] {
+  const { match, fits = () => true, ...query } = list.query;
+  const paging = { from: FROM_THE_TOP, isBack: false, limit: SCAN_MAX };
+  const only = { isUnread: list.isUnread ? 1 : 0, isStarred: list.isStarred ? 1 : 0, sourceId: list.sourceId };
+  const params = { ...paramsOf(list, paging), ...rangeOf(query, paging), scanned: SCAN_MAX };
+  return lists(hub).older.best.all({ ...params, ...only, expression: match }).filter(fits).slice(0, limit);
 }
 
 /** Returns a search filter that makes the index skip all other sources; empty for lists with many sources. */

@@ -15,10 +15,12 @@ import { postList } from '../posts/post-views.ts';
 import { positionCursor, queryPosts } from '../posts/query-posts.ts';
 import { visibleSource } from '../sources/source-store.ts';
 import { readListAddress, sectionOf } from './list-address.ts';
-import { listBar, listMain, listTitle, type ShownList } from './list-views.ts';
+import { COUNT_MAX } from './list-store.ts';
+import { listBar, listMain, listTitle, type SearchFacts, type ShownList } from './list-views.ts';
 import { countsForPage, countText } from './reading-counts.ts';
-import { wholePage, type View } from './reading-list.ts';
+import { countFound, wholePage, type View } from './reading-list.ts';
 import { readMarks, readUndo } from './reading-store.ts';
+import { savedSearches } from './saved-search-store.ts';
 
 /** Number of posts on a page of a list: more than two screens, and 12 kB compressed. */
 const PAGE = 30;
@@ -70,12 +72,19 @@ async function readList(hub: Hub, req: MemberRequest): Promise<ShownList> {
     fault, view, cursor, items, pictures: thumbnails(hub, items),
     isFollowing: countsForPage(hub, viewer).folders.length > 0,
     name: nameOf(hub, viewer, view), count: countOf(hub, viewer, view),
+    search: view.q && !fault ? searchFacts(hub, viewer, view, view.q) : undefined,
     next: next && positionCursor(next),
     times: { ...times, now: hub.clock() },
     since: view.since ?? readMarks(hub).lastMarkedAt(viewer.id) + 1,
     newest: newest ?? posts(hub).lastId(),
     isMarkable: view.sourceId === undefined || follows(hub).isFollowed(viewer.id, view.sourceId),
   };
+}
+
+/** What a page of search results says about the search. */
+function searchFacts(hub: Hub, viewer: Viewer, view: View, q: string): SearchFacts {
+  const saved = savedSearches(hub).listOf(viewer.id);
+  return { ...countFound(hub, viewer, view, COUNT_MAX), savedId: saved.find((search) => search.q === q)?.id };
 }
 
 /** Returns the name of a list. Throws status 404 for an unknown folder or a hidden source. */

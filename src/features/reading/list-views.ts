@@ -7,7 +7,11 @@ import { faultShown, HELP_PATH } from '../posts/expression-views.ts';
 import { markFound, type Found } from '../posts/mark-found.ts';
 import { AWAY, languageOf, titleOf } from '../posts/post-views.ts';
 import { listPath, postPaths, sectionOf, withoutSearch } from './list-address.ts';
+import { countText } from './reading-counts.ts';
 import type { ListedPost, View } from './reading-list.ts';
+
+/** Facts about a search. `count`: of found posts, at most COUNT_MAX. `savedId`: of the equal saved search, if any. */
+export type SearchFacts = { count: number; isAll: boolean; savedId: number | undefined };
 
 /** The data that a page of a list of posts shows. */
 export type ShownList = {
@@ -32,6 +36,8 @@ export type ShownList = {
   isMarkable: boolean;
   /** The words of a search, and for each post the part of its text that has a match. */
   found: { found: Found; texts: Map<number, string> };
+  /** How many posts the search finds; undefined without a search. */
+  search: SearchFacts | undefined;
   /** A mistake in the search, which therefore finds nothing. */
   fault: FaultPlace | undefined;
   /** Whether the viewer follows any source. */
@@ -131,15 +137,17 @@ export function listMain(list: ShownList): Html {
   const { view, items, cursor, next, since, newest } = list;
   const { q } = view;
   const days = [...Map.groupBy(items, ({ publishedAt }) => dayNumber(list.times, publishedAt)).values()];
+  const isByTime = view.by === undefined;
   const postAt = postPaths(view, { since, cursor });
   const isLive = q === undefined && cursor === null && view.kind !== 'starred';
   const live = isLive && html`data-view="${scopeQuery(view)}" data-newest="${newest}"`;
   return html`${q !== undefined && html`<div class="search-head">${searchForm(view, 'search')}${
+    list.search && searchLine(view, list.search)}${list.fault && faultShown(q, list.fault)}${
     searchSyntax(items.length === 0)}</div>`}
 ${isLive && freshLine(view)}
 ${items.length > 0 && stateForm(`${listPath(view, { since, cursor })}#post-`)}
-<div id="list" ${live}>${days.map((posts, index) => daySection(list, postAt, posts, index))}</div>
-${list.fault && faultShown(q ?? '', list.fault)}
+<div id="list" ${live}>${isByTime ? days.map((posts, index) => daySection(list, postAt, posts, index))
+    : html`<ol class="rows">${items.map((post) => row(list, postAt, post))}</ol>`}</div>
 ${items.length === 0 && q !== '' && !list.fault && emptyList(list)}
 ${next && html`<nav class="more" aria-label="Pages"><a class="button" rel="next"
   href="${listPath(view, { since, cursor: next, newest })}">Older posts</a></nav>`}`;
@@ -210,11 +218,17 @@ function textsOf({ view: { q }, found: { found, texts } }: ShownList, post: List
   return { title: markFound(title, found), rest: markFound(texts.get(post.id) ?? rest, found) };
 }
 
-function rowMenu(list: ShownList, { id, url }: ListedPost): Html | false {
+/** The link to a form for a rule against posts like a post. */
+export function lessLikeThis(id: number): Html {
+  return html`<a class="button" data-less href="/settings/rules/new?post=${id}">Less like this</a>`;
+}
+
+function rowMenu(list: ShownList, { id, url }: ListedPost): Html {
   const marks = canMark(list) && marksWhole(list);
-  return (marks || url !== null) && html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
+  return html`<details class="drop"><summary class="toggle" aria-label="More" title="More"
  aria-describedby="t${id}">${icon('more')}</summary><div class="sheet">${url !== null && html`<a class="button"
- data-original href="${url}" ${AWAY}>Open the original</a>`}${marks && html`<button form="mark" name="above"
+ data-original href="${url}" ${AWAY}>Open the original</a>`}${
+  lessLikeThis(id)}${marks && html`<button form="mark" name="above"
  value="${id}">Mark all above as read</button><button form="mark" name="below" value="${id}">Mark all below as
  read</button>`}</div></details>`;
 }
@@ -234,6 +248,20 @@ function emptyList({ view, cursor, empty, name, isFollowing }: ShownList): Html 
   if (empty) return html`<p class="empty">${empty}</p>`;
   return html`<p class="empty">This list has no posts yet. <a href="/sources">Follow a source</a> to see its posts in
 this list.</p>`;
+}
+
+/** How many posts a search finds, in which order they stand, and a button that keeps the search in the sidebar. */
+function searchLine(view: View, { count, isAll, savedId }: SearchFacts): Html {
+  const found = `${isAll ? '' : 'More than '}${countText(count)} ${count === 1 ? 'post' : 'posts'}`;
+  const byTime = { ...withoutSearch(view), q: view.q ?? '' };
+  const order = (by: View['by'], label: string): Html => html`<a href="${listPath({ ...byTime, ...by && { by } })}" ${
+    view.by === by && html`aria-current="page"`}>${label}</a>`;
+  return html`<div class="search-line"><span role="status">${found}</span>
+<nav class="switch" aria-label="Order">${order(undefined, 'Newest first')}${order('relevance', 'Best first')}</nav>
+${savedId === undefined ? html`<form method="post" action="/searches"><input type="hidden" name="q"
+  value="${view.q}"><button class="plain">Save search</button></form>`
+    : html`<form method="post" action="/searches/${savedId}/remove"><button class="plain">Remove saved
+  search</button></form>`}</div>`;
 }
 
 function searchSyntax(isOpen: boolean): Html {

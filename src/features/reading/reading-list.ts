@@ -6,15 +6,16 @@ import type { Hub } from '../hub/hub.ts';
 import { typedQuery } from '../posts/find-posts-store.ts';
 import { FROM_THE_TOP, posts, type Position, type Post } from '../posts/post-store.ts';
 import { visibleSource } from '../sources/source-store.ts';
-import { followedPosts, postsOfSource, searchList, starredPosts, type Paging } from './find-in-lists.ts';
+import { bestFound, followedPosts, postsOfSource, searchList, starredPosts, type Paging } from './find-in-lists.ts';
 import { readMarks } from './reading-store.ts';
 
 /**
  * A list of posts of all followed sources, a folder or a source; `q` is a search in the list. `since` (unix ms): a list
- * of unread posts also contains posts that were read after this time.
+ * of unread posts also contains posts that were read after this time. `by`: the order of a search; by default by time.
  */
 export type View = {
   kind: 'unread' | 'all' | 'starred'; folder?: string; sourceId?: number; q?: string; since?: number;
+  by?: 'relevance';
 };
 
 export type ListedPost = Post & { read: boolean; starred: boolean };
@@ -73,11 +74,21 @@ export function neighbours(hub: Hub, viewer: Viewer, view: View, post: Position)
   return { previous: postAt(previous), next: following[0] ?? null, nextUnread: postAt(nextUnread), following };
 }
 
+/** Counts the posts that a search of a list finds, up to `most`. `isAll`: whether the search looked at all posts. */
+export function countFound(hub: Hub, viewer: Viewer, view: View, most: number): { count: number; isAll: boolean } {
+  const { by: _, ...search } = view;
+  const { found, reached } = find(hub, viewer, search, { from: FROM_THE_TOP, isBack: false, limit: most });
+  return { count: found.length, isAll: reached === undefined };
+}
+
+/** Number of posts that a search by relevance shows, on a single page. */
+const BEST = 100;
+
 /** Dates and ids of a list's posts. `reached`: the post at which a search stopped before it found enough posts. */
 function find(
   hub: Hub, viewer: Viewer, view: View, paging: Paging,
 ): { found: Position[]; reached?: Position | undefined } {
-  const { kind, folder, sourceId, since, q } = view;
+  const { kind, folder, sourceId, since, q, by } = view;
   if (folder !== undefined && !follows(hub).hasFolder(viewer.id, folder)) throw notFound('folder');
   if (sourceId !== undefined) visibleSource(hub, sourceId, viewer);
   const list = { viewer, folder, since, isUnread: kind === 'unread' };
@@ -86,13 +97,21 @@ function find(
     if (query === undefined) return { found: [] };
     const isStarred = kind === 'starred' || query.states.has('starred');
     const isUnread = list.isUnread || query.states.has('unread');
-    return searchList(hub, { ...list, isUnread, isStarred, query, sourceId: sourceId ?? 0 }, paging);
+    const searched = { ...list, isUnread, isStarred, query, sourceId: sourceId ?? 0 };
+    if (by === 'relevance') return { found: pageOfBest(bestFound(hub, searched, BEST), paging) };
+    return searchList(hub, searched, paging);
   }
   if (kind === 'starred') return { found: starredPosts(hub, { ...list, sourceId: sourceId ?? 0 }, paging) };
   if (sourceId === undefined) return { found: followedPosts(hub, list, paging) };
   // If the viewer does not follow a source, its posts are unread, except posts that the viewer has marked as read.
   const readUpTo = follows(hub).find(viewer.id, sourceId)?.readUpTo ?? 0;
   return { found: postsOfSource(hub, { ...list, sourceId, readUpTo }, paging) };
+}
+
+/** The posts before or after a position in the order of relevance; at the top, all of them. */
+function pageOfBest(best: Position[], { from, isBack, limit }: Paging): Position[] {
+  const at = best.findIndex(({ id }) => id === from.id);
+  return (isBack ? best.slice(0, Math.max(0, at)).toReversed() : best.slice(at + 1)).slice(0, limit);
 }
 
 /** Adds to each post whether the viewer has read and starred the post. The source has the viewer's own name for it. */

@@ -20,6 +20,7 @@ import { inTurn, preparePost } from '../posts/ingest-posts.ts';
 import { changeablePost, mayManagePost, visibleFile, writableSource } from '../posts/post-access.ts';
 import { postJson } from '../posts/query-posts.ts';
 import { posts, type WholePost, type PreparedPost } from '../posts/post-store.ts';
+import { matchRules } from '../rules/apply-rules.ts';
 import { requireContentRoom, withinContentQuota } from '../sources/content-quota.ts';
 import { setSeen } from '../reading/mark-read.ts';
 
@@ -75,6 +76,7 @@ export async function writePost(hub: Hub, values: PostValues, files: ReceivedFil
   requireContentRoom(hub, writableSource(hub, sourceId, by.viewer).id);
   const prepared = await prepare(hub, `urn:uuid:${randomUUID()}`, written, by);
   await keepFiles(hub, files);
+  const applyRules = await matchRules(hub, { id: sourceId }, [{ prepared }]);
   return hub.db.write('create post', () => {
     const source = writableSource(hub, sourceId, by.viewer);
     const stored = posts(hub).put(source.id, prepared, hub.clock());
@@ -82,6 +84,7 @@ export async function writePost(hub: Hub, values: PostValues, files: ReceivedFil
     attachFiles(hub, stored.id, source.ownerId, files);
     counts(hub).add('posts_ingested_total', source.kind, 1);
     notifyFollowers(hub, source.id, 1, by.viewer.id);
+    applyRules(source.id, [{ id: stored.id, prepared }]);
     setSeen(hub, by.viewer, stored.id);
     audit(hub, 'post.created', by, { kind: 'post', id: stored.id, name: written.title });
     return wholePost(hub, stored.id);

@@ -1,0 +1,34 @@
+import { store } from '../hub/hub.ts';
+import { POSTS } from '../posts/post-store.ts';
+
+/** A post that a rule keeps out of a member's lists. */
+export type MutedPost = { sourceId: number; postId: number; ruleId: number };
+
+/** Posts that rules keep out of a member's lists. A post may have a row for each of several rules. */
+export const mutedPosts = store(({ db }) => {
+  const insert = db.prepare<[number, number, number]>('mute post', `
+    INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
+    SELECT ?, p.source_id, p.id, ?, p.published_at FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
+  const removeOfRule = db.prepare<[number, number]>('show the posts of a rule', `
+    DELETE FROM muted_posts WHERE (account_id, source_id, post_id, rule_id) IN
+      (SELECT account_id, source_id, post_id, rule_id FROM muted_posts WHERE rule_id = ? LIMIT ?)`);
+  const removeOf = db.prepare<[number, number]>('show the muted posts of an account', `
+    DELETE FROM muted_posts WHERE (account_id, source_id, post_id, rule_id) IN
+      (SELECT account_id, source_id, post_id, rule_id FROM muted_posts WHERE account_id = ? LIMIT ?)`);
+
+  const selectOf = db.prepare<[number, number, number, number, number], MutedPost>('muted posts of account', `
+    SELECT source_id AS sourceId, post_id AS postId, rule_id AS ruleId FROM muted_posts
+     WHERE account_id = ? AND (source_id, post_id, rule_id) > (?, ?, ?)
+     ORDER BY source_id, post_id, rule_id LIMIT ?`);
+
+  return {
+    /** Lists an account's muted posts after the row `after`, ordered by source, post and rule. */
+    listOf: (accountId: number, after: MutedPost | undefined, limit: number): MutedPost[] =>
+      selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, after?.ruleId ?? 0, limit),
+    add: (accountId: number, ruleId: number, postId: number): void => void insert.run(accountId, ruleId, postId),
+    /** Shows up to `limit` of the posts that a rule has muted; returns their number. */
+    removeOfRule: (ruleId: number, limit: number): number => removeOfRule.run(ruleId, limit).changes,
+    /** Removes up to `limit` rows of an account; returns the number of removed rows. */
+    removeOf: (accountId: number, limit: number): number => removeOf.run(accountId, limit).changes,
+  };
+});
