@@ -18,3 +18,14 @@ CREATE TABLE rules (
 CREATE INDEX rules_account ON rules (account_id);
 CREATE INDEX rules_source ON rules (source_id);
 CREATE INDEX rules_version ON rules (version);
+
+-- Tells processes, which keep all rules in memory, when the rules have changed.
+CREATE TRIGGER rules_edition_insert AFTER INSERT ON rules BEGIN
+  INSERT INTO counts (metric, value) VALUES ('rules_edition', 1) ON CONFLICT DO UPDATE SET value = value + 1;
+END;
+CREATE TRIGGER rules_edition_update AFTER UPDATE OF version ON rules BEGIN
+  UPDATE counts SET value = value + 1 WHERE metric = 'rules_edition';
+END;
+CREATE TRIGGER rules_edition_delete AFTER DELETE ON rules BEGIN
+  UPDATE counts SET value = value + 1 WHERE metric = 'rules_edition';
+END;

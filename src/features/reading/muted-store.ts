@@ -6,9 +6,10 @@ export type MutedPost = { sourceId: number; postId: number; ruleId: number };
 
 /** Posts that rules keep out of a member's lists. A post may have a row for each of several rules. */
 export const mutedPosts = store(({ db }) => {
-  const insert = db.prepare<[number, number, number]>('mute post', `
+  const insert = db.prepare<[string]>('mute posts', `
     INSERT INTO muted_posts (account_id, source_id, post_id, rule_id, published_at)
-    SELECT ?, p.source_id, p.id, ?, p.published_at FROM ${POSTS} p WHERE p.id = ? ON CONFLICT DO NOTHING`);
+    SELECT r.value ->> 0, p.source_id, p.id, r.value ->> 2, p.published_at
+      FROM json_each(?) r CROSS JOIN ${POSTS} p ON p.id = r.value ->> 1 WHERE true ON CONFLICT DO NOTHING`);
   const removeOfRule = db.prepare<[number, number]>('show the posts of a rule', `
     DELETE FROM muted_posts WHERE (account_id, source_id, post_id, rule_id) IN
       (SELECT account_id, source_id, post_id, rule_id FROM muted_posts WHERE rule_id = ? LIMIT ?)`);
@@ -25,7 +26,8 @@ export const mutedPosts = store(({ db }) => {
     /** Lists an account's muted posts after the row `after`, ordered by source, post and rule. */
     listOf: (accountId: number, after: MutedPost | undefined, limit: number): MutedPost[] =>
       selectOf.all(accountId, after?.sourceId ?? 0, after?.postId ?? 0, after?.ruleId ?? 0, limit),
-    add: (accountId: number, ruleId: number, postId: number): void => void insert.run(accountId, ruleId, postId),
+    /** Mutes posts, each for an account by a rule. */
+    add: (rows: [accountId: number, postId: number, ruleId: number][]): void => void insert.run(JSON.stringify(rows)),
     /** Shows up to `limit` of the posts that a rule has muted; returns their number. */
     removeOfRule: (ruleId: number, limit: number): number => removeOfRule.run(ruleId, limit).changes,
     /** Removes up to `limit` rows of an account; returns the number of removed rows. */

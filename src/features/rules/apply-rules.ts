@@ -13,15 +13,15 @@ import { mutedPosts } from '../reading/muted-store.ts';
 import { readMarks, stars } from '../reading/reading-store.ts';
 import { sources, type Source } from '../sources/source-store.ts';
 import { compileRules, type Matcher, type SourceNames } from './match-rules.ts';
-import { rules, type Rule } from './rule-store.ts';
+import { rules, type Act, type Rule } from './rule-store.ts';
 
 /** The matcher of all rules, as of an edition of the rules; made anew when the rules have changed. */
-const compiled = once((_hub: Hub): Compiled => ({ edition: '', matcher: null }));
-type Compiled = { edition: string; matcher: Matcher<Rule> | null };
+const compiled = once((_hub: Hub): Compiled => ({ edition: NaN, matcher: null }));
+type Compiled = { edition: number; matcher: Matcher<Rule> | null };
 
 /** Returns the matcher of all members' rules; null without any rule. */
 function currentMatcher(hub: Hub): Matcher<Rule> | null {
-  const [kept, edition] = [compiled(hub), rules(hub).edition()];
+  const [kept, edition] = [compiled(hub), counts(hub).value('rules_edition')]; // SQL triggers count the changes
   if (kept.edition !== edition) {
     const all = rules(hub).all();
     Object.assign(kept, { edition, matcher: all.length === 0 ? null : compileRules(all) });
@@ -70,35 +70,45 @@ function sourceSeenBy(hub: Hub, source: MatchedSource): (rule: Rule) => SourceNa
 
 /** Applies the rules to new posts. A private source's posts meet only the rules of the source's owner. */
 function applyRules(hub: Hub, sourceId: number, arrivals: Arrival[], fitting: Map<PreparedPost, Rule[]>): void {
-  const source = sources(hub).find(sourceId);
-  const postsOf = new Map<Rule, number[]>();
+  const idsOf = new Map<Rule, number[]>();
   for (const { id, prepared } of arrivals) {
-    for (const rule of fitting.get(prepared) ?? []) postsOf.get(rule)?.push(id) ?? postsOf.set(rule, [id]);
+    for (const rule of fitting.get(prepared) ?? []) idsOf.get(rule)?.push(id) ?? idsOf.set(rule, [id]);
   }
-  for (const [rule, ids] of postsOf) if (source && isFor(hub, rule, source)) applyRule(hub, rule, source, ids);
-}
-
-function isFor(hub: Hub, { accountId, sourceId, folder }: Rule, source: Source): boolean {
-  if (source.visibility !== 'public' && source.ownerId !== accountId) return false;
-  if (sourceId !== null && sourceId !== source.id) return false;
-  const follow = follows(hub).find(accountId, source.id);
-  return follow !== undefined && (folder === null || follow.folder === folder);
-}
-
-function applyRule(hub: Hub, rule: Rule, source: Source, ids: number[]): void {
-  const { id: ruleId, accountId, act } = rule;
-  if (!rules(hub).noteApplied(rule, ids.length)) return; // the rule was changed or removed since it was matched
-  counts(hub).add('rules_applied_total', act, ids.length);
-  if (act === 'notify') return notifyOwner(hub, rule, source, ids.length);
-  for (const postId of ids) {
-    if (act === 'mute') mutedPosts(hub).add(accountId, ruleId, postId);
-    else if (act === 'star') stars(hub).add(accountId, postId);
-    else readMarks(hub).put({ accountId, sourceId: source.id, postId, isRead: 1, now: hub.clock() });
+  const source = idsOf.size > 0 ? sources(hub).find(sourceId) : undefined;
+  if (!source) return;
+  const folders = new Map(follows(hub).readersOf(sourceId).map(({ accountId, folder }) => [accountId, folder]));
+  const isFor = ({ accountId, sourceId: only, folder }: Rule): boolean =>
+    (source.visibility === 'public' || source.ownerId === accountId) && folders.has(accountId)
+    && (only === null || only === sourceId) && (folder === null || folders.get(accountId) === folder);
+  const hits = [...idsOf].filter(([rule]) => isFor(rule)).map(([rule, ids]): Hit => ({ rule, ids }));
+  const unchanged = hits.filter(({ rule, ids }) => rules(hub).noteApplied(rule, ids.length));
+  for (const [act, some] of Map.groupBy(unchanged, ({ rule }) => rule.act)) {
+    counts(hub).add('rules_applied_total', act, some.reduce((sum, { ids }) => sum + ids.length, 0));
+    ACTIONS[act](hub, some, source);
   }
 }
 
-/** Notifies a rule's owner about new posts; merges the notification with an unread notification of the same rule. */
+/** A rule and the ids of new posts of one source to which the rule is applied. */
+type Hit = { rule: Rule; ids: number[] };
+
+const ACTIONS: Record<Act, (hub: Hub, hits: Hit[], source: Source) => void> = {
+  mute: (hub, hits) => mutedPosts(hub).add(rowsOf(hits)),
+  read: (hub, hits) => readMarks(hub).addRead(rowsOf(hits)),
+  star: (hub, hits) => stars(hub).addSeveral(rowsOf(hits)),
+  notify: (hub, hits, source) => hits.forEach(({ rule, ids }) => notifyOwner(hub, rule, source, ids.length)),
+};
+
+function rowsOf(hits: Hit[]): [accountId: number, postId: number, ruleId: number][] {
+  return hits.flatMap(({ rule: { id, accountId }, ids }) =>
+    ids.map((postId): [number, number, number] => [accountId, postId, id]));
+}
+
+/**
+ * Notifies a rule's owner about new posts, but not about posts that the owner has written. Merges the notification with
+ * an unread notification of the same rule.
+ */
 function notifyOwner(hub: Hub, { accountId, match, sourceId, folder }: Rule, source: Source, posts: number): void {
+  if (source.kind === 'native' && source.ownerId === accountId) return;
   const list = { kind: 'all' as const, ...sourceId !== null && { sourceId }, ...folder !== null && { folder } };
   const about = { accountId, senderId: source.ownerId, kind: 'rule.posts', path: listPath({ ...list, q: match }) };
   notifications(hub).addPosts(about, posts, (n) => `${plural(n, 'new post')} for your rule “${match}”`);

@@ -29,8 +29,6 @@ export const rules = store(({ db, clock }) => {
   const selectAll = db.prepare<[], Rule>('rules of all accounts', `${SELECT} ORDER BY id`);
   const selectOf = db.prepare<[number], Rule>('rules of account', `${SELECT} WHERE account_id = ? ORDER BY id`);
   const select = db.prepare<[RuleKey], Rule>('rule', `${SELECT} WHERE id = @id AND account_id = @accountId`);
-  const selectEdition = db.prepare<[], { n: number; newest: number | null; version: number | null }>(
-    'which rules there are', 'SELECT COUNT(*) AS n, MAX(id) AS newest, MAX(version) AS version FROM rules');
   const insert = db.prepare<[RuleTerms & { accountId: number; now: number }], { id: number }>('add rule', `
     INSERT INTO rules (account_id, match, act, source_id, folder, version, created_at)
     VALUES (@accountId, @match, @act, @sourceId, @folder, ${NEXT_VERSION}, @now) RETURNING id`);
@@ -38,8 +36,8 @@ export const rules = store(({ db, clock }) => {
     UPDATE rules SET match = @match, act = @act, source_id = @sourceId, folder = @folder, version = ${NEXT_VERSION}
      WHERE id = @id AND account_id = @accountId`);
   const remove = db.prepare<[RuleKey]>('remove rule', 'DELETE FROM rules WHERE id = @id AND account_id = @accountId');
-  const note = db.prepare<[{ id: number; version: number; posts: number; now: number }]>('note applied rule', `
-    UPDATE rules SET applied = applied + @posts, last_applied_at = @now WHERE id = @id AND version = @version`);
+  const note = db.prepare<[number, number, number, number]>('note applied rule',
+    'UPDATE rules SET applied = applied + ?, last_applied_at = ? WHERE id = ? AND version = ?');
   const moveFolder = db.prepare<[{ accountId: number; from: string; to: string }]>('move rules of folder', `
     UPDATE rules SET folder = @to, version = ${NEXT_VERSION} WHERE account_id = @accountId AND folder = @from`);
   const removeOf = db.prepare<[number, number]>('remove rules of account',
@@ -49,15 +47,13 @@ export const rules = store(({ db, clock }) => {
     all: (): Rule[] => selectAll.all(),
     listOf: (accountId: number): Rule[] => selectOf.all(accountId),
     find: (key: RuleKey): Rule | undefined => select.get(key),
-    /** A text that changes whenever a rule is added, changed or removed: ids and versions only grow. */
-    edition: (): string => Object.values(selectEdition.get() ?? {}).join(' '),
     /** Adds a rule; returns its id. The caller checks RULES_MAX. */
     add: (accountId: number, terms: RuleTerms): number => insert.get({ ...terms, accountId, now: clock() })?.id ?? 0,
     change: (key: RuleKey, terms: RuleTerms): void => void update.run({ ...terms, ...key }),
     remove: (key: RuleKey): boolean => remove.run(key).changes > 0,
     /** Counts posts to which a rule is applied. Returns false if the rule was changed or removed meanwhile. */
     noteApplied: ({ id, version }: Pick<Rule, 'id' | 'version'>, posts: number): boolean =>
-      note.run({ id, version, posts, now: clock() }).changes > 0,
+      note.run(posts, clock(), id, version).changes > 0,
     /** Lets the rules of a folder be for the folder's new name. */
     moveFolder: (accountId: number, from: string, to: string): void => void moveFolder.run({ accountId, from, to }),
     /** Removes up to `limit` rules of an account; returns the number of removed rules. */

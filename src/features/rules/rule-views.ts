@@ -88,7 +88,7 @@ function option(value: string, label: string, chosen: string | undefined): Html 
 
 /** A form without effects on the hub, in which the member chooses words of a post's title. */
 function wordsForm({ postId, title, words, chosen }: NonNullable<RuleForm['like']>): Html {
-  return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts that have all these words in the title fit the rule.</p>
+  return html`<p>Choose words of “<bdi>${title}</bdi>”. Posts with all these words in the title fit the rule.</p>
 <form action="/settings/rules/new" class="stack"><input type="hidden" name="post" value="${postId}">
 <fieldset class="checks"><legend class="unseen">Words</legend>${words.map((word) => html`
 <label class="check"><input type="checkbox" name="word" value="${word}" ${
